@@ -7,6 +7,8 @@ GO       ?= go
 TOOLS    := $(GO) tool -modfile=test/tools/go.mod
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  := -s -w -buildid= -X main.version=$(VERSION)
+# What only tests need is not among the requirements of the programs.
+MODULES  := . test/browser test/cluster test/dashboard test/licences
 PROGRAMS := rollcall rollcall-agent rollcall-coordinator
 # The cluster of the demo; tests use another, so that they do not disturb each other.
 CLUSTER_NAME ?= demo
@@ -48,6 +50,10 @@ bin/grpcurl: test/tools/go.mod
 bin/helm: test/tools/helm/go.mod
 	@mkdir -p bin
 	$(GO) build -modfile=$< -o $@ helm.sh/helm/v4/cmd/helm
+
+bin/golangci-lint: test/tools/lint/go.mod
+	@mkdir -p bin
+	$(GO) build -modfile=$< -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 bin/kwok: test/tools/kwok/go.mod
 	@mkdir -p bin
@@ -141,11 +147,8 @@ fmt: ## fail when a file is not formatted
 	@out=$$(gofmt -l $$(git ls-files '*.go' | grep -v '\.pb\.go$$')); test -z "$$out" || { echo "not formatted (gofmt -w):"; echo "$$out"; exit 1; }
 
 .PHONY: lint
-lint: ## go vet, staticcheck, buf lint
-	$(GO) vet ./...
-	$(GO) -C test/cluster vet ./...
-	$(GO) -C test/dashboard vet ./...
-	$(TOOLS) staticcheck ./...
+lint: bin/golangci-lint ## go vet and golangci-lint for every module, buf lint
+	for m in $(MODULES); do $(GO) -C $$m vet ./...; (cd $$m; $(CURDIR)/bin/golangci-lint run); done
 	$(TOOLS) buf lint
 
 .PHONY: generate

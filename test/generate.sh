@@ -10,4 +10,4 @@ bash deploy/manifests/generate.sh
 # The terminal that the README shows.
 go run ./test/cmd/record >deploy/docs/images/terminal.svg.new
 mv deploy/docs/images/terminal.svg.new deploy/docs/images/terminal.svg
-go run ./test/licences/cmd
+go -C test/licences run ./cmd

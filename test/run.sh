@@ -39,6 +39,8 @@ unit() {
   timed "the same world twice" go run ./test/sim/cmd -worlds old -seeds 30 -twice 30
   timed "unit tests of the local cluster" go -C test/cluster test ./...
   timed "the dashboard with a recording of a rollout" env -u ROLLCALL_REQUIRE go -C test/dashboard test -count=1 ./... # not cached: what it reads is outside its module
+  timed "the licences of what is linked in" go -C test/licences test -count=1 ./...
+  timed "the page in a real browser, where there is one" env -u ROLLCALL_REQUIRE go -C test/browser test -race -count=1 .
 }
 
 images() {
@@ -99,7 +101,7 @@ all)
   unit
   images
   homes
-  timed "the page in a real browser" go test -count=1 -run RealBrowser ./coordinator/status/web
+  timed "the page in a real browser" go -C test/browser test -count=1 .
   timed "the dashboard in a real browser" go -C test/dashboard test -count=1 -run RealBrowser .
   real 2 $solr_packages $opensearch_packages $mysql_packages
   siege

@@ -60,8 +60,7 @@ func asAgent() (int, error) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65532, Gid: 65532}}
 	}
 	err = cmd.Run()
-	var ended *exec.ExitError
-	if errors.As(err, &ended) {
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
 		return ended.ExitCode(), nil
 	}
 	return 0, err
@@ -139,5 +138,5 @@ func TestWhatCannotBeConfinedIsNotStarted(t *testing.T) {
 	require.Error(t, Try(Prefix(list[0], "/"), "/bin/true"), "nothing would be left")
 	_, err := resolved([]string{"."})
 	require.Error(t, err)
-	require.True(t, errors.Is(fmt.Errorf("%w (%w)", errNone, unix.ENOSYS), errNone))
+	require.ErrorIs(t, fmt.Errorf("%w (%w)", errNone, unix.ENOSYS), errNone)
 }

@@ -2,7 +2,7 @@ package gossip
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net/netip"
 	"testing"
 	"testing/synctest"
@@ -148,7 +148,7 @@ func TestAloneAndUnresolved(t *testing.T) {
 			o.Peers = func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{address(0)}, nil }
 		})
 		lost := r.add(1, func(o *Options) {
-			o.Peers = func(context.Context) ([]netip.AddrPort, error) { return nil, fmt.Errorf("no such host") }
+			o.Peers = func(context.Context) ([]netip.AddrPort, error) { return nil, errors.New("no such host") }
 		})
 		early := r.add(2, func(o *Options) {
 			o.Peers = func(context.Context) ([]netip.AddrPort, error) { return nil, nil }

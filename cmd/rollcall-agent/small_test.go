@@ -35,7 +35,7 @@ func TestLinksNothingHeavy(t *testing.T) {
 	output, err := list.Output()
 	require.NoError(t, err)
 	linked := map[string]bool{}
-	for _, p := range strings.Fields(string(output)) {
+	for p := range strings.FieldsSeq(string(output)) {
 		linked[p] = true
 	}
 	require.True(t, linked["google.golang.org/grpc"])

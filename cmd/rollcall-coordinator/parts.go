@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -45,13 +46,13 @@ func runParts(ctx context.Context, log *slog.Logger, parts []part) error {
 		first = fmt.Errorf("%s: %w", e.name, errors.Join(errNoPart, e.err))
 		log.Error("stopping because a part has ended", "part", e.name, "error", e.err)
 	}
-	for i := len(parts) - 1; i >= 0; i-- {
+	for i, part := range slices.Backward(parts) {
 		stops[i]()
 		timer := time.NewTimer(partTimeout)
 		select {
 		case <-ended[i]:
 		case <-timer.C:
-			log.Warn("a part did not end in time", "part", parts[i].name)
+			log.Warn("a part did not end in time", "part", part.name)
 		}
 		timer.Stop()
 	}

@@ -30,12 +30,16 @@ type written struct {
 
 const repository = "../.."
 
-// pages are the README and what is in deploy/docs.
+// pages are the README and what is in deploy/docs and .github.
 func pages(t *testing.T) []written {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(repository, "deploy", "docs", "*.md"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
+	github, err := filepath.Glob(filepath.Join(repository, ".github", "*.md"))
+	require.NoError(t, err)
+	require.NotEmpty(t, github)
+	files = append(files, github...)
 	var out []written
 	for _, name := range append(files, filepath.Join(repository, "README.md")) {
 		text, err := os.ReadFile(name)

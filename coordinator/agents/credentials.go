@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -57,7 +58,7 @@ func (r rotating) ClientHandshake(ctx context.Context, authority string, conn ne
 }
 
 func (r rotating) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return nil, nil, fmt.Errorf("credentials of a client cannot serve")
+	return nil, nil, errors.New("credentials of a client cannot serve")
 }
 
 func (r rotating) Info() credentials.ProtocolInfo {
@@ -67,7 +68,7 @@ func (r rotating) Info() credentials.ProtocolInfo {
 func (r rotating) Clone() credentials.TransportCredentials { return r }
 
 func (r rotating) OverrideServerName(string) error {
-	return fmt.Errorf("the server name of an agent is fixed")
+	return errors.New("the server name of an agent is fixed")
 }
 
 // Recheck closes the connections to agents for which the authorities of now do not vouch any

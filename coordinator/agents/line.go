@@ -109,7 +109,7 @@ func (a *Agents) open(g *agent) (rollcallv1.AgentServiceClient, io.Closer, error
 			return m.wrap(conn), nil
 		}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(a.opts.MaxMessage), grpc.ForceCodecV2(a.codec(g, m))),
-		//lint:ignore SA1019 what takes its place cannot refuse what others have registered
+		//nolint:staticcheck // what takes its place cannot refuse what others have registered
 		grpc.WithDecompressor(compressed{a, g}),
 		// Windows that do not grow; words of an error are all that comes in headers.
 		grpc.WithStaticStreamWindowSize(unsettled),

@@ -57,7 +57,7 @@ func Split(err error) (refused string, failed bool) {
 	var texts []string
 	var walk func(error)
 	walk = func(err error) {
-		switch e := err.(type) {
+		switch e := err.(type) { //nolint:errorlint // each level is looked at by itself
 		case nil:
 		case Refusal:
 			if !slices.Contains(texts, string(e)) {

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -74,7 +75,7 @@ func TestWhoEndsTheGuardsReadsInPages(t *testing.T) {
 	require.Equal(t, map[string]string{"poddisruptionbudgets": ".c.cc.", "databaseclusters": ".c.cc."}, asked)
 
 	client.PrependReactor("get", "deployments", func(k8stesting.Action) (bool, runtime.Object, error) {
-		return true, nil, fmt.Errorf("not asked for here")
+		return true, nil, errors.New("not asked for here")
 	})
 	clear(asked)
 	clear(changed)

@@ -92,9 +92,7 @@ func (w *world) add(name string, pods int, edit ...func(*v1alpha1.DatabaseCluste
 func (w *world) addPod(set string, ordinal int, labels map[string]string) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: fmt.Sprintf("%s-%d", set, ordinal), Labels: map[string]string{"app": set},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: set, UID: types.UID("set-" + set), Controller: new(true)}}}}
-	for key, value := range labels {
-		pod.Labels[key] = value
-	}
+	maps.Copy(pod.Labels, labels)
 	_, err := w.admin.Kubernetes.CoreV1().Pods("prod").Create(w.t.Context(), pod, metav1.CreateOptions{})
 	require.NoError(w.t, err)
 }

@@ -111,8 +111,7 @@ func mapsOf(typ reflect.Type, seen map[reflect.Type]bool, found map[string]bool)
 		return
 	}
 	seen[typ] = true
-	for i := range typ.NumField() {
-		field := typ.Field(i)
+	for field := range typ.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if field.Type.Kind() == reflect.Map && name != "" {
 			found[name] = true

@@ -121,7 +121,7 @@ func split(text []byte) []part {
 
 // isBlank says whether there is nothing but comments.
 func isBlank(body []byte) bool {
-	for _, line := range bytes.Split(body, []byte("\n")) {
+	for line := range bytes.SplitSeq(body, []byte("\n")) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
 			return false
 		}
@@ -190,7 +190,7 @@ func edit(object []byte, at []string, opts Options) ([]edits, Result, error) {
 	var head head
 	if err := json.Unmarshal(object, &head); err != nil {
 		// Not an object of Kubernetes as we know them: none of our business.
-		return nil, Result{}, nil
+		return nil, Result{}, nil //nolint:nilerr // as said
 	}
 	switch {
 	case head.APIVersion == "v1" && head.Kind == "List",

@@ -75,7 +75,7 @@ func (r Registration) Run(ctx context.Context) error {
 		}
 		wait.Stop()
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // to be told to end is no failure
 		}
 	}
 }

@@ -18,26 +18,6 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// Options of a Cache.
-type Options struct {
-	// Kubernetes is required.
-	Kubernetes kubernetes.Interface
-	// Clusters is required.
-	Clusters v1alpha1.Clients
-	// Logger defaults to slog.Default().
-	Logger *slog.Logger
-}
-
-func (o *Options) validate() error {
-	if o.Kubernetes == nil || o.Clusters == nil {
-		return errors.New("kube cache: both Kubernetes and Clusters are required")
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	return nil
-}
-
 // ClusterObjects is what Kubernetes says of one database cluster. All of it is
 // shared and must not be changed.
 type ClusterObjects struct {

@@ -23,8 +23,8 @@ func kept(v reflect.Value) (size int) {
 	case reflect.String:
 		return v.Len()
 	case reflect.Struct:
-		for i := range v.NumField() {
-			size += kept(v.Field(i))
+		for _, field := range v.Fields() {
+			size += kept(field)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {

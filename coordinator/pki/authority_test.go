@@ -2,6 +2,7 @@ package pki
 
 import (
 	"fmt"
+	"maps"
 	"math/big"
 	"testing"
 	"time"
@@ -55,9 +56,7 @@ func TestDecodeAuthorityNamesTheKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := map[string][]byte{}
-			for k, v := range good {
-				data[k] = v
-			}
+			maps.Copy(data, good)
 			c.change(data)
 			_, err := DecodeAuthority(data)
 			require.ErrorContains(t, err, c.want)

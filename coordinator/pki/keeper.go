@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/credentials"
@@ -172,10 +173,8 @@ func requireRole(roles ...string) func(tls.ConnectionState) error {
 	return func(state tls.ConnectionState) error {
 		if len(state.PeerCertificates) > 0 {
 			role, _ := Role(state.PeerCertificates[0])
-			for _, want := range roles {
-				if role == want {
-					return nil
-				}
+			if slices.Contains(roles, role) {
+				return nil
 			}
 		}
 		return fmt.Errorf("the client's certificate carries none of the roles %q", roles)

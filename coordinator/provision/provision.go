@@ -176,14 +176,13 @@ func (p *Provisioner) ensureSecret(
 		result.Next = pair.RenewAt()
 	}
 	secret.Data = data
-	if own(&secret.ObjectMeta, cluster) || changed {
-		if missing {
-			_, err = secrets.Create(ctx, secret, metav1.CreateOptions{})
-		} else {
-			_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{})
-		}
-	} else {
+	if !own(&secret.ObjectMeta, cluster) && !changed {
 		return from.why, partly
+	}
+	if missing {
+		_, err = secrets.Create(ctx, secret, metav1.CreateOptions{})
+	} else {
+		_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{})
 	}
 	return from.why, errors.Join(count(result, err), partly)
 }

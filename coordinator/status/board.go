@@ -1,3 +1,5 @@
+// Package status is what the coordinator says: to people, to Prometheus, to tracing and in
+// events. A Board holds its newest decisions; everything else reads them there.
 package status
 
 import (

@@ -2,7 +2,6 @@ package status
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 	"time"
 
@@ -222,7 +221,7 @@ func TestAge(t *testing.T) {
 	} {
 		require.Equal(t, want, Age(d))
 	}
-	require.False(t, strings.Contains(Age(time.Minute), " "))
+	require.NotContains(t, Age(time.Minute), " ")
 }
 
 // A pod whose new image cannot be pulled stops the line; asked about it, the

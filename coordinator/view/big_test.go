@@ -14,6 +14,7 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
+// What is written down can be read again, and every snapshot makes sense to the policy.
 // big is a cluster of n pods, each hosting ten copies of shards of three.
 func big(n int) Input {
 	in := made()

@@ -6,6 +6,10 @@ import (
 	"strings"
 	_ "time/tzdata" // the coordinator's image has no zone files
 
+	// Unmaintained since 2020, but what Kubernetes 1.36 itself reads the schedules of CronJobs with,
+	// so that an expression means here what it means there. Those that are maintained differ
+	// (TestCronMeansWhatItMeansInACronJob): netresearch/go-cron 0.15 refuses */24 and does not skip
+	// a time that summer time skips, hashicorp/cronexpr and adhocore/gronx know no CRON_TZ.
 	"github.com/robfig/cron/v3"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"

@@ -217,7 +217,7 @@ func TestJoin(t *testing.T) {
 // with the same word; !word takes a line away.
 func expand(healthy []string, want string) string {
 	lines := slices.Clone(healthy)
-	for _, line := range strings.Split(want, "\n") {
+	for line := range strings.SplitSeq(want, "\n") {
 		word, _, _ := strings.Cut(line, " ")
 		bare, drop := strings.CutPrefix(word, "!")
 		at := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, bare+" ") })

@@ -160,7 +160,7 @@ func TestLegendsNameWhatIsThere(t *testing.T) {
 			}
 			// Nor may two lines have one name: each label by which there are several is in it.
 			if by := grouped.FindStringSubmatch(target.Expr); by != nil && p.Type == "timeseries" {
-				for _, label := range strings.Split(strings.ReplaceAll(by[1], " ", ""), ",") {
+				for label := range strings.SplitSeq(strings.ReplaceAll(by[1], " ", ""), ",") {
 					require.True(t, label == "le" || strings.Contains(target.LegendFormat, "{{"+label+"}}"), "%s: %s is not in the legend of %s", p.Title, label, target.Expr)
 				}
 			}

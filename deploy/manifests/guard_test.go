@@ -110,7 +110,7 @@ func TestChartRemovesGuardsFirst(t *testing.T) {
 	text, err := helm(t, "templates/guard-remove.yaml", "--namespace", "own")
 	require.NoError(t, err)
 	var made []string
-	for _, document := range strings.Split(string(text), "\n---\n") {
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
 		var head metav1.PartialObjectMetadata
 		require.NoError(t, yaml.Unmarshal([]byte(document), &head))
 		require.Equal(t, "rollcall-guard-remove", head.Name)

@@ -26,7 +26,7 @@ func policies(t *testing.T, args ...string) []networkingv1.NetworkPolicy {
 	text, err := helm(t, "templates/networkpolicy.yaml", args...)
 	require.NoError(t, err, "%s", text)
 	var all []networkingv1.NetworkPolicy
-	for _, document := range bytes.Split(text, []byte("\n---\n")) {
+	for document := range bytes.SplitSeq(text, []byte("\n---\n")) {
 		var p networkingv1.NetworkPolicy
 		require.NoError(t, yaml.UnmarshalStrict(document, &p))
 		require.Equal(t, metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"}, p.TypeMeta)

@@ -22,7 +22,7 @@ func strays() []string {
 		buf = make([]byte, 2*len(buf))
 	}
 	var out []string
-	for _, stack := range strings.Split(string(buf), "\n\n") {
+	for stack := range strings.SplitSeq(string(buf), "\n\n") {
 		if strings.Contains(stack, "testing.tRunner") || strings.Contains(stack, "net/http.(*Server)") || strings.Contains(stack, "net/http.(*conn)") {
 			continue
 		}

@@ -43,7 +43,7 @@ func finish(t *testing.T, s *simulated, e *Engine, o engines.Order, undo []byte)
 // forbiddenWords never leave this adapter: they give data up.
 func requireCareful(t *testing.T, s *simulated) {
 	for _, call := range s.Calls() {
-		for _, word := range strings.Fields(call) {
+		for word := range strings.FieldsSeq(call) {
 			require.NotContains(t, []string{"failed", "FORCE", "all", "kill", "auto"}, word, call)
 		}
 	}
@@ -126,7 +126,7 @@ func TestEvacuateStepByStep(t *testing.T) {
 	undo := plan(t, e, order)
 	waits := finish(t, s, e, order, undo)
 	require.Contains(t, waits[0], "seat")
-	require.NotZero(t, len(waits))
+	require.NotEmpty(t, waits)
 	require.Zero(t, s.hosts(pod))
 	require.Contains(t, s.Model().Excluded, "locality_instance_id:"+pod)
 	require.Contains(t, s.Model().Excluded, "locality_rollcall:move/"+pod)

@@ -94,7 +94,7 @@ func (e *Engine) maintain(ctx context.Context, order engines.Order, zone string,
 		return "", err
 	}
 	command := fmt.Sprintf("maintenance on %s %d", zone, int(e.options.Maintenance.Seconds()))
-	now, _, err := e.maintenanceAfter(ctx, command)
+	now, err := e.maintenanceAfter(ctx, command)
 	if err != nil {
 		return "", err
 	}
@@ -106,19 +106,20 @@ func (e *Engine) maintain(ctx context.Context, order engines.Order, zone string,
 
 // maintenanceAfter runs a command and reads the zone under maintenance in the same
 // run of fdbcli.
-func (e *Engine) maintenanceAfter(ctx context.Context, command string) (zone string, seconds float64, err error) {
+func (e *Engine) maintenanceAfter(ctx context.Context, command string) (zone string, err error) {
 	commands := "maintenance"
 	if command != "" {
 		commands = command + "; maintenance"
 	}
 	a, err := e.client.run(ctx, commands)
 	if err != nil {
-		return "", 0, err
+		return "", err
 	}
 	if err := a.done("maintenance"); err != nil {
-		return "", 0, err
+		return "", err
 	}
-	return readMaintenance(a.stdout)
+	zone, _, err = readMaintenance(a.stdout)
+	return zone, err
 }
 
 // RestoreShared ends the maintenance of the zone, unless it is another's by now, or
@@ -128,7 +129,7 @@ func (e *Engine) RestoreShared(ctx context.Context, shared engines.Shared, notAf
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	now, _, err := e.maintenanceAfter(ctx, "")
+	now, err := e.maintenanceAfter(ctx, "")
 	if err != nil {
 		return engines.Progress{}, err
 	}
@@ -138,7 +139,7 @@ func (e *Engine) RestoreShared(ctx context.Context, shared engines.Shared, notAf
 	if err := engines.InTime(notAfter); err != nil {
 		return engines.Progress{}, err
 	}
-	if now, _, err = e.maintenanceAfter(ctx, "maintenance off"); err != nil {
+	if now, err = e.maintenanceAfter(ctx, "maintenance off"); err != nil {
 		return engines.Progress{}, err
 	}
 	if now == before.Zone {

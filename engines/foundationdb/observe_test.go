@@ -31,7 +31,7 @@ func example(t testing.TB) document {
 // at is the object at a path.
 func (d document) at(path string) map[string]any {
 	here := map[string]any(d)
-	for _, name := range strings.Split(path, ".") {
+	for name := range strings.SplitSeq(path, ".") {
 		here = here[name].(map[string]any)
 	}
 	return here

@@ -62,7 +62,7 @@ func TestRealDatabase(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, engines.Live, o.Member, o.Health.Reason)
 	require.NotEmpty(t, o.Groups)
-	_, _, err = e.maintenanceAfter(t.Context(), "")
+	_, err = e.maintenanceAfter(t.Context(), "")
 	require.NoError(t, err)
 	a, err := e.client.run(t.Context(), "coordinators")
 	require.NoError(t, err)

@@ -315,7 +315,7 @@ func TestArchivedSettingsStayWhereTheyAreNotInTheWay(t *testing.T) {
 	s := settings{persistent: map[string]string{"archived.a": "1", "b": "2"}, transient: map[string]string{"archived.a": "3"}}
 	require.Equal(t, []string{"archived.a"}, s.archived())
 	p, tr := s.moveAside(changes{"x": nil}, nil)
-	require.Equal(t, changes{"x": nil, "archived.a": nil, "cluster.metadata.archived.a": text("1")}, p, "what is persistent is kept")
+	require.Equal(t, changes{"x": nil, "archived.a": nil, "cluster.metadata.archived.a": new("1")}, p, "what is persistent is kept")
 	require.Equal(t, changes{"archived.a": nil}, tr)
 
 	c := newFakeCluster(t, 3, "data", "cluster_manager")

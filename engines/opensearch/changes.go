@@ -152,7 +152,7 @@ func (a *api) flush(ctx context.Context) error {
 // entries of a list setting.
 func entries(value string) []string {
 	var out []string
-	for _, e := range strings.Split(value, ",") {
+	for e := range strings.SplitSeq(value, ",") {
 		if e = strings.TrimSpace(e); e != "" {
 			out = append(out, e)
 		}

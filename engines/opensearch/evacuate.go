@@ -137,7 +137,7 @@ func (e *Engine) exclude(ctx context.Context, order engines.Order, node string, 
 		what, level = copiesTransient, now.transient
 	}
 	m := mark{Claim: order.Claim, Node: node, What: what, Entry: node}
-	persistent, transient := changes{m.key(): text(m.String())}, changes{}
+	persistent, transient := changes{m.key(): new(m.String())}, changes{}
 	names := entries(level[settingExclude])
 	if !slices.Contains(names, node) {
 		names = append(names, node)

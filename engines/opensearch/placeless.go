@@ -27,8 +27,7 @@ func (a *api) explain(ctx context.Context, r *reading) error {
 	found := map[string]bool{}
 	for _, s := range shards {
 		no, err := a.placeless(ctx, s)
-		var status *web.StatusError
-		if errors.As(err, &status) {
+		if _, ok := errors.AsType[*web.StatusError](err); ok {
 			return nil // it may not be asked, or is not there any more
 		}
 		if err != nil {

@@ -119,7 +119,7 @@ func TestRecordUpgrade(t *testing.T) {
 }
 
 func throttleOnly(t *testing.T, e *Engine) error {
-	return e.api.change(t.Context(), changes{settingAllocation: text(throttledValue)}, nil)
+	return e.api.change(t.Context(), changes{settingAllocation: new(throttledValue)}, nil)
 }
 
 func unthrottle(t *testing.T, e *Engine) error {
@@ -168,10 +168,10 @@ func (r recorder) changes(n *opensearchtest.Node) {
 	r.situation("throttled", n)
 	r.exchange("change-unthrottle", n, unthrottle)
 	r.exchange("change-nonsense", n, func(t *testing.T, e *Engine) error {
-		return e.api.change(t.Context(), changes{settingAllocation: text("some")}, nil)
+		return e.api.change(t.Context(), changes{settingAllocation: new("some")}, nil)
 	})
 	r.exchange("change-unknown", n, func(t *testing.T, e *Engine) error {
-		return e.api.change(t.Context(), changes{"cluster.no.such": text("1")}, nil)
+		return e.api.change(t.Context(), changes{"cluster.no.such": new("1")}, nil)
 	})
 	n.Call("PUT", pathSettings, `{"persistent":{"cluster.blocks.read_only":true}}`)
 	r.exchange("change-read-only", n, throttleOnly)

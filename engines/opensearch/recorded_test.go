@@ -1,7 +1,6 @@
 package opensearch
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -195,6 +194,6 @@ func requireChange(t *testing.T, c conversation, says string) {
 	}
 	require.ErrorContains(t, err, says)
 	var s *web.StatusError
-	require.True(t, errors.As(err, &s))
+	require.ErrorAs(t, err, &s)
 	require.True(t, refused(err), "OpenSearch understood, and did not do it")
 }

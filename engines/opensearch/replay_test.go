@@ -75,7 +75,7 @@ func readConversation(t testing.TB, path string) conversation {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	var c conversation
-	for _, part := range strings.Split(string(text), between) {
+	for part := range strings.SplitSeq(string(text), between) {
 		x, err := parseExchange(part)
 		require.NoError(t, err, path)
 		c = append(c, x)

@@ -86,7 +86,7 @@ func (e *Engine) throttle(ctx context.Context, order engines.Order, now settings
 	if now.throttled() {
 		return nil
 	}
-	one := changes{settingAllocation: text(throttledValue)}
+	one := changes{settingAllocation: new(throttledValue)}
 	if _, transient := now.transient[settingAllocation]; transient {
 		return e.write(ctx, order.NotAfter, nil, one) // it counts before the other
 	}

@@ -1,6 +1,7 @@
 package opensearch
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -24,9 +25,7 @@ func TestThrottleThatPeopleChanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFakeCluster(t, 3, "data", "cluster_manager")
 			f.add("books/0", 1, 2)
-			for key, value := range c.before {
-				f.persistent[key] = value
-			}
+			maps.Copy(f.persistent, c.before)
 			e := mustNew(t, testOptions(f.options(1)))
 			order := handoffOf("c1")
 			var err error

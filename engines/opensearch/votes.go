@@ -153,7 +153,7 @@ func (e *Engine) letVote(ctx context.Context, gone, all []mark, notAfter time.Ti
 		if len(keep) > 0 {
 			remembering := gone[0]
 			remembering.Others = keep
-			if err := e.write(ctx, notAfter, changes{remembering.key(): text(remembering.String())}, nil); err != nil {
+			if err := e.write(ctx, notAfter, changes{remembering.key(): new(remembering.String())}, nil); err != nil {
 				return err
 			}
 		}
@@ -217,5 +217,3 @@ func forgotten(now []exclusion, gone []mark) []exclusion {
 	}
 	return out
 }
-
-func text(s string) *string { return &s }

@@ -46,7 +46,7 @@ func bodyFailure(body []byte) *web.StatusError {
 	}
 	var f failureBody
 	if json.Unmarshal(body, &f) != nil {
-		return nil // the caller's decoder says what is wrong with it
+		return nil //nolint:nilerr // the caller's decoder says what is wrong with it
 	}
 	switch {
 	case f.Error != nil:

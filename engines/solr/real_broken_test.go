@@ -59,9 +59,9 @@ func TestRealBrokenReplica(t *testing.T) {
 	victim.Stop()
 	free := lockIndex(t, victim, core)
 	victim.Start()
-	o := await(t, watcher, "broken", broken)
+	await(t, watcher, "broken", broken)
 	// Long enough for every copy that can recover.
-	o = await(t, watcher, "the rest is well", func(o engines.Observation) bool {
+	o := await(t, watcher, "the rest is well", func(o engines.Observation) bool {
 		return broken(o) && o.Settled && !slices.ContainsFunc(o.Groups, func(g engines.Group) bool {
 			return g.ID != "books/shard1" && slices.ContainsFunc(g.Members, func(m engines.Member) bool { return m.State != engines.Active })
 		})

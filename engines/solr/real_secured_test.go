@@ -1,7 +1,6 @@
 package solr
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -113,5 +112,5 @@ func TestRealTLS(t *testing.T) {
 	undo, _ := prepare(t, e, order)
 	restoreAll(t, e, undo)
 	_, err := e.Apply(t.Context(), order, []byte("{}"))
-	require.True(t, errors.Is(err, engines.ErrUndo))
+	require.ErrorIs(t, err, engines.ErrUndo)
 }

@@ -152,7 +152,7 @@ func TestRealRestarts(t *testing.T) {
 		o := await(t, watcher, "noticed", func(o engines.Observation) bool { return stateOf(o, victim.Name) == engines.NotLive })
 		t.Logf("noticed after %s: %+v", time.Since(start).Round(time.Millisecond), o.Health)
 		require.NotEqual(t, engines.Green, o.Health.Verdict)
-		require.True(t, o.Member == engines.Live)
+		require.Equal(t, engines.Live, o.Member)
 		victim.Start()
 		o = await(t, watcher, "back", whole)
 		require.Len(t, o.Groups, len(before.Groups))

@@ -193,8 +193,7 @@ func (c *Client) build(ctx context.Context, r Request) (*http.Request, error) {
 // bare strips the URL that net/http puts in front of its errors: the query may be
 // long, and the caller has named the path.
 func bare(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -239,7 +240,7 @@ type answer struct {
 func (a *answer) Error() string { return fmt.Sprintf("%d %s", a.code, a.text) }
 
 func refused(err error) bool {
-	a, ok := err.(*answer)
+	a, ok := errors.AsType[*answer](err)
 	return ok && a.code == http.StatusForbidden
 }
 
@@ -288,7 +289,7 @@ func typesAreRight(t *testing.T, admin *kubernetes.Clientset) {
 		eventually(t, "the types of "+name, func(ctx context.Context) error {
 			policy, err := admin.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, name, metav1.GetOptions{})
 			if err == nil && policy.Status.TypeChecking == nil {
-				return fmt.Errorf("they are not checked yet")
+				return errors.New("they are not checked yet")
 			}
 			if err == nil && len(policy.Status.TypeChecking.ExpressionWarnings) > 0 {
 				t.Fatalf("%s: %v", name, policy.Status.TypeChecking.ExpressionWarnings)

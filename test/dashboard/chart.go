@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -80,8 +81,7 @@ func (v View) chart(p Panel, lines []drawn, width, height float64) (string, erro
 			fmt.Fprintf(&b, `<path d="M%.1f %.1fh%.1f" stroke="%s" stroke-dasharray="6 5" fill="none"/>`, pl.left, pl.y(*step.Value), pl.width, c)
 		}
 	}
-	for i := len(lines) - 1; i >= 0; i-- {
-		l := lines[i]
+	for i, l := range slices.Backward(lines) {
 		for _, part := range parts(tops[i], step) {
 			path := outline(pl, part, l.Custom.LineInterpolation, step)
 			if opacity := l.Custom.FillOpacity; opacity > 0 {

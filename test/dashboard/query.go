@@ -120,7 +120,7 @@ func Unresolved(t Target, of labels.Labels) (missing []string) {
 func (p Panel) field(name, refID string) (Field, error) {
 	f := p.FieldConfig.Defaults
 	for _, o := range p.FieldConfig.Overrides {
-		matches := false
+		var matches bool
 		switch o.Matcher.ID {
 		case "byName":
 			matches = o.Matcher.Options == name

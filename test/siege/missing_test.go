@@ -53,7 +53,7 @@ func readable(t *testing.T) string {
 	dir, err := os.MkdirTemp("", "siege")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	require.NoError(t, os.Chmod(dir, 0o777)) //nolint:gosec // for somebody else
+	require.NoError(t, os.Chmod(dir, 0o777)) // for somebody else
 	own, err := os.Executable()
 	require.NoError(t, err)
 	from, err := os.Open(own)
@@ -65,6 +65,6 @@ func readable(t *testing.T) string {
 	_, err = io.Copy(to, from)
 	require.NoError(t, err)
 	require.NoError(t, to.Close())
-	require.NoError(t, os.Chmod(file, 0o755)) //nolint:gosec // as above
+	require.NoError(t, os.Chmod(file, 0o755)) // as above
 	return file
 }

@@ -63,7 +63,7 @@ func (s shape) unbounded(path string) (out []string) {
 }
 
 func (s shape) at(path string) shape {
-	for _, name := range strings.Split(path, ".") {
+	for name := range strings.SplitSeq(path, ".") {
 		name, list := strings.CutSuffix(name, "[]")
 		if s = s.Properties[name]; list {
 			s = *s.Items

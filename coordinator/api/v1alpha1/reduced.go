@@ -179,8 +179,8 @@ func cutTexts(v reflect.Value, most int) (size int) {
 			}
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			size += cutTexts(v.Field(i), most)
+		for _, field := range v.Fields() {
+			size += cutTexts(field, most)
 		}
 	}
 	return size

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -186,7 +187,7 @@ func (s *Server) admit(user string, pod *corev1.Pod, evict bool) error {
 			metav1.StatusCause{Type: policyv1.DisruptionBudgetCause, Message: "The disruption budget needs more healthy pods"})
 		return err
 	case !evict && closed && !s.Ours(user):
-		return apierrors.NewForbidden(resources[Pods], pod.Name, fmt.Errorf("rollcall guards this pod"))
+		return apierrors.NewForbidden(resources[Pods], pod.Name, errors.New("rollcall guards this pod"))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,7 +42,7 @@ func (s *Server) discard(name string, options metav1.DeleteOptions) error {
 		return apierrors.NewNotFound(volumeClaims, name)
 	}
 	if p := options.Preconditions; p != nil && p.UID != nil && *p.UID != v.UID {
-		return apierrors.NewConflict(volumeClaims, name, fmt.Errorf("the UID in the precondition differs"))
+		return apierrors.NewConflict(volumeClaims, name, errors.New("the UID in the precondition differs"))
 	}
 	if len(options.DryRun) > 0 || v.DeletionTimestamp != nil {
 		return nil

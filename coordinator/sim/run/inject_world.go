@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -88,9 +89,7 @@ func (w *world) takeAway(pod string) {
 	if p.Labels[v1alpha1.LabelGuard] == v1alpha1.GuardClosed {
 		next := *p
 		next.Labels = map[string]string{}
-		for key, value := range p.Labels {
-			next.Labels[key] = value
-		}
+		maps.Copy(next.Labels, p.Labels)
 		next.Labels[v1alpha1.LabelGuard] = v1alpha1.GuardOpen
 		w.server.Put(api.Pods, &next)
 	}
@@ -206,9 +205,7 @@ func leftovers(w *world, f Fault) func() {
 	w.db.Leave(database.Mark{Claim: "old-1", Node: database.NodeName(pod.Name), Shard: "books/s1"})
 	next := *pod
 	next.Labels = map[string]string{}
-	for key, value := range pod.Labels {
-		next.Labels[key] = value
-	}
+	maps.Copy(next.Labels, pod.Labels)
 	if f.Pick%2 == 0 {
 		next.Labels[v1alpha1.LabelGuard] = v1alpha1.GuardOpen
 		next.Annotations = map[string]string{v1alpha1.AnnotationClaim: "old-1"}

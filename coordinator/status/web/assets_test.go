@@ -53,5 +53,5 @@ func TestEveryFileOfThePageIsThere(t *testing.T) {
 			wanted[m[2]] = true
 		}
 	})
-	require.Equal(t, there, wanted)
+	require.Equal(t, wanted, there)
 }

@@ -15,7 +15,17 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
+	"github.com/rollcall-dev/rollcall/coordinator/status/web/webtest"
 )
+
+// rolling is a board on which a rollout went on for some minutes.
+func rolling(t testing.TB) (*status.Board, *Timelines) {
+	t.Helper()
+	timelines := NewTimelines()
+	board := status.NewBoard(timelines)
+	webtest.Rolling(t, board)
+	return board, timelines
+}
 
 func ask(t testing.TB, h http.Handler, method, path string) (int, http.Header, string) {
 	t.Helper()
@@ -146,7 +156,7 @@ func TestLiveTellsEachDecision(t *testing.T) {
 	require.Equal(t, model.ClusterRolling, phase(next(t, stream)))
 	require.Empty(t, asked)
 
-	done := books(t, at(200), updatedTo(0))
+	done := webtest.Books(t, webtest.At(200), webtest.UpdatedTo(0))
 	done.Idle = true
 	board.Publish(done)
 	require.Equal(t, model.ClusterDone, phase(next(t, stream)))

@@ -60,7 +60,8 @@ func (h *Handler) live(w http.ResponseWriter, r *http.Request) {
 // event is what there is to say now.
 func (h *Handler) event(r *http.Request) []byte {
 	key := keyOf(r)
-	name, value := "view", any(nil)
+	name := "view"
+	var value any
 	d, known := h.board.Newest(key)
 	leads, leader := h.board.Leader()
 	switch {

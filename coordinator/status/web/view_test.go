@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
+	"github.com/rollcall-dev/rollcall/coordinator/status/web/webtest"
 )
 
 func podOf(t testing.TB, v View, name string) (Pod, string) {
@@ -26,7 +27,7 @@ func podOf(t testing.TB, v View, name string) (Pod, string) {
 }
 
 func TestPodsStandInTheirZones(t *testing.T) {
-	v := NewView(books(t), Timeline{})
+	v := NewView(webtest.Books(t), Timeline{})
 	var names []string
 	for _, zone := range v.Zones {
 		names = append(names, zone.Name)
@@ -41,12 +42,12 @@ func TestPodsStandInTheirZones(t *testing.T) {
 // reason that everybody else is shown.
 func TestAViewSaysWhatThePlanSays(t *testing.T) {
 	for name, d := range map[string]status.Decision{
-		"calm":      books(t),
-		"on a way":  books(t, onTheWay(5, model.PhaseGone)),
-		"paused":    books(t, paused),
-		"done":      books(t, updatedTo(0)),
-		"wrong":     books(t, func(s *model.Snapshot) { s.Pods[3].Phase, s.Pods[3].Problem = model.Failed, model.CrashLoop }),
-		"no report": books(t, func(s *model.Snapshot) { s.Pods[2].Report = nil }),
+		"calm":      webtest.Books(t),
+		"on a way":  webtest.Books(t, webtest.OnTheWay(5, model.PhaseGone)),
+		"paused":    webtest.Books(t, webtest.Paused),
+		"done":      webtest.Books(t, webtest.UpdatedTo(0)),
+		"wrong":     webtest.Books(t, func(s *model.Snapshot) { s.Pods[3].Phase, s.Pods[3].Problem = model.Failed, model.CrashLoop }),
+		"no report": webtest.Books(t, func(s *model.Snapshot) { s.Pods[2].Report = nil }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := NewView(d, Timeline{})
@@ -69,7 +70,7 @@ func TestAViewSaysWhatThePlanSays(t *testing.T) {
 }
 
 func TestAClaimIsThePodsState(t *testing.T) {
-	d := books(t, onTheWay(5, model.PhasePreparing))
+	d := webtest.Books(t, webtest.OnTheWay(5, model.PhasePreparing))
 	d.Waiting = map[string]string{"books-5": "shard2 has a new leader: 12 s"}
 	pod, _ := podOf(t, NewView(d, Timeline{}), "books-5")
 	require.Equal(t, "Preparing", pod.State)
@@ -78,7 +79,7 @@ func TestAClaimIsThePodsState(t *testing.T) {
 
 // TestAPodThatIsAwayKeepsItsZone: there is no node to ask.
 func TestAPodThatIsAwayKeepsItsZone(t *testing.T) {
-	d := books(t, onTheWay(5, model.PhaseGone), func(s *model.Snapshot) {
+	d := webtest.Books(t, webtest.OnTheWay(5, model.PhaseGone), func(s *model.Snapshot) {
 		s.Pods[5].Node = ""
 		s.Cluster.Status.Claims[0].Zone = "z2"
 	})
@@ -88,7 +89,7 @@ func TestAPodThatIsAwayKeepsItsZone(t *testing.T) {
 
 // TestAViewIsBounded: what is well and up to date is left out first.
 func TestAViewIsBounded(t *testing.T) {
-	d := books(t, updatedTo(0), func(s *model.Snapshot) {
+	d := webtest.Books(t, webtest.UpdatedTo(0), func(s *model.Snapshot) {
 		s.Pools[0].Replicas = maxPods + 100
 		for i := 9; i < maxPods+100; i++ {
 			p := s.Pods[8]
@@ -114,7 +115,7 @@ func TestNoListIsNull(t *testing.T) {
 }
 
 func TestCopiesOnPods(t *testing.T) {
-	c := NewView(books(t, onTheWay(5, model.PhaseGone)), Timeline{}).Copies
+	c := NewView(webtest.Books(t, webtest.OnTheWay(5, model.PhaseGone)), Timeline{}).Copies
 	require.Len(t, c.Pods, 9)
 	require.Len(t, c.Rows, 6)
 	// What misses a copy is above what does not.
@@ -140,7 +141,7 @@ func TestCopiesOnPods(t *testing.T) {
 
 // TestACellIsTheWorstOfItsMembers, and members elsewhere have none.
 func TestACellIsTheWorstOfItsMembers(t *testing.T) {
-	d := books(t, func(s *model.Snapshot) {
+	d := webtest.Books(t, func(s *model.Snapshot) {
 		s.Groups = []model.Group{{ID: "g", Kind: model.Shard, Members: []model.Member{
 			{ID: "a", Pod: "books-0", State: model.Active, Leader: true},
 			{ID: "b", Pod: "books-0", State: model.Recovering},
@@ -156,7 +157,7 @@ func TestACellIsTheWorstOfItsMembers(t *testing.T) {
 
 // TestCopiesAreBounded: those that miss most are shown.
 func TestCopiesAreBounded(t *testing.T) {
-	d := books(t, func(s *model.Snapshot) {
+	d := webtest.Books(t, func(s *model.Snapshot) {
 		for i := range maxGroups {
 			s.Groups = append(s.Groups, model.Group{ID: fmt.Sprintf("a/%d", i), Kind: model.Shard, Members: []model.Member{{ID: "x", Pod: "books-1", State: model.Active}}})
 		}
@@ -174,21 +175,21 @@ func TestTimelineOfARollout(t *testing.T) {
 	board := status.NewBoard(timelines)
 	board.Lead()
 	key := status.Key{Namespace: "prod", Name: "books"}
-	board.Publish(books(t, at(0), updatedTo(0)))
+	board.Publish(webtest.Books(t, webtest.At(0), webtest.UpdatedTo(0)))
 	require.Empty(t, timelines.Of(key).Points, "nothing should go: there is no rollout")
 
-	first := books(t, at(10), updatedTo(5))
+	first := webtest.Books(t, webtest.At(10), webtest.UpdatedTo(5))
 	for _, d := range []status.Decision{
 		first,
-		books(t, at(11), updatedTo(5), onTheWay(4, model.PhasePreparing)),
-		books(t, at(13), updatedTo(5), onTheWay(4, model.PhaseGone)),
-		books(t, at(20), updatedTo(5), onTheWay(4, model.PhaseGone)),
-		books(t, at(40), updatedTo(4)),
+		webtest.Books(t, webtest.At(11), webtest.UpdatedTo(5), webtest.OnTheWay(4, model.PhasePreparing)),
+		webtest.Books(t, webtest.At(13), webtest.UpdatedTo(5), webtest.OnTheWay(4, model.PhaseGone)),
+		webtest.Books(t, webtest.At(20), webtest.UpdatedTo(5), webtest.OnTheWay(4, model.PhaseGone)),
+		webtest.Books(t, webtest.At(40), webtest.UpdatedTo(4)),
 	} {
 		board.Publish(d)
 	}
 	line := timelines.Of(key)
-	moment := func(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }
+	moment := func(seconds int) time.Time { return webtest.Noon.Add(time.Duration(seconds) * time.Second) }
 	require.Equal(t, moment(10), line.From)
 	require.False(t, line.Ended)
 	require.Equal(t, []Stretch{
@@ -199,12 +200,12 @@ func TestTimelineOfARollout(t *testing.T) {
 	require.Equal(t, moment(10).Add(time.Duration(first.Plan.Forecast.Seconds)*time.Second), line.Points[0].Ends)
 	require.Equal(t, 4, line.Points[len(line.Points)-1].Left)
 
-	board.Publish(books(t, at(100), updatedTo(0)))
+	board.Publish(webtest.Books(t, webtest.At(100), webtest.UpdatedTo(0)))
 	require.True(t, timelines.Of(key).Ended)
-	board.Publish(books(t, at(200), updatedTo(0)))
+	board.Publish(webtest.Books(t, webtest.At(200), webtest.UpdatedTo(0)))
 	require.Equal(t, moment(100), timelines.Of(key).To, "what comes after is no part of it")
 
-	board.Publish(books(t, at(300)))
+	board.Publish(webtest.Books(t, webtest.At(300)))
 	require.Equal(t, moment(300), timelines.Of(key).From)
 	require.Empty(t, timelines.Of(key).Stretches)
 
@@ -216,22 +217,22 @@ func TestTimelineOfARollout(t *testing.T) {
 func TestATimelineIsBounded(t *testing.T) {
 	l := &Timeline{Ended: true}
 	for i := range 3 * maxStretches {
-		changes := []func(*model.Snapshot){at(i)}
+		changes := []func(*model.Snapshot){webtest.At(i)}
 		if i%2 == 1 {
-			changes = append(changes, onTheWay(1, model.PhasePreparing), onTheWay(7, model.PhasePreparing))
+			changes = append(changes, webtest.OnTheWay(1, model.PhasePreparing), webtest.OnTheWay(7, model.PhasePreparing))
 		}
-		l.note(books(t, changes...))
+		l.note(webtest.Books(t, changes...))
 	}
 	require.Len(t, l.Points, maxPoints)
-	require.Equal(t, noon, l.Points[0].At)
+	require.Equal(t, webtest.Noon, l.Points[0].At)
 	require.Len(t, l.Stretches, maxStretches)
 }
 
 // TestAClockThatIsSetBackEndsNothing.
 func TestAClockThatIsSetBackEndsNothing(t *testing.T) {
 	l := &Timeline{Ended: true}
-	l.note(books(t, at(100)))
-	l.note(books(t, at(50), onTheWay(5, model.PhaseGone)))
-	require.Equal(t, noon.Add(100*time.Second), l.To)
+	l.note(webtest.Books(t, webtest.At(100)))
+	l.note(webtest.Books(t, webtest.At(50), webtest.OnTheWay(5, model.PhaseGone)))
+	require.Equal(t, webtest.Noon.Add(100*time.Second), l.To)
 	require.Empty(t, l.Stretches)
 }

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -114,7 +116,7 @@ func (n *Node) AwaitHealth(status string, nodes int) {
 func (n *Node) Await(why, path string, want func(answer map[string]any) bool) {
 	t := n.cluster.t
 	t.Helper()
-	last := ""
+	var last string
 	for deadline := time.Now().Add(8 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		body, status, err := n.Try(http.MethodGet, path, "")
 		answer := map[string]any{}
@@ -157,7 +159,7 @@ func (n *Node) Pause() (resume func()) {
 func (n *Node) Dir() string { return filepath.Join(n.home, "data") }
 
 // URL of the node, without a path.
-func (n *Node) URL() string { return fmt.Sprintf("http://%s:%d", n.Host, n.Port) }
+func (n *Node) URL() string { return "http://" + net.JoinHostPort(n.Host, strconv.Itoa(n.Port)) }
 
 // Try makes a call, with a JSON body or none, and answers body and HTTP status.
 func (n *Node) Try(method, path, body string) ([]byte, int, error) {

@@ -89,7 +89,7 @@ func coreStacks(said string) []string {
 		return []string{"no dump of threads"}
 	}
 	var out []string
-	for _, stack := range strings.Split(dump, "\n\n") {
+	for stack := range strings.SplitSeq(dump, "\n\n") {
 		about := func(part string) bool { return strings.Contains(stack, "org.apache.solr."+part) }
 		if strings.HasPrefix(stack, `"`) && slices.ContainsFunc([]string{"core.", "handler.admin.", "cloud."}, about) {
 			lines := strings.Split(stack, "\n")

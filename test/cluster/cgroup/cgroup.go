@@ -88,7 +88,7 @@ func delegate(dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range strings.Fields(string(b)) {
+	for c := range strings.FieldsSeq(string(b)) {
 		err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+c), 0o644)
 		if errors.Is(err, syscall.EBUSY) {
 			return fmt.Errorf("cgroup %s holds processes itself, so its controller %q cannot be handed on; "+
@@ -122,7 +122,7 @@ func Processes(trees []Tree, name string) ([]int, error) {
 		err := walk(filepath.Join(t.Path, name), func(dir string) error {
 			b, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 			if err != nil {
-				return nil // the group has just gone
+				return nil //nolint:nilerr // the group has just gone
 			}
 			for f := range strings.FieldsSeq(string(b)) {
 				if pid, err := strconv.Atoi(f); err == nil && pid > 0 {

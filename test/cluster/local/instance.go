@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -140,10 +141,8 @@ func overlaps(p plan.Plan) bool {
 		if err != nil {
 			continue
 		}
-		for _, want := range []netip.Prefix{p.NodeNet(), p.PodNet(), p.ServiceNet()} {
-			if have.Overlaps(want) {
-				return true
-			}
+		if slices.ContainsFunc([]netip.Prefix{p.NodeNet(), p.PodNet(), p.ServiceNet()}, have.Overlaps) {
+			return true
 		}
 	}
 	return false

@@ -3,6 +3,7 @@ package local
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,14 +12,7 @@ import (
 )
 
 func newRegistry(t *testing.T, taken ...int) registry {
-	return registry{dir: t.TempDir(), free: func(p plan.Plan) bool {
-		for _, i := range taken {
-			if p.Instance == i {
-				return false
-			}
-		}
-		return true
-	}}
+	return registry{dir: t.TempDir(), free: func(p plan.Plan) bool { return !slices.Contains(taken, p.Instance) }}
 }
 
 func TestClaimGivesEveryClusterItsOwnNumber(t *testing.T) {

@@ -46,8 +46,7 @@ func poll(ctx context.Context, what string, ask func(context.Context) error) err
 		if err == nil {
 			return nil
 		}
-		var dead deadError
-		if errors.As(err, &dead) {
+		if _, dead := errors.AsType[deadError](err); dead {
 			return err
 		}
 		select {

@@ -5,9 +5,11 @@ package plan
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"path/filepath"
 	"regexp"
+	"strconv"
 )
 
 const (
@@ -134,7 +136,9 @@ func (p Plan) Ports() Ports {
 }
 
 // Server is the URL of the API server, as seen from the host, the nodes and the pods alike.
-func (p Plan) Server() string { return fmt.Sprintf("https://%s:%d", p.BridgeIP(), p.Ports().APIServer) }
+func (p Plan) Server() string {
+	return "https://" + net.JoinHostPort(p.BridgeIP().String(), strconv.Itoa(p.Ports().APIServer))
+}
 
 // Path is a file or directory of this cluster.
 func (p Plan) Path(elem ...string) string {

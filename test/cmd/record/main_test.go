@@ -39,7 +39,7 @@ func TestThePictureIsCurrent(t *testing.T) {
 		require.Contains(t, want, part)
 	}
 	require.NotContains(t, want, "\x1b")
-	for _, l := range strings.Split(want, "\n") {
+	for l := range strings.SplitSeq(want, "\n") {
 		require.NotRegexp(t, `href=|src=|<script|\son[a-z]+=`, l)
 	}
 }

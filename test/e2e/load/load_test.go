@@ -62,14 +62,14 @@ func TestRetriesThenSucceeds(t *testing.T) {
 }
 
 func TestThreeFailuresFail(t *testing.T) {
-	stats := run(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(510) }, 30)
+	stats := run(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotExtended) }, 30)
 	require.Equal(t, stats.Requests, stats.Failed)
 	require.Contains(t, stats.Failures[0].Error, "status 510")
 }
 
 func TestOtherStatusIsNotRetried(t *testing.T) {
 	var n atomic.Int64
-	stats := run(t, func(w http.ResponseWriter, _ *http.Request) { n.Add(1); w.WriteHeader(404) }, 30)
+	stats := run(t, func(w http.ResponseWriter, _ *http.Request) { n.Add(1); w.WriteHeader(http.StatusNotFound) }, 30)
 	require.Equal(t, int(n.Load()), stats.Failed)
 }
 

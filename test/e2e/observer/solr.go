@@ -43,7 +43,7 @@ func (s Solr) Read(ctx context.Context) (Copies, error) {
 			for _, r := range shard.Replicas {
 				pod, _, _ := strings.Cut(r.NodeName, ".")
 				wg.Go(func() {
-					why := ""
+					var why string
 					switch {
 					case r.State != "active":
 						why = r.State

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -73,7 +74,7 @@ func newWorld(kubeconfig, kubectl string) (*world, error) {
 // install applies what the chart renders, but for what would run coordinators in pods.
 func (w *world) install(ctx context.Context, manifest []byte) error {
 	var keep []string
-	for _, text := range strings.Split(string(manifest), "\n---\n") {
+	for text := range strings.SplitSeq(string(manifest), "\n---\n") {
 		var object struct {
 			Kind     string `json:"kind"`
 			Metadata struct {
@@ -200,9 +201,7 @@ func (w *world) set(ctx context.Context, namespace, name string, pods int, selec
 	strategy appsv1.StatefulSetUpdateStrategyType, management appsv1.PodManagementPolicyType) error {
 	all := map[string]string{}
 	for _, m := range []map[string]string{selector, labels} {
-		for k, v := range m {
-			all[k] = v
-		}
+		maps.Copy(all, m)
 	}
 	_, err := w.client.AppsV1().StatefulSets(namespace).Create(ctx, &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},

@@ -4,6 +4,7 @@ package solrcloud
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -160,7 +161,7 @@ func (c *Cloud) AllActive(ctx context.Context, limit time.Duration) error {
 	return c.Bed.Eventually(ctx, "all replicas active", limit, func(ctx context.Context) error {
 		urls := c.Pods.URLs()
 		if len(urls) == 0 {
-			return fmt.Errorf("no Ready pod")
+			return errors.New("no Ready pod")
 		}
 		s, err := witness.ReadSolr(ctx, urls[0])
 		if err != nil {
@@ -176,7 +177,7 @@ func (c *Cloud) AllActive(ctx context.Context, limit time.Duration) error {
 func (c *Cloud) admin(ctx context.Context, q url.Values, into any) error {
 	urls := c.Pods.URLs()
 	if len(urls) == 0 {
-		return fmt.Errorf("no Ready pod")
+		return errors.New("no Ready pod")
 	}
 	if err := ask(ctx, urls[0]+"/solr/admin/collections?"+q.Encode(), into); err != nil {
 		return fmt.Errorf("%s %s: %w", q.Get("action"), q.Get("name"), err)

@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -118,7 +119,7 @@ func (a *attack) foreignCertificates(t *testing.T) {
 	pod := a.cluster.Pods.All()[0]
 	require.Equal(t, codes.Unavailable, grpcstatus.Code(order(pod, foreign.TLS())))
 	require.Equal(t, codes.PermissionDenied, grpcstatus.Code(order(pod, agents)))
-	lines, err := read(t.Context(), fmt.Sprintf("http://%s:%d/metrics", pod.Status.PodIP, config.PortHTTP))
+	lines, err := read(t.Context(), "http://"+net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(config.PortHTTP))+"/metrics")
 	require.NoError(t, err)
 	for _, reason := range []string{"certificate", "role"} {
 		line := `rollcall_agent_callers_refused_total{reason="` + reason + `"} `

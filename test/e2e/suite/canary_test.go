@@ -2,10 +2,11 @@ package suite
 
 import (
 	"context"
-	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -95,7 +96,7 @@ func (s *sqlTest) ofPod(t *testing.T, all map[string]string, pod *corev1.Pod, co
 	require.NoError(t, err)
 	all["log of "+pod.Name] = log
 	for _, path := range []string{"metrics", "healthz", "readyz"} {
-		text, err := read(t.Context(), fmt.Sprintf("http://%s:%d/%s", pod.Status.PodIP, port, path))
+		text, err := read(t.Context(), "http://"+net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(port))+"/"+path)
 		require.NoError(t, err)
 		all[path+" of "+pod.Name] = text
 	}

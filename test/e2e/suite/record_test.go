@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,7 +52,7 @@ func record(b *testbed.Bed) (end func() error, err error) {
 // scraped are pods as targets, with the labels that deploy/docs/metrics.md gives them.
 func scraped(job, port string, pods []*corev1.Pod) (targets []scrapes.Target) {
 	for _, pod := range pods {
-		for _, c := range append(pod.Spec.InitContainers[:len(pod.Spec.InitContainers):len(pod.Spec.InitContainers)], pod.Spec.Containers...) {
+		for _, c := range append(slices.Clip(pod.Spec.InitContainers), pod.Spec.Containers...) {
 			for _, p := range c.Ports {
 				if p.Name != port || pod.Status.PodIP == "" {
 					continue

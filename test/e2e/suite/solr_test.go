@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -157,7 +158,7 @@ func (s *solr) untouched(w *witness.Witness) (witness.Pod, error) {
 			return pod, nil
 		}
 	}
-	return witness.Pod{}, fmt.Errorf("no pod is left untouched")
+	return witness.Pod{}, errors.New("no pod is left untouched")
 }
 
 func (s *solr) solrKilled(t *testing.T) {

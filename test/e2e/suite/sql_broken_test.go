@@ -2,6 +2,7 @@ package suite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -72,7 +73,7 @@ func (s *sqlTest) firstPodBroken(t *testing.T) {
 				return nil
 			}
 		}
-		return fmt.Errorf("it has not ended twice")
+		return errors.New("it has not ended twice")
 	}))
 	r := s.touch("")
 	r.Change = func(ctx context.Context) error { return s.cluster.Patch(ctx, repair) }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -159,8 +160,7 @@ func (s *stuckTest) over(t *testing.T, timeout string, want int) {
 	began := time.Now()
 	out, err := s.bed.Kubectl(t.Context(), "", "rollcall", "status", s.flavor.Name, "-n", sqlcluster.Namespace, "--wait", "--timeout", timeout)
 	got := 0
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		got, err = exit.ExitCode(), fmt.Errorf("%s: %w", exit, err)
 	}
 	lines := strings.Split(strings.TrimSpace(out), "\n")
@@ -338,7 +338,7 @@ func (s *stuckTest) alerts(t *testing.T, rule model.Rule) {
 
 // scrape is the metrics about databases that a coordinator has.
 func scrape(ctx context.Context, pod *corev1.Pod) ([]string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s:7951/metrics", pod.Status.PodIP), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(pod.Status.PodIP, "7951")+"/metrics", nil)
 	if err != nil {
 		return nil, err
 	}

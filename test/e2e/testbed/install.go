@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,7 +74,7 @@ func (b *Bed) RemoveInstall(ctx context.Context, namespaces ...string) error {
 		return err
 	}
 	var ours []string
-	for _, object := range strings.Fields(objects) {
+	for object := range strings.FieldsSeq(objects) {
 		if strings.Contains(object, "/rollcall-") {
 			ours = append(ours, object)
 		}
@@ -92,7 +93,7 @@ func (b *Bed) Leader(ctx context.Context) (*corev1.Pod, error) {
 		return nil, err
 	}
 	if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
-		return nil, fmt.Errorf("nobody holds the Lease")
+		return nil, errors.New("nobody holds the Lease")
 	}
 	return b.Kube.CoreV1().Pods(InstallNamespace).Get(ctx, *lease.Spec.HolderIdentity, metav1.GetOptions{})
 }

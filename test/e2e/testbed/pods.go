@@ -3,7 +3,9 @@ package testbed
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -126,7 +128,7 @@ func (p *Pods) Witnessed() []witness.Pod {
 
 // URL of a pod's database.
 func (p *Pods) URL(pod *corev1.Pod) string {
-	return fmt.Sprintf("http://%s:%d", pod.Status.PodIP, p.port)
+	return "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(p.port))
 }
 
 // Ready tells whether a Service would send traffic to the pod.

@@ -5,6 +5,7 @@ package witness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -107,7 +108,7 @@ func (r Report) Again() []Restart {
 // ElectedLast tells whether the last restart, and only that, took the elected node.
 func (r Report) ElectedLast() error {
 	if len(r.Restarts) == 0 {
-		return fmt.Errorf("nothing was restarted")
+		return errors.New("nothing was restarted")
 	}
 	for i, x := range r.Restarts {
 		if x.Elected != (i == len(r.Restarts)-1) {

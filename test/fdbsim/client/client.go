@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -118,10 +119,8 @@ func (c *Client) check(ctx context.Context, key string) {
 	if !written || reply.Value == want {
 		return
 	}
-	for _, v := range c.unsure[key] {
-		if reply.Value == v {
-			return
-		}
+	if slices.Contains(c.unsure[key], reply.Value) {
+		return
 	}
 	if !c.lost[key] {
 		c.lost[key] = true

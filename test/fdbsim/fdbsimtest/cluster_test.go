@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -31,7 +30,7 @@ func run(t *testing.T, c *fdbsimtest.Cluster, args ...string) (stdout, stderr st
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil {
-		require.True(t, errors.As(err, &exit), "%v", err)
+		require.ErrorAs(t, err, &exit, "%v", err)
 	}
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }

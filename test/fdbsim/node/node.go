@@ -171,6 +171,7 @@ func Front(ready func() bool, ask func(context.Context, wire.Request) (wire.Repl
 	mux.HandleFunc("GET "+wire.PathReady, func(w http.ResponseWriter, _ *http.Request) {
 		if !ready() {
 			http.Error(w, "the cluster does not know this process", http.StatusServiceUnavailable)
+			return
 		}
 	})
 	return mux

@@ -36,7 +36,7 @@ func ParseConnection(text string) (Connection, error) {
 			return Connection{}, ErrConnectionString
 		}
 		c := Connection{Description: m[1], ID: m[2]}
-		for _, a := range strings.Split(m[3], ",") {
+		for a := range strings.SplitSeq(m[3], ",") {
 			a = strings.TrimSuffix(a, ":tls")
 			if host, port, ok := strings.Cut(a, ":"); !ok || host == "" || port == "" {
 				return Connection{}, ErrConnectionString

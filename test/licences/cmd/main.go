@@ -1,4 +1,5 @@
-// Command cmd writes the table of licences and the notices that images carry; test/generate.sh runs it.
+// Command cmd writes the table of licences and the notices that images carry. Run it in
+// test/licences, as test/generate.sh does.
 package main
 
 import (
@@ -10,6 +11,9 @@ import (
 	"github.com/rollcall-dev/rollcall/test/licences"
 )
 
+// root is the checkout.
+const root = "../.."
+
 func main() {
 	if err := run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -18,7 +22,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	modules, err := licences.Linked(ctx, ".")
+	modules, err := licences.Linked(ctx, root)
 	if err != nil {
 		return err
 	}
@@ -27,10 +31,10 @@ func run(ctx context.Context) error {
 		return err
 	}
 	for path, text := range files {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, path)), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(root, path), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}

@@ -37,7 +37,7 @@ func TestEveryBugHasItsSeed(t *testing.T) {
 		require.False(t, names[p.name], "two bugs are named %s", p.name)
 		require.Positive(t, seeds[p.name], "no seed is known to find: %s", p.name)
 		names[p.name] = true
-		for _, invariant := range strings.Fields(p.finds) {
+		for invariant := range strings.FieldsSeq(p.finds) {
 			may[invariant] = true
 		}
 	}

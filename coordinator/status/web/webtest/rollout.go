@@ -1,4 +1,5 @@
-package web
+// Package webtest is a rollout for the tests of the page.
+package webtest
 
 import (
 	"fmt"
@@ -11,11 +12,12 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
-var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+// Noon is when the rollout begins.
+var Noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// books is a Solr of nine pods in three zones, each shard on three of them.
-// The change has come to the highest three; each change is one of a test.
-func books(t testing.TB, changes ...func(*model.Snapshot)) status.Decision {
+// Books is a Solr of nine pods in three zones, with each shard on three of them.
+// The three highest pods are updated. Each change is one that a test wants.
+func Books(t testing.TB, changes ...func(*model.Snapshot)) status.Decision {
 	t.Helper()
 	s, err := model.Decode([]byte(`{"version":1,"now":"2026-11-20T12:00:00Z","cluster":{"namespace":"prod","name":"books","uid":"c1",
 		"spec":{"engine":"Solr","policy":{"maxUnavailable":2}},"status":{"epoch":3}},
@@ -52,12 +54,13 @@ func books(t testing.TB, changes ...func(*model.Snapshot)) status.Decision {
 	return status.FromSnapshot(s)
 }
 
-func at(seconds int) func(*model.Snapshot) {
-	return func(s *model.Snapshot) { s.Now = model.At(noon.Add(time.Duration(seconds) * time.Second)) }
+// At sets the time of the snapshot, in seconds after Noon.
+func At(seconds int) func(*model.Snapshot) {
+	return func(s *model.Snapshot) { s.Now = model.At(Noon.Add(time.Duration(seconds) * time.Second)) }
 }
 
-// onTheWay puts a claim on a pod; from Gone on there is none.
-func onTheWay(pod int, phase model.ClaimPhase) func(*model.Snapshot) {
+// OnTheWay puts a claim on a pod. In phase Gone, the pod is missing.
+func OnTheWay(pod int, phase model.ClaimPhase) func(*model.Snapshot) {
 	return func(s *model.Snapshot) {
 		p := &s.Pods[pod]
 		s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, model.Claim{
@@ -89,8 +92,8 @@ func loses(members []model.Member, pod string) {
 	}
 }
 
-// updatedTo makes all pods from an ordinal on those of the new revision.
-func updatedTo(pod int) func(*model.Snapshot) {
+// UpdatedTo gives the new revision to all pods from an ordinal upwards.
+func UpdatedTo(pod int) func(*model.Snapshot) {
 	return func(s *model.Snapshot) {
 		for i := pod; i < len(s.Pods); i++ {
 			s.Pods[i].Revision = "v2"
@@ -98,24 +101,21 @@ func updatedTo(pod int) func(*model.Snapshot) {
 	}
 }
 
-// paused holds everybody.
-func paused(s *model.Snapshot) { s.Cluster.Paused = true }
+// Paused pauses the cluster, which holds every pod.
+func Paused(s *model.Snapshot) { s.Cluster.Paused = true }
 
-// rolling is a board on which a rollout went on for some minutes.
-func rolling(t testing.TB, changes ...func(*model.Snapshot)) (*status.Board, *Timelines) {
+// Rolling publishes some minutes of a rollout on the board. The changes are made to the last snapshot.
+func Rolling(t testing.TB, board *status.Board, changes ...func(*model.Snapshot)) {
 	t.Helper()
-	timelines := NewTimelines()
-	board := status.NewBoard(timelines)
 	board.Lead()
 	for i, d := range []status.Decision{
-		books(t, at(0)),
-		books(t, at(1), onTheWay(5, model.PhasePreparing)),
-		books(t, at(4), onTheWay(5, model.PhaseGone), onTheWay(1, model.PhasePreparing)),
-		books(t, at(30), updatedTo(5), onTheWay(1, model.PhaseGone)),
-		books(t, append([]func(*model.Snapshot){at(52), updatedTo(5), onTheWay(1, model.PhaseRejoined), onTheWay(4, model.PhaseGone)}, changes...)...),
+		Books(t, At(0)),
+		Books(t, At(1), OnTheWay(5, model.PhasePreparing)),
+		Books(t, At(4), OnTheWay(5, model.PhaseGone), OnTheWay(1, model.PhasePreparing)),
+		Books(t, At(30), UpdatedTo(5), OnTheWay(1, model.PhaseGone)),
+		Books(t, append([]func(*model.Snapshot){At(52), UpdatedTo(5), OnTheWay(1, model.PhaseRejoined), OnTheWay(4, model.PhaseGone)}, changes...)...),
 	} {
 		require.NotEmpty(t, d.Plan.Order, i)
 		board.Publish(d)
 	}
-	return board, timelines
 }

@@ -1,4 +1,6 @@
-package web
+// Package browser tests the coordinator's page in a real Chromium. It is a module of its
+// own because the programs need no driver of a browser.
+package browser
 
 import (
 	"context"
@@ -22,6 +24,8 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
+	"github.com/rollcall-dev/rollcall/coordinator/status/web"
+	"github.com/rollcall-dev/rollcall/coordinator/status/web/webtest"
 )
 
 const (
@@ -145,9 +149,18 @@ func (b *browser) screenshot(name string) {
 	require.NoError(b.t, os.WriteFile(filepath.Join(folder, name), picture, 0o600))
 }
 
-func serve(t *testing.T, board *status.Board, timelines *Timelines) string {
+// rolling is a board on which a rollout went on for some minutes.
+func rolling(t *testing.T, changes ...func(*model.Snapshot)) (*status.Board, *web.Timelines) {
 	t.Helper()
-	server := httptest.NewServer(NewHandler(board, timelines))
+	timelines := web.NewTimelines()
+	board := status.NewBoard(timelines)
+	webtest.Rolling(t, board, changes...)
+	return board, timelines
+}
+
+func serve(t *testing.T, board *status.Board, timelines *web.Timelines) string {
+	t.Helper()
+	server := httptest.NewServer(web.NewHandler(board, timelines))
 	t.Cleanup(server.CloseClientConnections)
 	return server.URL
 }
@@ -172,12 +185,12 @@ func TestRealBrowserShowsARollout(t *testing.T) {
 
 	// A pod has the focus while the page is drawn anew.
 	b.run(focusOn(`[data-focus="pod/books-4"]`))
-	board.Publish(books(t, at(90), updatedTo(4), paused))
+	board.Publish(webtest.Books(t, webtest.At(90), webtest.UpdatedTo(4), webtest.Paused))
 	b.run(see(".phase-Paused"))
 	require.Equal(t, "pod/books-4", b.focus())
 	require.Contains(t, b.text("#now"), "paused")
 	b.screenshot("paused.png")
-	board.Publish(books(t, at(200), updatedTo(0)))
+	board.Publish(webtest.Books(t, webtest.At(200), webtest.UpdatedTo(0)))
 	b.run(see(".phase-Done"))
 	require.Contains(t, b.text("#progress"), "It took")
 	require.Equal(t, "Nothing asks a pod to go.", b.text("#plan"))
@@ -197,7 +210,7 @@ func TestRealBrowserShowsNothingBeforeItKnows(t *testing.T) {
 			<-r.Context().Done() // it takes long
 			return
 		}
-		NewHandler(board, timelines).ServeHTTP(w, r)
+		web.NewHandler(board, timelines).ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.CloseClientConnections)
 	b := openUntil(t, server.URL, 1280, 900, "#cluster:not([disabled])")
@@ -262,7 +275,7 @@ func TestRealBrowserOnAPhone(t *testing.T) {
 // large as other small text. The picture in the documentation is this one.
 func TestRealBrowserChartsAreReadable(t *testing.T) {
 	board, timelines := rolling(t)
-	board.Publish(books(t, at(76), updatedTo(5), onTheWay(1, model.PhaseSettling), onTheWay(4, model.PhaseGone)))
+	board.Publish(webtest.Books(t, webtest.At(76), webtest.UpdatedTo(5), webtest.OnTheWay(1, model.PhaseSettling), webtest.OnTheWay(4, model.PhaseGone)))
 	b := open(t, serve(t, board, timelines), 1280, 900)
 	const charts = "[...document.querySelectorAll('svg.chart')]"
 	fit := func(width int) {

@@ -1,0 +1,31 @@
+package oracle
+
+import (
+	"fmt"
+	"time"
+)
+
+// Limits of the database cluster that is watched.
+type Limits struct {
+	Cluster string
+	Sets    []string
+	// Pods and Shard are how many may be away.
+	Pods, Shard int
+	// Line: Rollcall has the set's hold line, and puts it to rest.
+	Line bool
+	// Zones, when not 0, is how many may have pods away.
+	Zones int
+	// Ephemeral: the data of a pod is gone with it.
+	Ephemeral bool
+	// Replaced: an outdated pod is replaced, and not restarted.
+	Replaced bool
+}
+
+// Break is an invariant that did not hold.
+type Break struct {
+	At        time.Duration
+	Invariant string
+	Why       string
+}
+
+func (b Break) String() string { return fmt.Sprintf("%s at %s: %s", b.Invariant, b.At, b.Why) }
