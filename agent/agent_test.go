@@ -5,16 +5,15 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -23,8 +22,12 @@ import (
 
 	"github.com/rollcall-dev/rollcall/agent/agenttest"
 	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/agent/fence"
+	"github.com/rollcall-dev/rollcall/agent/gossip"
+	"github.com/rollcall-dev/rollcall/agent/peers"
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/memory"
+
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -70,11 +73,11 @@ func TestPrepareAndRestoreOverTheWire(t *testing.T) {
 	// The epoch travels: an older order is refused by an agent that never saw one.
 	eventually(t, "the others know the epoch", func() bool { return second.report(false).Epoch == 5 })
 	_, err = second.as(config.RoleCoordinator).Prepare(t.Context(), second.order(4, "claim-2", nil, false))
-	requireRefused(t, err, codes.FailedPrecondition, ReasonStaleEpoch)
+	agenttest.RequireRefused(t, err, codes.FailedPrecondition, fence.ReasonStaleEpoch)
 
 	// A second claim has to wait for the first one's end.
 	_, err = coordinator.Prepare(t.Context(), first.order(5, "claim-2", nil, false))
-	requireRefused(t, err, codes.FailedPrecondition, ReasonOtherClaim)
+	agenttest.RequireRefused(t, err, codes.FailedPrecondition, fence.ReasonOtherClaim)
 	other, err := coordinator.Prepare(t.Context(), first.order(5, "claim-2", planned.Undo, true))
 	require.NoError(t, err)
 	require.Equal(t, rollcallv1.Drain_DRAIN_REFUSED, other.Drain)
@@ -130,13 +133,7 @@ func TestAnotherAgentHandsOver(t *testing.T) {
 	_, err = coordinator.Relieve(t.Context(), second.relief(0, "adopt", node(0)))
 	require.Error(t, err)
 	_, err = r.members[2].as(config.RoleCoordinator).Relieve(t.Context(), second.relief(1, "adopt", node(0)))
-	requireRefused(t, err, codes.FailedPrecondition, ReasonWrongPod)
-}
-
-func TestNobodyElseCanHandOver(t *testing.T) {
-	err := engineError(t.Context(), fmt.Errorf("%w: db-2 follows db-0", engines.ErrOwnAgentOnly))
-	requireRefused(t, err, codes.FailedPrecondition, ReasonOwnAgentOnly)
-	require.ErrorContains(t, err, "db-2 follows db-0")
+	agenttest.RequireRefused(t, err, codes.FailedPrecondition, fence.ReasonWrongPod)
 }
 
 func TestRoles(t *testing.T) {
@@ -191,31 +188,31 @@ func TestRoles(t *testing.T) {
 		order := name == "prepare" || name == "restore" || name == "relieve"
 		require.NoError(t, call(m.connection(config.RoleCoordinator)), name)
 		if order {
-			requireRefused(t, call(m.connection(config.RoleReader)), codes.PermissionDenied, ReasonRole)
+			agenttest.RequireRefused(t, call(m.connection(config.RoleReader)), codes.PermissionDenied, fence.ReasonRole)
 		} else {
 			require.NoError(t, call(m.connection(config.RoleReader)), name)
 		}
 		for _, role := range []string{"", config.RoleAgent, otherAgent} {
-			requireRefused(t, call(m.connection(role)), codes.PermissionDenied, ReasonRole)
+			agenttest.RequireRefused(t, call(m.connection(role)), codes.PermissionDenied, fence.ReasonRole)
 		}
 		require.Equal(t, codes.Unavailable, status.Code(call(m.connection("none"))), name)
 	}
 
 	counted := func(reason string) float64 {
-		return testutil.ToFloat64(m.agent.metrics.callers.WithLabelValues(reason))
+		return testutil.ToFloat64(m.agent.metrics.serve.Callers.WithLabelValues(reason))
 	}
-	require.EqualValues(t, 3*len(calls)+3, counted(callerRole), "three with no fitting role for each, and readers that order")
-	require.Positive(t, counted(callerCertificate), "those without one")
+	require.EqualValues(t, 3*len(calls)+3, counted("role"), "three with no fitting role for each, and readers that order")
+	require.Positive(t, counted("certificate"), "those without one")
 
 	// A role from another authority is none, and older TLS is not spoken.
-	strangers := counted(callerCertificate)
+	strangers := counted("certificate")
 	stranger := agenttest.NewAuthority(t).Client(config.ServerName(testNamespace, testCluster), config.RoleCoordinator)
 	stranger.InsecureSkipVerify = true
 	require.Error(t, dial(m.rpc, stranger))
 	old := r.authority.Client(config.ServerName(testNamespace, testCluster), config.RoleCoordinator)
 	old.MinVersion, old.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
 	require.Error(t, dial(m.rpc, old))
-	eventually(t, "both to be counted", func() bool { return counted(callerCertificate) == strangers+2 })
+	eventually(t, "both to be counted", func() bool { return counted("certificate") == strangers+2 })
 }
 
 // dial fails when the server does not accept the client, which TLS 1.3 tells with
@@ -243,23 +240,23 @@ func TestRefusedOrders(t *testing.T) {
 		code   codes.Code
 		reason string
 	}{
-		"other pod":     {func(p *rollcallv1.PrepareRequest) { p.PodUid = "uid-9" }, codes.FailedPrecondition, ReasonWrongPod},
-		"other cluster": {func(p *rollcallv1.PrepareRequest) { p.Fence.ClusterUid = "x" }, codes.FailedPrecondition, ReasonWrongCluster},
+		"other pod":     {func(p *rollcallv1.PrepareRequest) { p.PodUid = "uid-9" }, codes.FailedPrecondition, fence.ReasonWrongPod},
+		"other cluster": {func(p *rollcallv1.PrepareRequest) { p.Fence.ClusterUid = "x" }, codes.FailedPrecondition, fence.ReasonWrongCluster},
 		"no epoch":      {func(p *rollcallv1.PrepareRequest) { p.Fence.Epoch = 0 }, codes.InvalidArgument, ""},
-		"no fence":      {func(p *rollcallv1.PrepareRequest) { p.Fence = nil }, codes.FailedPrecondition, ReasonWrongCluster},
+		"no fence":      {func(p *rollcallv1.PrepareRequest) { p.Fence = nil }, codes.FailedPrecondition, fence.ReasonWrongCluster},
 		"no claim":      {func(p *rollcallv1.PrepareRequest) { p.Claim = "" }, codes.InvalidArgument, ""},
 		"no kind":       {func(p *rollcallv1.PrepareRequest) { p.Kind = 0 }, codes.InvalidArgument, ""},
 		"huge undo":     {func(p *rollcallv1.PrepareRequest) { p.Undo = make([]byte, engines.MaxUndo+1) }, codes.InvalidArgument, ""},
-		"too late":      {func(p *rollcallv1.PrepareRequest) { p.Term = m.term(-time.Millisecond) }, codes.FailedPrecondition, ReasonExpired},
-		"no term":       {func(p *rollcallv1.PrepareRequest) { p.Term = nil }, codes.FailedPrecondition, ReasonNoTerm},
+		"too late":      {func(p *rollcallv1.PrepareRequest) { p.Term = m.term(-time.Millisecond) }, codes.FailedPrecondition, fence.ReasonExpired},
+		"no term":       {func(p *rollcallv1.PrepareRequest) { p.Term = nil }, codes.FailedPrecondition, fence.ReasonNoTerm},
 		"endless":       {func(p *rollcallv1.PrepareRequest) { p.Term.Until = nil }, codes.InvalidArgument, ""},
-		"other run":     {func(p *rollcallv1.PrepareRequest) { p.Term.Incarnation-- }, codes.FailedPrecondition, ReasonOtherRun},
-		"huge message":  {func(p *rollcallv1.PrepareRequest) { p.Undo = make([]byte, 2*maxRequestBytes) }, codes.ResourceExhausted, ""},
+		"other run":     {func(p *rollcallv1.PrepareRequest) { p.Term.Incarnation-- }, codes.FailedPrecondition, fence.ReasonOtherRun},
+		"huge message":  {func(p *rollcallv1.PrepareRequest) { p.Undo = make([]byte, 2*peers.MaxMessage) }, codes.ResourceExhausted, ""},
 	} {
 		request := m.order(1, "claim", nil, true)
 		c.change(request)
 		_, err := m.as(config.RoleCoordinator).Prepare(t.Context(), request)
-		requireRefused(t, err, c.code, c.reason)
+		agenttest.RequireRefused(t, err, c.code, c.reason)
 		require.Equal(t, rollcallv1.Drain_DRAIN_NONE, m.report(false).Drain, name)
 	}
 	_, err := m.as(config.RoleCoordinator).Restore(t.Context(), &rollcallv1.RestoreRequest{Claim: "claim",
@@ -269,27 +266,45 @@ func TestRefusedOrders(t *testing.T) {
 }
 
 // An agent that has just started does not know the highest epoch: it hears its
-// peers first, and waits for them no longer than SyncTimeout.
+// peers first. How long it waits is TestPeersAreNotWaitedForForEver.
 func TestNoOrderBeforePeersWereHeard(t *testing.T) {
 	database := memory.New(memory.Options{}, node(0))
 	r := newRing(t, database)
-	const limit = time.Hour
+	var deaf atomic.Bool
+	deaf.Store(true)
 	m := r.start(0, func(o *Options) {
-		o.SyncTimeout = limit
+		o.SyncTimeout, o.NewMesh = time.Hour, hardOfHearing(&deaf)
 		o.Peers = func(context.Context, string) ([]netip.AddrPort, error) { return nil, errors.New("no such host") }
 	})
 	r.run(m)
 	m.report(true)
 	coordinator := m.as(config.RoleCoordinator)
 	_, err := coordinator.Prepare(t.Context(), m.order(1, "claim", nil, false))
-	requireRefused(t, err, codes.Unavailable, ReasonNotSynced)
+	agenttest.RequireRefused(t, err, codes.Unavailable, fence.ReasonNotSynced)
 	_, err = coordinator.Restore(t.Context(), &rollcallv1.RestoreRequest{Claim: "claim", Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: 1}})
-	requireRefused(t, err, codes.Unavailable, ReasonNotSynced)
-	m.agent.mesh.mu.Lock()
-	m.agent.mesh.since = m.agent.mesh.since.Add(-limit)
-	m.agent.mesh.mu.Unlock()
+	agenttest.RequireRefused(t, err, codes.Unavailable, fence.ReasonNotSynced)
+	deaf.Store(false)
 	_, err = coordinator.Prepare(t.Context(), m.order(1, "claim", nil, false))
-	require.NoError(t, err, "it has waited long enough")
+	require.NoError(t, err, "it has heard them")
+}
+
+// mutedMesh has not heard its peers while deaf says so, and has otherwise.
+type mutedMesh struct {
+	peers.Mesh
+	deaf *atomic.Bool
+}
+
+func (m mutedMesh) Roster() (gossip.Roster, <-chan struct{}) {
+	roster, changed := m.Mesh.Roster()
+	roster.Synced = !m.deaf.Load()
+	return roster, changed
+}
+
+func hardOfHearing(deaf *atomic.Bool) func(gossip.Options) (peers.Mesh, error) {
+	return func(o gossip.Options) (peers.Mesh, error) {
+		mesh, err := gossip.New(o)
+		return mutedMesh{mesh, deaf}, err
+	}
 }
 
 func TestStreams(t *testing.T) {
@@ -473,20 +488,4 @@ func TestWaitsForItsConfiguration(t *testing.T) {
 
 	r.authority.Mount(late.agent.options.ConfigDir, testNamespace, testCluster, r.file, bytes.Repeat([]byte{3}, 32))
 	require.Equal(t, rollcallv1.Membership_MEMBERSHIP_LIVE, late.report(true).Member)
-}
-
-func requireRefused(t *testing.T, err error, code codes.Code, reason string) {
-	t.Helper()
-	require.Equal(t, code, status.Code(err), "%v", err)
-	if reason == "" {
-		return
-	}
-	for _, d := range status.Convert(err).Details() {
-		if info, ok := d.(*errdetails.ErrorInfo); ok {
-			require.Equal(t, reason, info.Reason)
-			require.Equal(t, errorDomain, info.Domain)
-			return
-		}
-	}
-	require.FailNow(t, "no reason is given", "%v", err)
 }

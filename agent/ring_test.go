@@ -210,7 +210,7 @@ func (m *member) order(epoch int64, claim string, undo []byte, apply bool) *roll
 
 // term is how long an order is good, as one who knows the agent's uptime names it.
 func (m *member) term(left time.Duration) *rollcallv1.Term {
-	run := m.agent.board.run
+	run := m.agent.board.Run
 	return &rollcallv1.Term{Incarnation: run.Incarnation, Until: run.Uptime(time.Now().Add(left))}
 }
 

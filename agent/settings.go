@@ -15,8 +15,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/agent/fence"
 	"github.com/rollcall-dev/rollcall/agent/gossip"
+	"github.com/rollcall-dev/rollcall/agent/peers"
+	"github.com/rollcall-dev/rollcall/agent/probe"
+	"github.com/rollcall-dev/rollcall/agent/trust"
 	"github.com/rollcall-dev/rollcall/engines"
+
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -25,11 +30,11 @@ import (
 type settings struct {
 	options  *Options
 	identity *rollcallv1.Identity
-	slot     *slot
-	board    *board
-	fence    *fence
-	mesh     *meshKeeper
-	keys     *keys
+	slot     *probe.Slot
+	board    *probe.Board
+	fence    *fence.Fence
+	mesh     *peers.Keeper
+	keys     *trust.Keys
 	peers    engines.Peers
 	metrics  *metrics
 	gossip   *gossip.Metrics
@@ -47,10 +52,10 @@ type settings struct {
 // reading five small files costs less than watching them. polled is called after
 // each time.
 func (s *settings) run(ctx context.Context, polled func()) {
-	defer s.mesh.stop()
+	defer s.mesh.Stop()
 	for {
 		problem := s.poll(ctx)
-		s.keys.sweep()
+		s.keys.Sweep()
 		polled()
 		s.mu.Lock()
 		if problem != s.problem {
@@ -95,7 +100,7 @@ func (s *settings) apply(ctx context.Context, m config.Material) error {
 			"address", own.String(), "gossipCIDRs", fmt.Sprint(m.File.GossipCIDRs))
 	}
 	if m.Certificate != nil {
-		s.keys.set(m.Certificate, m.ClientCAs, config.ServerName(s.options.Identity.Namespace, s.options.Identity.Cluster))
+		s.keys.Set(m.Certificate, m.ClientCAs, config.ServerName(s.options.Identity.Namespace, s.options.Identity.Cluster))
 		s.metrics.certificate(m.Certificate.Leaf)
 	}
 	old := s.current.File
@@ -106,7 +111,7 @@ func (s *settings) apply(ctx context.Context, m config.Material) error {
 		engine, err := s.options.NewEngine(m.File, s.peers)
 		if err != nil {
 			failed = fmt.Errorf("engine: %w", err)
-		} else if err := s.slot.set(engine); err != nil {
+		} else if err := s.slot.Set(engine); err != nil {
 			s.logger.Warn("former engine adapter did not close", "error", err)
 		}
 	}
@@ -117,17 +122,17 @@ func (s *settings) apply(ctx context.Context, m config.Material) error {
 	s.current = m
 
 	if first || old.ClusterUID != m.File.ClusterUID || old.Service != m.File.Service {
-		s.mesh.stop()
+		s.mesh.Stop()
 		identity := proto.CloneOf(s.identity)
 		identity.ClusterUid = m.File.ClusterUID
 		s.identity = identity
-		s.fence.belong(m.File.ClusterUID)
-		s.board.identified(identity, m.File.Engine)
-		s.mesh.start(ctx, m.GossipKeys, func(keys [][]byte) (Mesh, error) { return s.newMesh(m.File, keys) })
+		s.fence.SetCluster(m.File.ClusterUID)
+		s.board.SetIdentity(identity, m.File.Engine)
+		s.mesh.Start(ctx, m.GossipKeys, func(keys [][]byte) (peers.Mesh, error) { return s.newMesh(m.File, keys) })
 	} else {
-		s.board.identified(s.identity, m.File.Engine)
+		s.board.SetIdentity(s.identity, m.File.Engine)
 		if !sameKeys(previous.GossipKeys, m.GossipKeys) {
-			if err := s.mesh.rekey(m.GossipKeys); err != nil {
+			if err := s.mesh.Rekey(m.GossipKeys); err != nil {
 				failed = errors.Join(failed, err)
 			} else {
 				s.logger.Info("gossip keys changed", "keys", len(m.GossipKeys))
@@ -137,7 +142,7 @@ func (s *settings) apply(ctx context.Context, m config.Material) error {
 	return failed
 }
 
-func (s *settings) newMesh(file config.File, keys [][]byte) (Mesh, error) {
+func (s *settings) newMesh(file config.File, keys [][]byte) (peers.Mesh, error) {
 	id := s.options.Identity
 	return s.options.NewMesh(gossip.Options{
 		Namespace: id.Namespace, Cluster: id.Cluster, ClusterUID: file.ClusterUID,

@@ -1,0 +1,85 @@
+package drain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// What an agent does for another member, whose pod has no agent of its own. None of
+// it touches the job: this pod stays.
+
+// errRestored: an order came later than the restore of its claim.
+var errRestored = errors.New("the claim is restored; this order came too late")
+
+// relieve makes one round of handing over the duties of another node, which has
+// no agent of its own. It touches no job: this pod stays.
+func (d *Drainer) HandoffOnBehalf(ctx context.Context, o Order, node string) (engines.Progress, error) {
+	if err := d.take(ctx); err != nil {
+		return engines.Progress{}, err
+	}
+	defer d.release()
+	engine, err := d.Engine.Get()
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
+	defer cancel()
+	told := d.engineOrder(o)
+	told.Kind, told.Node = engines.Handoff, node
+	return engines.Relieve(ctx, engine, told)
+}
+
+// planOther answers what emptying another member will change.
+func (d *Drainer) PlanOnBehalf(ctx context.Context, o Order, node string) (undo []byte, err error) {
+	err = d.onBehalf(ctx, o, func(ctx context.Context, engine engines.Engine) error {
+		undo, err = engine.Plan(ctx, d.orderOnBehalf(o, node))
+		if err == nil && len(undo) > engines.MaxUndo {
+			err = fmt.Errorf("undo of %d bytes; at most %d are allowed", len(undo), engines.MaxUndo)
+		}
+		return err
+	})
+	return undo, err
+}
+
+// applyOther makes one round of emptying another member.
+func (d *Drainer) DrainOnBehalf(ctx context.Context, o Order, node string) (progress engines.Progress, err error) {
+	err = d.onBehalf(ctx, o, func(ctx context.Context, engine engines.Engine) error {
+		progress, err = engine.Apply(ctx, d.orderOnBehalf(o, node), o.Undo)
+		return err
+	})
+	return progress, err
+}
+
+func (d *Drainer) orderOnBehalf(o Order, node string) engines.Order {
+	told := d.engineOrder(o)
+	told.Node = node
+	return told
+}
+
+// forOther calls an adapter that can empty others, unless the claim was restored
+// before its turn came.
+func (d *Drainer) onBehalf(ctx context.Context, o Order, call func(context.Context, engines.Engine) error) error {
+	if err := d.take(ctx); err != nil {
+		return err
+	}
+	defer d.release()
+	engine, err := d.Engine.Get()
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	restored := d.restored.covers(o.Claim, o.Epoch)
+	d.mu.Unlock()
+	switch {
+	case restored:
+		return fmt.Errorf("claim %s: %w", o.Claim, errRestored)
+	case !engine.Facts().EvacuatesOthers:
+		return fmt.Errorf("%w: a member of %s is emptied from its own pod", engines.ErrOwnAgentOnly, engine.Facts().Name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
+	defer cancel()
+	return call(ctx, engine)
+}

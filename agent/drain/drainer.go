@@ -1,0 +1,401 @@
+package drain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/agent/fence"
+	"github.com/rollcall-dev/rollcall/agent/probe"
+	"github.com/rollcall-dev/rollcall/agent/state"
+	"github.com/rollcall-dev/rollcall/engines"
+
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+const (
+	// applyTimeout bounds one call of an adapter; the work itself may take many.
+	applyTimeout = time.Minute
+	firstPause   = 100 * time.Millisecond
+	lastPause    = 2 * time.Second
+	// retryRefused is when asking again for the same claim tries again.
+	RetryRefused = 10 * time.Second
+)
+
+// drainOptions are what a drainer works on. All are required.
+type Options struct {
+	Engine *probe.Slot
+	Logger *slog.Logger
+	// translate maps pods to the names that the database has for them.
+	Translate func(pods []string) []string
+	// ownClaim names to the database what is done without a claim.
+	OwnClaim string
+	// changed is told of every change.
+	OnChange func(probe.DrainStatus)
+	// store, clock, fence and heard are for claims of a Peered engine. heard tells
+	// whether the peers were.
+	Store      state.Store
+	Clock      state.Clock
+	Fence      *fence.Fence
+	PeersHeard func() bool
+}
+
+// drainer carries out one order at a time.
+//
+// Invariants: only one call that changes the database runs at any time (busy); a
+// job of a claim ends only by Restore of that claim, by an order of a higher
+// epoch, or by another order once its own time is over; a claim that is being
+// restored, or was, is not prepared again in that epoch; nothing is undone
+// without being asked, except what the stop hook did and what members of a Peered
+// engine did together and did not end in time.
+type Drainer struct {
+	Options
+
+	ctx  context.Context // of everything that is done in the background
+	busy chan struct{}   // held by whoever calls Plan, Apply, Restore, Step or Tend
+	work sync.WaitGroup
+
+	mu        sync.Mutex
+	job       *Job
+	restored  restoredClaims
+	wake      chan struct{} // closed at the next change of job
+	interrupt func()        // ends the Tend that holds busy
+	stopped   bool
+}
+
+func New(ctx context.Context, o Options) *Drainer {
+	return &Drainer{Options: o, ctx: ctx, busy: make(chan struct{}, 1), wake: make(chan struct{})}
+}
+
+// run ends when the drainer's context and everything that was started under it
+// have ended.
+func (d *Drainer) Run() {
+	<-d.ctx.Done()
+	d.mu.Lock()
+	d.stopped = true
+	d.mu.Unlock()
+	d.work.Wait()
+}
+
+// background runs f under the drainer's context, at once, or not at all when the
+// agent is stopping.
+func (d *Drainer) Background(f func()) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.stopped {
+		d.work.Go(f)
+	}
+	return !d.stopped
+}
+
+var ErrStopping = errors.New("the agent is stopping")
+
+// status answers the job in hand and a channel that is closed at its next change.
+func (d *Drainer) Status() (Job, <-chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.job == nil {
+		return Job{State: rollcallv1.Drain_DRAIN_NONE}, d.wake
+	}
+	return *d.job, d.wake
+}
+
+// plan answers what an order will change, and changes nothing.
+func (d *Drainer) Plan(ctx context.Context, o Order) (will Plan, refused string, err error) {
+	d.mu.Lock()
+	if j := d.job; j != nil && j.Claim == o.Claim && j.kind == o.Kind && o.Claim != "" && !d.restored.covers(o.Claim, o.Epoch) {
+		// What the database looks like now is already our own doing.
+		will = Plan{slices.Clone(j.Undo), j.setting}
+		d.mu.Unlock()
+		return will, "", nil
+	}
+	refused = d.conflict(o, time.Now())
+	d.mu.Unlock()
+	if refused != "" {
+		return Plan{}, refused, nil
+	}
+	if err := d.take(ctx); err != nil {
+		return Plan{}, "", err
+	}
+	defer d.release()
+	engine, err := d.Engine.Get()
+	if err != nil {
+		return Plan{}, "", err
+	}
+	told := d.engineOrder(o)
+	if will.Undo, err = engine.Plan(ctx, told); err != nil {
+		return Plan{}, "", err
+	}
+	// Without a claim nobody would put back what belongs to the whole database.
+	if sharer, ok := engine.(engines.Sharer); ok && o.Claim != "" {
+		if will.Setting, err = sharer.Shared(ctx, told); err != nil {
+			return Plan{}, "", err
+		}
+	}
+	if n := max(len(will.Undo), len(will.Setting.Undo)); n > engines.MaxUndo {
+		return Plan{}, "", fmt.Errorf("undo of %d bytes; at most %d are allowed", n, engines.MaxUndo)
+	}
+	return will, "", nil
+}
+
+// apply starts the order or goes on with it; it answers at once. refused is set
+// when another order is in hand. One that is done stays so until it is asked anew:
+// then the adapter is called again, and says whether it still is.
+func (d *Drainer) Drain(o Order) (refused string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.stopped {
+		return "", ErrStopping
+	}
+	now := time.Now()
+	if refused := d.conflict(o, now); refused != "" {
+		return refused, nil
+	}
+	var checks, reached bool
+	if j := d.job; j != nil && j.Claim == o.Claim && j.kind == o.Kind && o.Claim != "" {
+		j.epoch, j.notAfter, j.eligible, j.setting = o.Epoch, o.NotAfter, o.Eligible, o.Setting
+		refused := j.State == rollcallv1.Drain_DRAIN_REFUSED
+		again := refused && now.Sub(j.since) >= RetryRefused
+		checks = o.Recheck && j.State == rollcallv1.Drain_DRAIN_PREPARED
+		// The coordinator's successor may want it after a restore that did not finish.
+		if ended := j.ctx.Err() != nil; !again && !ended && !checks {
+			d.keep(j)
+			return "", nil
+		}
+		o.Undo, reached = j.Undo, j.drained
+	}
+	if d.job != nil {
+		d.job.cancel()
+	}
+	j := &Job{
+		Claim: o.Claim, kind: o.Kind, epoch: o.Epoch, eligible: o.Eligible, Undo: o.Undo, setting: o.Setting, notAfter: o.NotAfter,
+		State: rollcallv1.Drain_DRAIN_PREPARING, Detail: "started", since: now, rechecks: checks, drained: checks && reached,
+	}
+	j.ctx, j.cancel = context.WithCancel(d.ctx)
+	d.job = j
+	d.keep(j)
+	d.notify()
+	d.Logger.Log(d.ctx, j.level(), "drain started", "claim", j.Claim, "kind", j.kind.String())
+	d.work.Go(func() { d.carryOut(j) })
+	return "", nil
+}
+
+// carryOut repeats Apply until the job is done, refused, replaced or out of time.
+func (d *Drainer) carryOut(j *Job) {
+	pause := firstPause
+	for {
+		progress, err := d.drainOnce(j)
+		d.mu.Lock()
+		if j.ctx.Err() != nil || d.job != j {
+			d.mu.Unlock()
+			return
+		}
+		before := *j
+		j.answered = true
+		switch {
+		case errors.Is(err, errOutOfTime) && d.mustUndo(j):
+			d.startUndo(j)
+			d.mu.Unlock()
+			d.undoUntilDone(j)
+			return
+		case errors.Is(err, errOutOfTime) && j.drained && !j.rechecks:
+			j.State, j.Detail = rollcallv1.Drain_DRAIN_PREPARED, "prepared before the agent restarted"
+		case errors.Is(err, errOutOfTime):
+			j.State, j.Detail = rollcallv1.Drain_DRAIN_REFUSED, err.Error()
+		case err != nil:
+			j.Detail = "failed and will be repeated: " + err.Error()
+		case progress.State == engines.Done:
+			j.State, j.drained = rollcallv1.Drain_DRAIN_PREPARED, true
+		case progress.State == engines.Refused:
+			j.State = rollcallv1.Drain_DRAIN_REFUSED
+		}
+		if err == nil {
+			j.Detail, j.Done, j.Total = progress.Detail, progress.Done, progress.Total
+		}
+		if j.State != before.State {
+			j.since = time.Now()
+			d.keep(j)
+			d.Logger.Log(d.ctx, j.level(), "drain ended", "claim", j.Claim, "state", j.State.String(), "detail", j.Detail,
+				"took", j.since.Sub(before.since).String())
+		}
+		if j.State != before.State || j.Detail != before.Detail || j.Done != before.Done || j.Total != before.Total {
+			d.notify()
+		}
+		running := j.Running()
+		d.mu.Unlock()
+		if !running {
+			if d.awaitExpiry(j) {
+				d.undoUntilDone(j)
+			}
+			return
+		}
+		select {
+		case <-j.ctx.Done():
+			return
+		case <-time.After(pause):
+			pause = min(2*pause, lastPause)
+		}
+	}
+}
+
+var errOutOfTime = errors.New("the time for this order is over; nothing more is written")
+
+func (d *Drainer) drainOnce(j *Job) (engines.Progress, error) {
+	if err := d.take(j.ctx); err != nil {
+		return engines.Progress{}, err
+	}
+	defer d.release()
+	d.mu.Lock()
+	o := Order{Claim: j.Claim, Kind: j.kind, Epoch: j.epoch, Eligible: j.eligible, Setting: j.setting, NotAfter: j.notAfter}
+	d.mu.Unlock()
+	if !o.NotAfter.IsZero() && !time.Now().Before(o.NotAfter) {
+		return engines.Progress{}, errOutOfTime
+	}
+	engine, err := d.Engine.Get()
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	ctx, cancel := context.WithTimeout(j.ctx, applyTimeout)
+	defer cancel()
+	return engine.Apply(ctx, d.engineOrder(o), j.Undo)
+}
+
+// restore undoes a claim: the own one, whose job it ends, or that of a pod that
+// is gone, which touches no job. With no undo bytes it takes the job's own. A
+// prepare of that claim which is still on its way changes nothing any more. The
+// own one of a Peered engine is gone on with though nobody asks again.
+func (d *Drainer) Restore(ctx context.Context, claim string, epoch int64, undo []byte) (engines.Progress, error) {
+	d.mu.Lock()
+	d.restored.add(claim, epoch)
+	mine := d.job
+	if mine != nil && mine.Claim == claim {
+		mine.cancel()
+		if len(undo) == 0 {
+			undo = mine.Undo
+		}
+		if mine.State != rollcallv1.Drain_DRAIN_PREPARING {
+			mine.State, mine.since = rollcallv1.Drain_DRAIN_PREPARING, time.Now()
+		}
+		mine.Detail, mine.restoring, mine.undone = "restoring", true, false
+		if len(mine.Undo) == 0 {
+			mine.Undo = undo
+		}
+		d.keep(mine)
+		d.notify()
+	} else {
+		mine = nil
+	}
+	d.mu.Unlock()
+
+	progress, err := d.undo(ctx, undo)
+	if mine == nil {
+		return progress, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.job != mine:
+	case err == nil && progress.State == engines.Done:
+		d.end()
+		d.Logger.Info("drain restored", "claim", claim)
+	case d.peered() && !mine.undoing && !d.stopped:
+		d.startUndo(mine)
+		d.work.Go(func() { d.undoUntilDone(mine) })
+	}
+	return progress, err
+}
+
+// undo calls the adapter once.
+func (d *Drainer) undo(ctx context.Context, undo []byte) (engines.Progress, error) {
+	return d.UndoWhile(ctx, undo, func() bool { return true })
+}
+
+// undoWhile is undo, if that may still be when its turn has come.
+func (d *Drainer) UndoWhile(ctx context.Context, undo []byte, may func() bool) (engines.Progress, error) {
+	if len(undo) == 0 {
+		return engines.Progress{State: engines.Done, Detail: "nothing to undo"}, nil
+	}
+	if err := d.take(ctx); err != nil {
+		return engines.Progress{}, err
+	}
+	defer d.release()
+	if !may() {
+		return engines.Progress{State: engines.Running, Detail: "something else began meanwhile"}, nil
+	}
+	engine, err := d.Engine.Get()
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	return engine.Restore(ctx, undo)
+}
+
+// drop forgets the stop hook's own job, undone or not.
+func (d *Drainer) DropOwn() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.job != nil && d.job.Claim == "" {
+		d.end()
+	}
+}
+
+// take waits until nobody writes. What is only tended gives way.
+func (d *Drainer) take(ctx context.Context) error {
+	select {
+	case d.busy <- struct{}{}:
+		return nil
+	default:
+	}
+	d.mu.Lock()
+	if d.interrupt != nil {
+		d.interrupt()
+	}
+	d.mu.Unlock()
+	select {
+	case d.busy <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("another order is being carried out: %w", ctx.Err())
+	}
+}
+
+func (d *Drainer) release() { <-d.busy }
+
+// notify tells of the job as it is now. Callers hold the lock.
+func (d *Drainer) notify() {
+	close(d.wake)
+	d.wake = make(chan struct{})
+	v := probe.DrainStatus{State: rollcallv1.Drain_DRAIN_NONE}
+	if j := d.job; j != nil {
+		v = probe.DrainStatus{State: j.reported(), Claim: j.Claim, Detail: j.Detail, Done: j.Done, Total: j.Total}
+	}
+	d.OnChange(v)
+}
+
+// open are the claims that this pod is known to have.
+func (d *Drainer) open() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.job == nil || d.job.Claim == "" {
+		return nil
+	}
+	return []string{d.job.Claim}
+}
+
+// sweep removes leftovers of earlier pods of this name; see engines.Engine.
+func (d *Drainer) Sweep(ctx context.Context) error {
+	if err := d.take(ctx); err != nil {
+		return err
+	}
+	defer d.release()
+	engine, err := d.Engine.Get()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
+	defer cancel()
+	return engine.Sweep(ctx, d.open())
+}

@@ -1,0 +1,100 @@
+package serve
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/rollcall-dev/rollcall/agent/door"
+)
+
+// Why a caller was not served, in rollcall_agent_callers_refused_total.
+const (
+	callerCertificate = "certificate" // none, another authority's, or an older TLS
+	callerRole        = "role"        // its certificate does not permit what it asked for
+)
+
+// callerLogEvery bounds the log: whoever is refused may come again at once.
+const callerLogEvery = time.Minute
+
+// callers counts those who are refused, and tells of one of each kind in a minute.
+type callers struct {
+	refused *prometheus.CounterVec
+	logger  *slog.Logger
+	lately  *door.Refusals
+
+	mu   sync.Mutex
+	told map[string]time.Time // by reason
+}
+
+func newCallers(refused *prometheus.CounterVec, lately *door.Refusals, logger *slog.Logger) *callers {
+	return &callers{refused: refused, lately: lately, logger: logger, told: map[string]time.Time{}}
+}
+
+// refuse notes a caller; from may be nil.
+func (c *callers) refuse(reason string, from net.Addr, err error) {
+	c.refused.WithLabelValues(reason).Inc()
+	address := ""
+	if from != nil {
+		address = from.String()
+	}
+	c.lately.Note("caller: "+reason, address)
+	now := time.Now()
+	c.mu.Lock()
+	quiet := !c.told[reason].IsZero() && now.Sub(c.told[reason]) < callerLogEvery
+	if !quiet {
+		c.told[reason] = now
+	}
+	c.mu.Unlock()
+	if quiet {
+		return
+	}
+	c.logger.Warn("caller refused; further ones of the next minute are only counted", "reason", reason, "from", address, "error", err)
+}
+
+// guarded is what a server does at each connection, with those noted who fail.
+type guarded struct {
+	credentials.TransportCredentials
+	callers *callers
+	access  access
+	readers *readers
+}
+
+// ServerHandshake is the library's.
+func (g guarded) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	secure, info, err := g.TransportCredentials.ServerHandshake(conn)
+	if err != nil && !hungUp(err) {
+		g.callers.refuse(callerCertificate, conn.RemoteAddr(), err)
+	}
+	if err != nil {
+		return secure, info, err
+	}
+	// Who may call nothing here stays a stranger: those of all databases have certificates of one authority.
+	switch roles := g.access.rolesShown(info); {
+	case len(roles) == 0:
+		return secure, info, nil
+	case !onlyReads(roles):
+		door.ServedConn(conn) // readers have none of these go
+	default:
+		secure, info = g.readers.take(secure, conn, info)
+	}
+	door.KeepConn(conn)
+	return secure, info, nil
+}
+
+func (g guarded) Clone() credentials.TransportCredentials {
+	return guarded{g.TransportCredentials.Clone(), g.callers, g.access, g.readers}
+}
+
+// hungUp: the caller went away before it was judged, as port scans, probes and
+// coordinators that end do, or it was the one to refuse.
+func hungUp(err error) bool {
+	var network *net.OpError
+	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &network)
+}
