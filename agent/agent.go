@@ -31,14 +31,14 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// Options of an Agent. Identity and NewEngine are required; everything else has
-// the default that is named.
+// Options of an Agent. Identity and NewEngine are required; the others have
+// defaults.
 type Options struct {
 	Identity config.Identity
-	// NewEngine makes the adapter that the configuration asks for, which reaches
-	// the database's other members through the peers.
+	// NewEngine makes the adapter for the configuration. It reaches the database's
+	// other members through the peers.
 	NewEngine func(config.File, engines.Peers) (engines.Engine, error)
-	// Version of the agent, told to others. Default "dev".
+	// Version of the agent in reports. Default "dev".
 	Version string
 
 	ConfigDir string // default config.Dir
@@ -47,16 +47,16 @@ type Options struct {
 	GRPCAddress string // default :7947
 	HTTPAddress string // default :7948
 	GossipPort  uint16 // default 7946; bound on the pod's IP
-	// Insecure serves everything without encryption and to everybody. For
-	// development only.
+	// Insecure serves everything to everybody, without encryption. For development
+	// only.
 	Insecure bool
 
 	ProbeInterval  time.Duration // default 1 s
 	ProbeTimeout   time.Duration // default 10 s
 	Heartbeat      time.Duration // of streams, default 5 s
 	ConfigInterval time.Duration // default 1 s
-	// SyncTimeout is how long orders wait for the peers' epochs after the start of
-	// gossip. Default 30 s.
+	// SyncTimeout is how long orders wait for the peers' epochs after gossip has
+	// started. Default 30 s.
 	SyncTimeout time.Duration
 
 	// Peers finds agents by the name of their Service. Default: DNS, and GossipPort.
@@ -130,7 +130,7 @@ type Agent struct {
 	keys    trust.Keys
 	prober  *probe.Prober
 	metrics *metrics
-	// lately is what was refused, for people.
+	// lately is what was refused recently, for people.
 	lately *door.Refusals
 }
 
@@ -168,8 +168,8 @@ func (a *Agent) incarnation(now time.Time) uint64 {
 	return number
 }
 
-// Run serves until ctx ends, and ends when everything that it started has ended.
-// It fails only when it cannot listen.
+// Run serves until ctx ends, and returns when everything that it started has ended.
+// It fails only if it cannot listen.
 func (a *Agent) Run(ctx context.Context) error {
 	grpcListener, err := listen(a.options.GRPCListener, a.options.GRPCAddress)
 	if err != nil {
@@ -223,8 +223,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	return err
 }
 
-// unready says what is not as it should be. The database is not affected by any
-// of it.
+// unready says what is wrong. None of it affects the database.
 func (a *Agent) unready(s *settings) []string {
 	var reasons []string
 	if problem := s.trouble(); problem != "" {
@@ -253,7 +252,7 @@ func (a *Agent) translate(pods []string) []string {
 	return peers.NodesOf(pods, roster, v.Result.Observation.Nodes)
 }
 
-// stopServers ends requests gently at first; streams end by themselves.
+// stopServers lets requests finish first; streams end by themselves.
 func stopServers(rpc *grpc.Server, site *http.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), teardown)
 	defer cancel()
@@ -280,7 +279,7 @@ func listen(given net.Listener, address string) (net.Listener, error) {
 	return net.Listen("tcp", address)
 }
 
-// portOf is the port of a listener, and the usual one of none.
+// portOf returns the port of a listener, and the default one without a listener.
 func portOf(l net.Listener) string {
 	if l == nil {
 		return strconv.Itoa(config.PortGRPC)

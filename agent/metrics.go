@@ -16,7 +16,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// metrics are those of all rooms, and of the agent as a whole.
+// metrics are those of all packages, and of the agent as a whole.
 type metrics struct {
 	probe  *probe.Metrics
 	repair *prometheus.CounterVec
@@ -57,7 +57,7 @@ func (m *metrics) certificate(leaf *x509.Certificate) {
 	}
 }
 
-// process has the metrics of the whole process, whatever runs in it.
+// process has the metrics of the process, whatever runs in it.
 var process = sync.OnceValue(func() prometheus.Gatherer {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

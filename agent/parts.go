@@ -32,8 +32,8 @@ type parts struct {
 	peerService *serve.PeerService
 }
 
-// assemble wires the parts of an agent that others find at the port, and starts
-// nothing. stopping ends streams.
+// assemble wires the parts of an agent that serves at the port, and starts nothing.
+// stopping ends streams.
 func (a *Agent) assemble(ctx context.Context, port string, stopping <-chan struct{}) *parts {
 	p := &parts{agent: a}
 	security := insecure.NewCredentials()
@@ -82,13 +82,14 @@ func (a *Agent) assemble(ctx context.Context, port string, stopping <-chan struc
 	return p
 }
 
-// start runs the parts until ctx ends; what it answers waits until they have.
+// start runs the parts until ctx ends. The function that it returns waits until they
+// have ended.
 func (p *parts) start(ctx context.Context) (ended func()) {
 	var running sync.WaitGroup
 	polled := make(chan struct{})
 	running.Go(func() { p.settings.run(ctx, sync.OnceFunc(func() { close(polled) })) })
 	running.Go(func() {
-		<-polled // before that there is no database to look at
+		<-polled // before that there is no database to probe
 		p.agent.prober.Run(ctx)
 	})
 	running.Go(p.drainer.Run)
@@ -98,8 +99,8 @@ func (p *parts) start(ctx context.Context) (ended func()) {
 	return running.Wait
 }
 
-// RunWithin is Run for a caller who carries the requests: nothing listens. serve
-// is told once what answers them, the stop hook among it, and must return.
+// RunWithin is Run for a caller who carries the requests: nothing listens. It calls
+// serve once with what answers them, the stop hook included; serve must return.
 func (a *Agent) RunWithin(ctx context.Context, serve func(service rollcallv1.AgentServiceServer, stopHook func(context.Context) string)) {
 	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()

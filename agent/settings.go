@@ -26,7 +26,7 @@ import (
 )
 
 // settings applies the mounted files, and every change of them, to the running
-// agent. Files that are missing or wrong leave everything as it is.
+// agent. Missing or invalid files change nothing.
 type settings struct {
 	options  *Options
 	identity *rollcallv1.Identity
@@ -45,12 +45,12 @@ type settings struct {
 	mu      sync.Mutex
 	applied bool
 	file    config.File // of current, for readers
-	problem string      // why the files of now are not used, or the engine is not
+	problem string      // why the current files, or the engine, are not used
 }
 
 // run polls the files until ctx ends: the kubelet swaps whole directories, and
-// reading five small files costs less than watching them. polled is called after
-// each time.
+// reading five small files costs less than watching them. It calls polled after each
+// poll.
 func (s *settings) run(ctx context.Context, polled func()) {
 	defer s.mesh.Stop()
 	for {
@@ -95,7 +95,8 @@ func (s *settings) poll(ctx context.Context) (problem string) {
 
 func (s *settings) apply(ctx context.Context, m config.Material) error {
 	if own := s.options.Identity.PodIP; !m.File.GossipFrom(own) {
-		// All else counts: a list that somebody forgot a network in must not keep certificates from being renewed.
+		// The rest of the configuration still applies: a list that lacks a network
+		// must not keep certificates from being renewed.
 		s.logger.Warn("this pod's own address is not among gossipCIDRs, so the other agents drop what it says in the gossip; the networks of all database pods are wanted (agent.gossipCIDRs of Rollcall's chart)",
 			"address", own.String(), "gossipCIDRs", fmt.Sprint(m.File.GossipCIDRs))
 	}
@@ -167,7 +168,7 @@ func (s *settings) newMesh(file config.File, keys [][]byte) (peers.Mesh, error) 
 	})
 }
 
-// stopNetworks are those that the configuration names for the stop hook.
+// stopNetworks returns those that the configuration names for the stop hook.
 func (s *settings) stopNetworks() []netip.Prefix {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,8 +181,8 @@ func (s *settings) drain() config.Drain {
 	return s.file.Drain
 }
 
-// observes tells whether nothing is to be done that nobody asked for. Before
-// anything was read, that is so.
+// observes reports whether the agent must do nothing that nobody ordered. That is so
+// until the configuration was read.
 func (s *settings) observes() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,8 +217,8 @@ func sameKeys(a, b [][]byte) bool {
 	return true
 }
 
-// resolve finds peers by the name of the headless Service, which lists pods that
-// are not ready too.
+// resolve finds peers by the name of the headless Service, which includes pods that
+// are not ready.
 func resolve(port uint16) func(context.Context, string) ([]netip.AddrPort, error) {
 	return func(ctx context.Context, service string) ([]netip.AddrPort, error) {
 		if service == "" {

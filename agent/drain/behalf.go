@@ -8,14 +8,13 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// What an agent does for another member, whose pod has no agent of its own. None of
-// it touches the job: this pod stays.
+// What an agent does on behalf of another member, whose pod has no running agent.
+// None of it touches the job: this pod is not drained.
 
-// errRestored: an order came later than the restore of its claim.
+// errRestored: the order came later than the restore of its claim.
 var errRestored = errors.New("the claim is restored; this order came too late")
 
-// relieve makes one round of handing over the duties of another node, which has
-// no agent of its own. It touches no job: this pod stays.
+// HandoffOnBehalf makes one round of handing over the duties of another member.
 func (d *Drainer) HandoffOnBehalf(ctx context.Context, o Order, node string) (engines.Progress, error) {
 	if err := d.take(ctx); err != nil {
 		return engines.Progress{}, err
@@ -25,14 +24,14 @@ func (d *Drainer) HandoffOnBehalf(ctx context.Context, o Order, node string) (en
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	told := d.engineOrder(o)
 	told.Kind, told.Node = engines.Handoff, node
 	return engines.Relieve(ctx, engine, told)
 }
 
-// planOther answers what emptying another member will change.
+// PlanOnBehalf returns what evacuating another member would change.
 func (d *Drainer) PlanOnBehalf(ctx context.Context, o Order, node string) (undo []byte, err error) {
 	err = d.onBehalf(ctx, o, func(ctx context.Context, engine engines.Engine) error {
 		undo, err = engine.Plan(ctx, d.orderOnBehalf(o, node))
@@ -44,7 +43,7 @@ func (d *Drainer) PlanOnBehalf(ctx context.Context, o Order, node string) (undo 
 	return undo, err
 }
 
-// applyOther makes one round of emptying another member.
+// DrainOnBehalf makes one round of evacuating another member.
 func (d *Drainer) DrainOnBehalf(ctx context.Context, o Order, node string) (progress engines.Progress, err error) {
 	err = d.onBehalf(ctx, o, func(ctx context.Context, engine engines.Engine) error {
 		progress, err = engine.Apply(ctx, d.orderOnBehalf(o, node), o.Undo)
@@ -59,7 +58,7 @@ func (d *Drainer) orderOnBehalf(o Order, node string) engines.Order {
 	return told
 }
 
-// forOther calls an adapter that can empty others, unless the claim was restored
+// onBehalf calls an adapter that can evacuate others, unless the claim was restored
 // before its turn came.
 func (d *Drainer) onBehalf(ctx context.Context, o Order, call func(context.Context, engines.Engine) error) error {
 	if err := d.take(ctx); err != nil {
@@ -79,7 +78,7 @@ func (d *Drainer) onBehalf(ctx context.Context, o Order, call func(context.Conte
 	case !engine.Facts().EvacuatesOthers:
 		return fmt.Errorf("%w: a member of %s is emptied from its own pod", engines.ErrOwnAgentOnly, engine.Facts().Name)
 	}
-	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return call(ctx, engine)
 }

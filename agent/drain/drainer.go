@@ -18,52 +18,54 @@ import (
 )
 
 const (
-	// applyTimeout bounds one call of an adapter; the work itself may take many.
-	applyTimeout = time.Minute
-	firstPause   = 100 * time.Millisecond
-	lastPause    = 2 * time.Second
-	// retryRefused is when asking again for the same claim tries again.
+	// callTimeout bounds one call of an adapter; the work itself may take many.
+	callTimeout = time.Minute
+	firstPause  = 100 * time.Millisecond
+	lastPause   = 2 * time.Second
+	// RetryRefused is after how long a refused drain is tried again when it is
+	// ordered again.
 	RetryRefused = 10 * time.Second
 )
 
-// drainOptions are what a drainer works on. All are required.
+// Options of a Drainer. All are required, but a Store without a directory keeps
+// nothing.
 type Options struct {
 	Engine *probe.Slot
 	Logger *slog.Logger
-	// translate maps pods to the names that the database has for them.
+	// Translate maps pods to their names in the database.
 	Translate func(pods []string) []string
-	// ownClaim names to the database what is done without a claim.
+	// OwnClaim is the claim that the database sees for a drain without one.
 	OwnClaim string
-	// changed is told of every change.
+	// OnChange gets every change of the current drain.
 	OnChange func(probe.DrainStatus)
-	// store, clock, fence and heard are for claims of a Peered engine. heard tells
-	// whether the peers were.
+	// Store, Clock, Fence and PeersHeard are for claims of a Peered engine.
+	// PeersHeard reports whether the epochs of the peers are known.
 	Store      state.Store
 	Clock      state.Clock
 	Fence      *fence.Fence
 	PeersHeard func() bool
 }
 
-// drainer carries out one order at a time.
+// Drainer carries out one order at a time.
 //
-// Invariants: only one call that changes the database runs at any time (busy); a
-// job of a claim ends only by Restore of that claim, by an order of a higher
-// epoch, or by another order once its own time is over; a claim that is being
-// restored, or was, is not prepared again in that epoch; nothing is undone
-// without being asked, except what the stop hook did and what members of a Peered
-// engine did together and did not end in time.
+// Invariants: only one call that changes the database runs at any time (busy). The
+// job of a claim ends only with Restore of that claim, an order of a higher epoch,
+// or another order once its own term has expired. A claim that is being restored, or
+// was, is not drained again in that epoch. Nothing is undone without an order,
+// except what the stop hook did, and what members of a Peered engine did together
+// and did not finish in time.
 type Drainer struct {
 	Options
 
-	ctx  context.Context // of everything that is done in the background
-	busy chan struct{}   // held by whoever calls Plan, Apply, Restore, Step or Tend
+	ctx  context.Context // of all background work
+	busy chan struct{}   // held during every adapter call that may write, and during Plan
 	work sync.WaitGroup
 
 	mu        sync.Mutex
 	job       *Job
 	restored  restoredClaims
 	wake      chan struct{} // closed at the next change of job
-	interrupt func()        // ends the Tend that holds busy
+	interrupt func()        // cancels the repair that holds busy
 	stopped   bool
 }
 
@@ -71,8 +73,7 @@ func New(ctx context.Context, o Options) *Drainer {
 	return &Drainer{Options: o, ctx: ctx, busy: make(chan struct{}, 1), wake: make(chan struct{})}
 }
 
-// run ends when the drainer's context and everything that was started under it
-// have ended.
+// Run waits until ctx has ended, and with it all background work.
 func (d *Drainer) Run() {
 	<-d.ctx.Done()
 	d.mu.Lock()
@@ -81,8 +82,7 @@ func (d *Drainer) Run() {
 	d.work.Wait()
 }
 
-// background runs f under the drainer's context, at once, or not at all when the
-// agent is stopping.
+// Background runs f in its own goroutine, unless the agent is stopping.
 func (d *Drainer) Background(f func()) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -94,7 +94,7 @@ func (d *Drainer) Background(f func()) bool {
 
 var ErrStopping = errors.New("the agent is stopping")
 
-// status answers the job in hand and a channel that is closed at its next change.
+// Status returns the current job and a channel that is closed at its next change.
 func (d *Drainer) Status() (Job, <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -104,11 +104,11 @@ func (d *Drainer) Status() (Job, <-chan struct{}) {
 	return *d.job, d.wake
 }
 
-// plan answers what an order will change, and changes nothing.
+// Plan returns what an order would change, and changes nothing.
 func (d *Drainer) Plan(ctx context.Context, o Order) (will Plan, refused string, err error) {
 	d.mu.Lock()
 	if j := d.job; j != nil && j.Claim == o.Claim && j.kind == o.Kind && o.Claim != "" && !d.restored.covers(o.Claim, o.Epoch) {
-		// What the database looks like now is already our own doing.
+		// The database already shows what this claim did.
 		will = Plan{slices.Clone(j.Undo), j.setting}
 		d.mu.Unlock()
 		return will, "", nil
@@ -130,7 +130,7 @@ func (d *Drainer) Plan(ctx context.Context, o Order) (will Plan, refused string,
 	if will.Undo, err = engine.Plan(ctx, told); err != nil {
 		return Plan{}, "", err
 	}
-	// Without a claim nobody would put back what belongs to the whole database.
+	// Without a claim nobody would restore a setting of the whole database.
 	if sharer, ok := engine.(engines.Sharer); ok && o.Claim != "" {
 		if will.Setting, err = sharer.Shared(ctx, told); err != nil {
 			return Plan{}, "", err
@@ -142,9 +142,9 @@ func (d *Drainer) Plan(ctx context.Context, o Order) (will Plan, refused string,
 	return will, "", nil
 }
 
-// apply starts the order or goes on with it; it answers at once. refused is set
-// when another order is in hand. One that is done stays so until it is asked anew:
-// then the adapter is called again, and says whether it still is.
+// Drain starts or continues a drain and returns at once. refused says which other
+// order is in the way. A drain that is done stays so until it is ordered with
+// Recheck: then the adapter is called again and says whether that is still true.
 func (d *Drainer) Drain(o Order) (refused string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -155,25 +155,26 @@ func (d *Drainer) Drain(o Order) (refused string, err error) {
 	if refused := d.conflict(o, now); refused != "" {
 		return refused, nil
 	}
-	var checks, reached bool
+	var rechecks, drained bool
 	if j := d.job; j != nil && j.Claim == o.Claim && j.kind == o.Kind && o.Claim != "" {
 		j.epoch, j.notAfter, j.eligible, j.setting = o.Epoch, o.NotAfter, o.Eligible, o.Setting
 		refused := j.State == rollcallv1.Drain_DRAIN_REFUSED
 		again := refused && now.Sub(j.since) >= RetryRefused
-		checks = o.Recheck && j.State == rollcallv1.Drain_DRAIN_PREPARED
-		// The coordinator's successor may want it after a restore that did not finish.
-		if ended := j.ctx.Err() != nil; !again && !ended && !checks {
+		rechecks = o.Recheck && j.State == rollcallv1.Drain_DRAIN_PREPARED
+		// The coordinator's successor may order it after a restore that did not
+		// finish.
+		if ended := j.ctx.Err() != nil; !again && !ended && !rechecks {
 			d.keep(j)
 			return "", nil
 		}
-		o.Undo, reached = j.Undo, j.drained
+		o.Undo, drained = j.Undo, j.drained
 	}
 	if d.job != nil {
 		d.job.cancel()
 	}
 	j := &Job{
 		Claim: o.Claim, kind: o.Kind, epoch: o.Epoch, eligible: o.Eligible, Undo: o.Undo, setting: o.Setting, notAfter: o.NotAfter,
-		State: rollcallv1.Drain_DRAIN_PREPARING, Detail: "started", since: now, rechecks: checks, drained: checks && reached,
+		State: rollcallv1.Drain_DRAIN_PREPARING, Detail: "started", since: now, rechecks: rechecks, drained: rechecks && drained,
 	}
 	j.ctx, j.cancel = context.WithCancel(d.ctx)
 	d.job = j
@@ -184,7 +185,7 @@ func (d *Drainer) Drain(o Order) (refused string, err error) {
 	return "", nil
 }
 
-// carryOut repeats Apply until the job is done, refused, replaced or out of time.
+// carryOut repeats Drain until the job is done, refused, replaced or expired.
 func (d *Drainer) carryOut(j *Job) {
 	pause := firstPause
 	for {
@@ -259,15 +260,15 @@ func (d *Drainer) drainOnce(j *Job) (engines.Progress, error) {
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	ctx, cancel := context.WithTimeout(j.ctx, applyTimeout)
+	ctx, cancel := context.WithTimeout(j.ctx, callTimeout)
 	defer cancel()
 	return engine.Apply(ctx, d.engineOrder(o), j.Undo)
 }
 
-// restore undoes a claim: the own one, whose job it ends, or that of a pod that
-// is gone, which touches no job. With no undo bytes it takes the job's own. A
-// prepare of that claim which is still on its way changes nothing any more. The
-// own one of a Peered engine is gone on with though nobody asks again.
+// Restore undoes a claim: that of the current job, which it ends, or that of a pod
+// that is gone, which touches no job. Without undo bytes it uses the job's own. A
+// drain of that claim that arrives later changes nothing. Once begun, the restore of
+// a Peered engine continues even if nobody asks again.
 func (d *Drainer) Restore(ctx context.Context, claim string, epoch int64, undo []byte) (engines.Progress, error) {
 	d.mu.Lock()
 	d.restored.add(claim, epoch)
@@ -314,7 +315,7 @@ func (d *Drainer) undo(ctx context.Context, undo []byte) (engines.Progress, erro
 	return d.UndoWhile(ctx, undo, func() bool { return true })
 }
 
-// undoWhile is undo, if that may still be when its turn has come.
+// UndoWhile is undo, if still allowed when its turn has come.
 func (d *Drainer) UndoWhile(ctx context.Context, undo []byte, may func() bool) (engines.Progress, error) {
 	if len(undo) == 0 {
 		return engines.Progress{State: engines.Done, Detail: "nothing to undo"}, nil
@@ -333,7 +334,7 @@ func (d *Drainer) UndoWhile(ctx context.Context, undo []byte, may func() bool) (
 	return engine.Restore(ctx, undo)
 }
 
-// drop forgets the stop hook's own job, undone or not.
+// DropOwn forgets the stop hook's own job, undone or not.
 func (d *Drainer) DropOwn() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -342,29 +343,7 @@ func (d *Drainer) DropOwn() {
 	}
 }
 
-// take waits until nobody writes. What is only tended gives way.
-func (d *Drainer) take(ctx context.Context) error {
-	select {
-	case d.busy <- struct{}{}:
-		return nil
-	default:
-	}
-	d.mu.Lock()
-	if d.interrupt != nil {
-		d.interrupt()
-	}
-	d.mu.Unlock()
-	select {
-	case d.busy <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("another order is being carried out: %w", ctx.Err())
-	}
-}
-
-func (d *Drainer) release() { <-d.busy }
-
-// notify tells of the job as it is now. Callers hold the lock.
+// notify passes on the job's state. The caller holds mu.
 func (d *Drainer) notify() {
 	close(d.wake)
 	d.wake = make(chan struct{})
@@ -375,7 +354,7 @@ func (d *Drainer) notify() {
 	d.OnChange(v)
 }
 
-// open are the claims that this pod is known to have.
+// open returns the claims that this pod is known to have.
 func (d *Drainer) open() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -385,7 +364,7 @@ func (d *Drainer) open() []string {
 	return []string{d.job.Claim}
 }
 
-// sweep removes leftovers of earlier pods of this name; see engines.Engine.
+// Sweep removes leftovers of earlier pods of this name; see engines.Engine.
 func (d *Drainer) Sweep(ctx context.Context) error {
 	if err := d.take(ctx); err != nil {
 		return err
@@ -395,7 +374,7 @@ func (d *Drainer) Sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return engine.Sweep(ctx, d.open())
 }

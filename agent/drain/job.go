@@ -11,7 +11,8 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// job is one order in hand. A job without a claim is the stop hook's own.
+// Job is the order being carried out. A job without a claim belongs to the stop
+// hook.
 type Job struct {
 	Claim    string
 	kind     engines.Kind
@@ -25,21 +26,22 @@ type Job struct {
 	Detail      string
 	Done, Total int
 	since       time.Time // of state
-	// checks: it was prepared, and is asked whether it still is.
+	// rechecks: it was drained, and the adapter is asked whether it still is.
 	rechecks bool
-	// answered: the database has said something since it was asked.
+	// answered: the database has answered since the job started.
 	answered bool
 
-	// Of claims of a Peered engine; see recall.go. reached: it was prepared once;
-	// resting: it is restored by the agent itself, restored: because a coordinator
-	// began to; rested: it was.
+	// Only for claims of a Peered engine; see undo.go. drained: it was drained once.
+	// undoing: the agent itself restores it. restoring: a coordinator has begun to
+	// restore it. undone: the agent has restored it.
 	drained, undoing, restoring, undone bool
 
 	ctx    context.Context
 	cancel context.CancelFunc
 }
 
-// level of what is logged of it: a check is made with every look of the coordinator.
+// level is the log level. The coordinator rechecks with each of its rounds, which is
+// not worth a line.
 func (j *Job) level() slog.Level {
 	if j.rechecks {
 		return slog.LevelDebug
@@ -47,8 +49,9 @@ func (j *Job) level() slog.Level {
 	return slog.LevelInfo
 }
 
-// told is what the reports say of it: what was prepared is, until the database answers
-// otherwise. Each look of the coordinator asks, and its reports would contradict it.
+// reported is the state in reports. A drained pod stays drained until the database
+// says otherwise: the coordinator rechecks in each of its rounds, and a report of
+// DRAIN_PREPARING would contradict it.
 func (j *Job) reported() rollcallv1.Drain {
 	if j.rechecks && !j.answered && j.Running() {
 		return rollcallv1.Drain_DRAIN_PREPARED
@@ -58,11 +61,11 @@ func (j *Job) reported() rollcallv1.Drain {
 
 func (j *Job) Running() bool { return j.State == rollcallv1.Drain_DRAIN_PREPARING }
 
-// over tells whether the time of its order has passed, and with it all that is known of
-// its claim: others may have undone it since.
+// Expired reports whether the term of its order has expired. Nothing is certain
+// about the claim any more: others may have undone it since.
 func (j *Job) Expired(now time.Time) bool { return !j.notAfter.IsZero() && now.After(j.notAfter) }
 
-// order is what the adapter is told.
+// Order is one drain as the coordinator, or the stop hook, asks for it.
 type Order struct {
 	Claim    string
 	Kind     engines.Kind
@@ -71,11 +74,17 @@ type Order struct {
 	Undo     []byte
 	Setting  engines.Shared
 	NotAfter time.Time
-	// anew: what was prepared is looked at anew.
+	// Recheck: ask the adapter again if the pod was drained already.
 	Recheck bool
 }
 
-// conflict answers why an order may not be taken now, or "". Callers hold the lock.
+// Plan is what carrying out an order will change.
+type Plan struct {
+	Undo    []byte
+	Setting engines.Shared
+}
+
+// conflict returns why an order may not be taken now, or "". The caller holds mu.
 func (d *Drainer) conflict(o Order, now time.Time) string {
 	j := d.job
 	switch {

@@ -12,32 +12,32 @@ import (
 )
 
 const (
-	// tendEvery is the least time between two rounds.
+	// repairInterval is the shortest time between two rounds.
 	repairInterval = time.Second
-	// tendTimeout bounds one.
+	// repairTimeout bounds one round.
 	repairTimeout = 30 * time.Second
 )
 
-// Results of a round of tending, as the metric names them.
+// Results of a round, as the metric names them.
 const (
-	repairDone        = "done" // nothing is owed
+	repairDone        = "done" // nothing is left to do
 	repairRunning     = "running"
 	repairRefused     = "refused"
 	repairFailed      = "failed"
-	repairInterrupted = "interrupted" // an order or a step had to be taken
+	repairInterrupted = "interrupted" // for an order or a step
 )
 
-// tenderOptions are what a tender works with. All are required.
+// RepairOptions of a RepairLoop. All are required.
 type RepairOptions struct {
 	Drainer *Drainer
-	// may answers whether it is allowed, but for what the drainer knows.
+	// Allowed reports whether repair is allowed, apart from what the drainer knows.
 	Allowed  func() bool
 	OnChange func(text string)
-	Rounds   *prometheus.CounterVec // by result, of newTendMetrics
+	Rounds   *prometheus.CounterVec // by result, from NewRepairMetrics
 	Logger   *slog.Logger
 }
 
-// newTendMetrics counts the rounds.
+// NewRepairMetrics counts the rounds.
 func NewRepairMetrics(registerer prometheus.Registerer) *prometheus.CounterVec {
 	rounds := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "rollcall_agent_repair_rounds_total",
@@ -50,11 +50,12 @@ func NewRepairMetrics(registerer prometheus.Registerer) *prometheus.CounterVec {
 	return rounds
 }
 
-// tender has the adapter do what members owe each other while no order is in hand.
+// RepairLoop has the adapter do what members owe each other without an order, such
+// as opening a primary or following one.
 //
-// Invariants: nothing is tended while a claim is open or a stop hook at work on
-// this pod, in mode Observe, or before peers were heard; one writer, and everybody
-// else goes first; once in tendEvery at most.
+// Invariants: no repair while a claim is open or a stop hook is at work on this pod,
+// in mode Observe, or before the peers were heard; one writer, and every other one
+// goes first; at most one round per repairInterval.
 type RepairLoop struct {
 	RepairOptions
 
@@ -67,72 +68,72 @@ func NewRepairLoop(o RepairOptions) *RepairLoop {
 	return &RepairLoop{RepairOptions: o, wake: make(chan struct{}, 1)}
 }
 
-// sighted is told of every look at the database and does not block.
-func (t *RepairLoop) OnResult(look probe.Result) {
+// OnResult gets every probe of the database and does not block.
+func (l *RepairLoop) OnResult(look probe.Result) {
 	if look.Err != nil {
 		return
 	}
 	select {
-	case t.wake <- struct{}{}:
+	case l.wake <- struct{}{}:
 	default:
 	}
 }
 
-// run tends after looks, until ctx ends.
-func (t *RepairLoop) Run(ctx context.Context) {
+// Run makes a round after each successful probe, until ctx ends.
+func (l *RepairLoop) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.wake:
+		case <-l.wake:
 		}
-		if wait := repairInterval - time.Since(t.last); wait > 0 && !t.last.IsZero() {
+		if wait := repairInterval - time.Since(l.last); wait > 0 && !l.last.IsZero() {
 			select {
 			case <-ctx.Done():
 				return
 			case <-time.After(wait):
 			}
 		}
-		t.round(ctx)
+		l.round(ctx)
 	}
 }
 
-func (t *RepairLoop) round(ctx context.Context) {
-	if !t.Allowed() {
-		t.report("")
+func (l *RepairLoop) round(ctx context.Context) {
+	if !l.Allowed() {
+		l.report("")
 		return
 	}
 	started := time.Now()
-	progress, result, err := t.Drainer.repair(ctx)
+	progress, result, err := l.Drainer.repair(ctx)
 	if result == "" {
-		t.report("")
+		l.report("")
 		return
 	}
-	t.last = started
-	t.Rounds.WithLabelValues(result).Inc()
+	l.last = started
+	l.Rounds.WithLabelValues(result).Inc()
 	switch result {
 	case repairDone:
-		t.report("")
+		l.report("")
 	case repairRunning:
-		t.report(engines.OneLine(progress.Detail))
+		l.report(engines.OneLine(progress.Detail))
 	case repairRefused:
-		t.report("refused: " + engines.OneLine(progress.Detail))
+		l.report("refused: " + engines.OneLine(progress.Detail))
 	case repairFailed:
-		t.report("failed: " + engines.OneLine(err.Error()))
+		l.report("failed: " + engines.OneLine(err.Error()))
 	}
 }
 
-// say tells a change to who reads the report or the log.
-func (t *RepairLoop) report(text string) {
-	if text == t.text {
+// report passes a change on to the report and the log.
+func (l *RepairLoop) report(text string) {
+	if text == l.text {
 		return
 	}
-	t.Logger.Info("what this member owes the others", "before", t.text, "now", text)
-	t.text = text
-	t.OnChange(text)
+	l.Logger.Info("what this member owes the others", "before", l.text, "now", text)
+	l.text = text
+	l.OnChange(text)
 }
 
-// tend makes one round, or none: then result is empty. It waits for nobody, and
+// repair makes one round, or none: then result is empty. It waits for nobody, and
 // ends as soon as somebody waits for it.
 func (d *Drainer) repair(ctx context.Context) (progress engines.Progress, result string, err error) {
 	engine, err := d.Engine.Peered()
@@ -159,8 +160,8 @@ func (d *Drainer) repair(ctx context.Context) (progress engines.Progress, result
 	return progress, repairRunning, nil
 }
 
-// startTending takes busy when it is free and no job is in hand. Under the lock,
-// so that whoever finds it taken finds whom to interrupt.
+// startRepair takes busy if it is free and there is no job. It holds mu, so that
+// whoever finds busy taken also finds how to interrupt.
 func (d *Drainer) startRepair(interrupt func()) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

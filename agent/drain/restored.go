@@ -2,19 +2,19 @@ package drain
 
 import "slices"
 
-// maxOvers bounds what is remembered. An order can be late by seconds, and a pod
-// is given a new claim once in many: this is far more than can matter.
+// maxRestoredClaims bounds what is remembered. An order can be late by seconds, and
+// a pod gets a new claim once in many: this is far more than can matter.
 const maxRestoredClaims = 256
 
-// over is a claim that was restored, and the epoch in which it was.
+// restoredClaim is a claim and the epoch in which it was restored.
 type restoredClaim struct {
 	claim string
 	epoch int64
 }
 
-// overs are the claims restored last, the oldest first. A connection that stalls
-// can deliver a prepare after the restore that followed it; nobody would undo
-// what that one does. The next coordinator, in its own epoch, may prepare again.
+// restoredClaims are the claims restored last, oldest first. A connection that
+// stalls can deliver a drain after the restore that followed it, and nobody would
+// undo that. The next coordinator, in its own epoch, may drain again.
 type restoredClaims []restoredClaim
 
 func (o *restoredClaims) add(claim string, epoch int64) {
@@ -30,7 +30,7 @@ func (o *restoredClaims) add(claim string, epoch int64) {
 	*o = append(kept, restoredClaim{claim, epoch})
 }
 
-// covers says whether an order of that epoch comes too late.
+// covers reports whether an order of that epoch comes too late.
 func (o restoredClaims) covers(claim string, epoch int64) bool {
 	return slices.ContainsFunc(o, func(known restoredClaim) bool { return known.claim == claim && epoch <= known.epoch })
 }

@@ -8,17 +8,11 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// intent is what carrying out an order will change.
-type Plan struct {
-	Undo    []byte
-	Setting engines.Shared
-}
+var errNoSetting = errors.New("this database has no setting that belongs to all of it")
 
-var errNotShared = errors.New("this database has no setting that belongs to all of it")
-
-// restoreShared puts a setting of the whole database back. It touches no job:
-// whose claims relied on the setting is for the coordinator to know.
-func (d *Drainer) RestoreSetting(ctx context.Context, shared engines.Shared, notAfter time.Time) (engines.Progress, error) {
+// RestoreSetting puts a cluster setting back. It touches no job: the coordinator
+// knows which claims relied on the setting.
+func (d *Drainer) RestoreSetting(ctx context.Context, setting engines.Shared, notAfter time.Time) (engines.Progress, error) {
 	if err := d.take(ctx); err != nil {
 		return engines.Progress{}, err
 	}
@@ -32,9 +26,9 @@ func (d *Drainer) RestoreSetting(ctx context.Context, shared engines.Shared, not
 	}
 	sharer, ok := engine.(engines.Sharer)
 	if !ok {
-		return engines.Progress{}, errNotShared
+		return engines.Progress{}, errNoSetting
 	}
-	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return sharer.RestoreShared(ctx, shared, notAfter)
+	return sharer.RestoreShared(ctx, setting, notAfter)
 }

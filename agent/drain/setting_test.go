@@ -29,7 +29,7 @@ func TestWhoIsAskedForASharedSetting(t *testing.T) {
 	engine := &sharingEngine{}
 	draining(t, &engine.Engine, func(t *testing.T, d *Drainer) {
 		_, err := d.RestoreSetting(t.Context(), engines.Shared{Knob: "allocation"}, time.Time{})
-		require.ErrorIs(t, err, errNotShared)
+		require.ErrorIs(t, err, errNoSetting)
 
 		d.Engine = slotOf(engine)
 		will, _, err := d.Plan(t.Context(), handoff("", 0))

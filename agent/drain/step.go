@@ -18,8 +18,8 @@ const (
 
 var ErrBusy = errors.New("this member does something else at the moment")
 
-// takeStep has the adapter take a step. What has begun is ended though nobody
-// waits for it any more: half a step helps nobody.
+// Step has the adapter take a step that another member asked for. Once begun it is
+// finished even if the caller goes away: half a step helps nobody.
 func (d *Drainer) Step(ctx context.Context, step engines.Step) ([]byte, error) {
 	waiting, cancel := context.WithTimeout(ctx, stepWait)
 	defer cancel()
@@ -47,7 +47,7 @@ func (d *Drainer) Step(ctx context.Context, step engines.Step) ([]byte, error) {
 	}
 }
 
-// peerStep is called with busy held.
+// peerStep is called while holding busy.
 func (d *Drainer) peerStep(step engines.Step) ([]byte, error) {
 	engine, err := d.Engine.Peered()
 	if err != nil {

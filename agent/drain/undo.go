@@ -11,22 +11,21 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// Claims of a Peered engine are not left half done: members that wait for each
-// other refuse writes meanwhile, and there may be no coordinator to ask again. So
-// the job is kept beside the process and gone on with by the next one; once its
-// time is over before it was prepared, or a Restore was begun, the agent restores
-// by itself, again and again until the adapter says that the members are at rest.
+// Claims of a Peered engine are not left half done: members that wait for each other
+// refuse writes meanwhile, and there may be no coordinator to ask again. So the job
+// is saved, and continued by the next process. Once its term expires before it was
+// drained, or once a Restore was begun, the agent itself repeats Restore until the
+// adapter says that it is done.
 
 const (
 	recallPause = 200 * time.Millisecond
 	recalled    = "the agent has restarted; it hears its peers first"
-	// overdue is the reason of a job that ran out of its time.
+	// overdue is the detail of a job whose term has expired.
 	overdue = "the time for this order is over; it is undone"
 	undone  = "the time for this order was over before it was done; it is undone"
 )
 
-// keep writes the job down as it is now, if its engine wants that. Callers hold
-// the lock.
+// keep saves the job, if its engine needs that. The caller holds mu.
 func (d *Drainer) keep(j *Job) {
 	if j.Claim == "" {
 		d.forget()
@@ -48,15 +47,15 @@ func (d *Drainer) keep(j *Job) {
 	}
 }
 
-// forget is called when there is nothing to go on with. Callers hold the lock.
+// forget removes the saved job. The caller holds mu.
 func (d *Drainer) forget() {
 	if err := d.Store.ClearClaim(); err != nil {
 		d.Logger.Warn("state is not cleared", "error", err)
 	}
 }
 
-// recall takes up the job of an earlier agent of this pod. It is called before
-// anything else, and orders find the job in hand at once.
+// Recall takes up the job of an earlier agent of this pod. It must be called first,
+// so that orders find the job at once.
 func (d *Drainer) Recall() {
 	r, mine, err := d.Store.LoadClaim()
 	if err != nil {
@@ -82,8 +81,8 @@ func (d *Drainer) Recall() {
 	d.Background(func() { d.resume(j, r.ClusterUID) })
 }
 
-// resume goes on with a recalled job once the agent is configured and has heard
-// its peers, unless an order has taken its place meanwhile.
+// resume continues a recalled job once the agent is configured and has heard its
+// peers, unless another order has replaced it meanwhile.
 func (d *Drainer) resume(j *Job, cluster string) {
 	for !d.ready() {
 		select {
@@ -105,25 +104,25 @@ func (d *Drainer) resume(j *Job, cluster string) {
 		return
 	}
 	d.Fence.Heard(j.epoch)
-	resting, rested := j.undoing, j.undone
+	undoing, undone := j.undoing, j.undone
 	d.mu.Unlock()
 	switch {
-	case rested:
-	case resting:
+	case undone:
+	case undoing:
 		d.undoUntilDone(j)
 	default:
 		d.carryOut(j)
 	}
 }
 
-// ready tells whether the agent knows its database and its peers.
+// ready reports whether the agent knows its database and its peers.
 func (d *Drainer) ready() bool {
 	cluster, _ := d.Fence.Seen()
 	_, err := d.Engine.Get()
 	return cluster != "" && err == nil && d.PeersHeard()
 }
 
-// end is of the job in hand. Callers hold the lock.
+// end ends the current job. The caller holds mu.
 func (d *Drainer) end() {
 	d.job.cancel()
 	d.job = nil
@@ -131,8 +130,8 @@ func (d *Drainer) end() {
 	d.notify()
 }
 
-// mustRest tells whether the agent itself has to restore a job that comes to
-// nothing. Callers hold the lock.
+// mustUndo reports whether the agent itself has to restore a job that did not
+// succeed. The caller holds mu.
 func (d *Drainer) mustUndo(j *Job) bool {
 	return d.peered() && j.Claim != "" && !j.drained
 }
@@ -142,8 +141,8 @@ func (d *Drainer) peered() bool {
 	return err == nil
 }
 
-// expire waits until the time of a refused job is over. It answers false when
-// that job is not in hand any more.
+// awaitExpiry waits until the term of a refused job has expired. It returns false if
+// that job was replaced.
 func (d *Drainer) awaitExpiry(j *Job) bool {
 	for {
 		d.mu.Lock()
@@ -156,7 +155,7 @@ func (d *Drainer) awaitExpiry(j *Job) bool {
 		}
 		d.mu.Unlock()
 		if !there || until.IsZero() {
-			return false // without an end it waits for its coordinator
+			return false // without an end only its coordinator can restore it
 		}
 		select {
 		case <-j.ctx.Done():
@@ -167,8 +166,8 @@ func (d *Drainer) awaitExpiry(j *Job) bool {
 	}
 }
 
-// startRest notes that the job is being restored from now on. Callers hold the
-// lock, and call rest afterwards.
+// startUndo notes that the agent restores the job. The caller holds mu, and calls
+// undoUntilDone afterwards.
 func (d *Drainer) startUndo(j *Job) {
 	j.undoing = true
 	if !j.Running() {
@@ -182,12 +181,11 @@ func (d *Drainer) startUndo(j *Job) {
 	d.Logger.Info("drain is undone by the agent itself", "claim", j.Claim, "detail", j.Detail)
 }
 
-// rest repeats Restore until the members are at rest, or the job is not in hand
-// any more.
+// undoUntilDone repeats Restore until it is done, or the job was replaced.
 func (d *Drainer) undoUntilDone(j *Job) {
 	pause := firstPause
 	for {
-		ctx, cancel := context.WithTimeout(d.ctx, applyTimeout)
+		ctx, cancel := context.WithTimeout(d.ctx, callTimeout)
 		progress, err := d.undo(ctx, j.Undo)
 		cancel()
 		d.mu.Lock()
@@ -225,8 +223,9 @@ func undoReason(j *Job) string {
 	return overdue
 }
 
-// atRest is the end of rest. The coordinator whose Restore it was is not waited
-// for; one that knows nothing of it finds the order refused. Callers hold the lock.
+// endUndo notes that the job is restored. If a coordinator had begun the restore,
+// nobody waits for another request from it; else the order stays refused for whoever
+// asks. The caller holds mu.
 func (d *Drainer) endUndo(j *Job) {
 	d.Logger.Info("drain is undone", "claim", j.Claim)
 	if j.restoring {

@@ -14,8 +14,8 @@ import (
 // firstEpoch is the lowest epoch of a coordinator.
 const firstEpoch = 1
 
-// fence remembers the highest epoch of one database cluster and lets no order of
-// a lower one pass. It only ever rises, until the cluster is another.
+// Fence remembers the highest epoch of one database cluster and rejects every order
+// of a lower one. It only rises, until the cluster changes.
 type Fence struct {
 	OnRaise func(int64)
 
@@ -24,7 +24,8 @@ type Fence struct {
 	highest    int64
 }
 
-// belong makes the fence that of a cluster; another cluster's epochs are forgotten.
+// SetCluster makes the fence that of a cluster. The epochs of another cluster are
+// forgotten.
 func (f *Fence) SetCluster(clusterUID string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -34,7 +35,7 @@ func (f *Fence) SetCluster(clusterUID string) {
 	}
 }
 
-// heard raises the fence to what others have seen.
+// Heard raises the fence to an epoch that others have seen.
 func (f *Fence) Heard(epoch int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -48,15 +49,15 @@ func (f *Fence) raise(epoch int64) {
 	}
 }
 
-// seen answers the cluster and the highest epoch.
+// Seen returns the cluster and the highest epoch.
 func (f *Fence) Seen() (clusterUID string, epoch int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.clusterUID, f.highest
 }
 
-// pass answers nil when a coordinator's order may be carried out, and raises the
-// fence to it.
+// Pass returns nil if a coordinator's order may be carried out, and raises the fence
+// to it.
 func (f *Fence) Pass(order *rollcallv1.Fence) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,9 +68,9 @@ func (f *Fence) Pass(order *rollcallv1.Fence) error {
 	return nil
 }
 
-// passStep is pass for what another agent asks for. That agent only says what it
-// has heard, so the fence is raised no further than hearsay is believed. An agent
-// that was never given an order knows no epoch.
+// PassStep is Pass for a step that another agent asks for. That agent only repeats
+// what it has heard, so the step raises the fence no higher than gossip could. An
+// agent that never got an order sends epoch 0.
 func (f *Fence) PassStep(step *rollcallv1.Fence) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -80,7 +81,7 @@ func (f *Fence) PassStep(step *rollcallv1.Fence) error {
 	return nil
 }
 
-// check is called with mu held. No epoch below least is one.
+// check rejects epochs below least. The caller holds mu.
 func (f *Fence) check(order *rollcallv1.Fence, least int64) error {
 	switch {
 	case f.clusterUID == "":

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Reasons in google.rpc.ErrorInfo, domain errorDomain, of refused orders.
+// Reasons of refused orders, in google.rpc.ErrorInfo with the domain errorDomain.
 const (
 	errorDomain = "rollcall.dev"
 
@@ -18,18 +18,18 @@ const (
 	ReasonWrongPod      = "WRONG_POD"       // metadata: pod_uid
 	ReasonNotSynced     = "NOT_SYNCED"      // try again
 	ReasonNotConfigured = "NOT_CONFIGURED"  // try again
-	ReasonNoTerm        = "NO_TERM"         // from a sender of an older version
-	ReasonOtherRun      = "OTHER_RUN"       // the agent has restarted since it was heard
+	ReasonNoTerm        = "NO_TERM"         // the sender has an older version
+	ReasonOtherRun      = "OTHER_RUN"       // the agent has restarted since the sender heard it
 	ReasonExpired       = "EXPIRED"         // the term is over
 	ReasonOtherClaim    = "OTHER_CLAIM"     // a plan while another claim is open
 	ReasonRole          = "ROLE_NOT_ENOUGH" // metadata: needed
 	ReasonWrongNode     = "WRONG_NODE"      // metadata: node
 	ReasonBusy          = "BUSY"            // try again
-	ReasonOwnAgentOnly  = "OWN_AGENT_ONLY"  // nobody else can hand over for that member
+	ReasonOwnAgentOnly  = "OWN_AGENT_ONLY"  // only the member's own agent can hand over for it
 )
 
-// highestOf answers the epoch because of which another agent has refused something;
-// 0: it was for another reason.
+// HighestOf returns the highest epoch that another agent has seen, if that is why it
+// refused something; else 0.
 func HighestOf(err error) int64 {
 	if info := infoOf(err); info.GetReason() == ReasonStaleEpoch {
 		highest, _ := strconv.ParseInt(info.GetMetadata()["highest"], 10, 64)
@@ -38,7 +38,7 @@ func HighestOf(err error) int64 {
 	return 0
 }
 
-// reasonOf is why another agent has refused something; empty when that is not known.
+// ReasonOf returns the reason why another agent refused something, or "".
 func ReasonOf(err error) string { return infoOf(err).GetReason() }
 
 func infoOf(err error) *errdetails.ErrorInfo {

@@ -12,12 +12,12 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// countEvery is how often a changed number of living peers alone is told: while
-// hundreds of agents start, that number changes with each of them.
+// countEvery is how often a change of only the number of live peers is announced:
+// while hundreds of agents start, each of them changes it.
 const countEvery = 5 * time.Second
 
-// announcer turns views into headlines. Every headline that says something new
-// has a higher sequence.
+// Announcer turns snapshots into headlines. Each headline with news has a higher
+// sequence.
 type Announcer struct {
 	Board   *probe.Board
 	Mesh    *Keeper
@@ -44,8 +44,8 @@ func (a *Announcer) Run(ctx context.Context) {
 			return
 		case <-told:
 		case <-heard:
-			// A burst of changes is read once; what is new here is told at once,
-			// whichever was seen first.
+			// A burst of changes is read once. This agent's own news goes out at
+			// once.
 			select {
 			case <-ctx.Done():
 				return
@@ -58,7 +58,7 @@ func (a *Announcer) Run(ctx context.Context) {
 	}
 }
 
-// announce publishes what is new; a new count alone only when counted says so.
+// announce publishes news; a new count alone only if counted.
 func (a *Announcer) announce(v *probe.Snapshot, alive int, counted bool) {
 	h := v.Headline()
 	h.Address = a.Address
@@ -77,8 +77,8 @@ func (a *Announcer) announce(v *probe.Snapshot, alive int, counted bool) {
 	a.Mesh.publish(h)
 }
 
-// sameHeadline compares every field: see its test. It is asked with every look at
-// the database and every word of the mesh.
+// sameHeadline compares every field; see its test. It runs with every probe of the
+// database and every change of the roster.
 func sameHeadline(a, b *rollcallv1.Headline) bool {
 	return a.Digest == b.Digest && a.Sequence == b.Sequence && a.Incarnation == b.Incarnation && a.Epoch == b.Epoch && a.Alive == b.Alive &&
 		a.Phase == b.Phase && a.Member == b.Member && a.Verdict == b.Verdict && a.Drain == b.Drain && slices.Equal(a.Roles, b.Roles) &&

@@ -23,18 +23,18 @@ type Mesh interface {
 	Rekey(keys [][]byte) error
 }
 
-// meshKeeper keeps a mesh running for the configuration of now: another cluster
-// is another mesh, and one that cannot start is tried again.
+// Keeper keeps a mesh running for the current configuration: another cluster needs
+// another mesh, and a mesh that cannot start is tried again.
 type Keeper struct {
 	logger      *slog.Logger
 	syncTimeout time.Duration
 
 	mu       sync.Mutex
 	mesh     Mesh
-	keys     [][]byte // for this mesh and for the next one
+	keys     [][]byte // for this mesh and the next one
 	headline *rollcallv1.Headline
-	since    time.Time     // of this cluster's first mesh
-	changed  chan struct{} // closed when the mesh is another
+	since    time.Time     // when this cluster's first mesh was started
+	changed  chan struct{} // closed when the mesh is replaced
 	problem  string
 
 	cancel context.CancelFunc
@@ -45,8 +45,8 @@ func NewKeeper(syncTimeout time.Duration, logger *slog.Logger) *Keeper {
 	return &Keeper{logger: logger, syncTimeout: syncTimeout, changed: make(chan struct{})}
 }
 
-// start replaces the mesh that runs. create is called for each attempt, with the
-// keys of then. Only one goroutine calls start, rekey and stop.
+// Start replaces the running mesh. It calls create for each attempt, with the keys
+// as of then. Only one goroutine may call Start, Rekey and Stop.
 func (k *Keeper) Start(ctx context.Context, keys [][]byte, create func([][]byte) (Mesh, error)) {
 	k.Stop()
 	ctx, k.cancel = context.WithCancel(ctx)
@@ -106,7 +106,7 @@ func (k *Keeper) without(problem string) {
 	k.set(nil, problem)
 }
 
-// set is called with the lock held.
+// set is called with mu held.
 func (k *Keeper) set(mesh Mesh, problem string) {
 	k.mesh, k.problem = mesh, problem
 	close(k.changed)
@@ -118,7 +118,7 @@ func (k *Keeper) set(mesh Mesh, problem string) {
 	}
 }
 
-// rekey hands new keys to the mesh that runs, and to those after it.
+// Rekey gives new keys to the running mesh and to later ones.
 func (k *Keeper) Rekey(keys [][]byte) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -141,8 +141,8 @@ func (k *Keeper) publish(h *rollcallv1.Headline) {
 	}
 }
 
-// roster answers what the mesh knows, or nothing, and a channel that is closed
-// at the next change.
+// Roster returns what the mesh knows, or nothing, and a channel that is closed at
+// the next change.
 func (k *Keeper) Roster() (gossip.Roster, <-chan struct{}) {
 	k.mu.Lock()
 	mesh, changed := k.mesh, k.changed
@@ -154,7 +154,8 @@ func (k *Keeper) Roster() (gossip.Roster, <-chan struct{}) {
 	return mesh.Roster()
 }
 
-// heard tells whether the peers' epochs are known, or were waited for long enough.
+// Heard reports whether the epochs of the peers are known, or were waited for long
+// enough.
 func (k *Keeper) Heard() bool {
 	roster, _ := k.Roster()
 	k.mu.Lock()

@@ -10,10 +10,10 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// nodesOf answers the names that the database has for pods: as their agents tell
-// in the roster, else as the local member's list of nodes shows by address (a
-// pod's DNS name begins with its name). A pod that neither knows stays in the
-// answer under its own name, so that a list of pods never turns into "any".
+// NodesOf returns the database's names of pods: as their agents announce them, else
+// by address in the local member's list of nodes (a pod's DNS name begins with its
+// name). An unknown pod keeps its own name, so that a list of pods never turns into
+// "any".
 func NodesOf(pods []string, roster gossip.Roster, nodes []engines.Node) []string {
 	if len(pods) == 0 {
 		return nil
@@ -47,7 +47,7 @@ func nodeAt(pod string, nodes []engines.Node) string {
 			continue
 		}
 		if found != "" {
-			return pod // two of them: nobody can tell
+			return pod // two of them: ambiguous
 		}
 		found = n.Name
 	}

@@ -26,20 +26,22 @@ import (
 )
 
 const (
-	// peerTimeout bounds one call of another agent, at both ends.
+	// Timeout bounds one call of another agent, at both ends.
 	Timeout = 10 * time.Second
-	// peerIdle is after which an unused connection is closed.
+	// peerIdle is when an unused connection is closed.
 	peerIdle = time.Minute
-	// maxRequestBytes has room for the largest request of another agent.
+	// MaxMessage has room for the largest request of another agent.
 	MaxMessage = engines.MaxStep + 16<<10
 	MaxClaim   = 256
 )
 
-// peers asks the agents of the database's other members: engines.Peers.
+// Peers asks the agents of the database's other members. It implements
+// engines.Peers.
 //
-// Invariants: nobody is asked but whom the gossip calls alive, at the address that
-// he tells there, and he must prove that he belongs to this database; each call
-// ends within peerTimeout; one connection to each, closed when he is not alive.
+// Invariants: it asks only agents that are alive in the gossip, at the address
+// announced there, and they must prove that they belong to this database. Each call
+// ends within Timeout. There is one connection per agent, closed when the agent is
+// not alive.
 type Peers struct {
 	own         string // pod
 	mesh        *Keeper
@@ -49,14 +51,14 @@ type Peers struct {
 
 	mu     sync.Mutex
 	links  map[string]*link  // by pod UID
-	nodes  map[string]string // by pod UID: as it was told last
+	nodes  map[string]string // by pod UID, as last announced
 	closed bool
 }
 
 type link struct {
 	address    string
 	connection *grpc.ClientConn
-	// clock is that of the agent, for the terms of steps. peers.mu guards it.
+	// clock is the agent's, for the terms of steps. Guarded by Peers.mu.
 	clock term.Clock
 }
 
@@ -83,13 +85,13 @@ func (p *Peers) List() []engines.Peer {
 	return list
 }
 
-// known reads the roster, and closes connections to those who are gone.
+// known reads the roster, and closes connections to agents that are gone.
 func (p *Peers) known() []known {
 	roster, _ := p.mesh.Roster()
 	return p.follow(roster)
 }
 
-// follow answers one peer for each pod, sorted.
+// follow returns one peer per pod, sorted.
 func (p *Peers) follow(roster gossip.Roster) []known {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,8 +134,8 @@ func (p *Peers) follow(roster gossip.Roster) []known {
 	return all
 }
 
-// leaves tells whether a pod is being stopped, or prepared for that. A prepare
-// that was refused leaves it where it is.
+// leaves reports whether a pod is being stopped or drained. A refused drain leaves
+// it where it is.
 func leaves(h *rollcallv1.Headline) bool {
 	return h.GetPhase() == rollcallv1.Phase_PHASE_STOPPING ||
 		h.GetDrain() == rollcallv1.Drain_DRAIN_PREPARING || h.GetDrain() == rollcallv1.Drain_DRAIN_PREPARED
@@ -162,8 +164,8 @@ func (p *Peers) look(ctx context.Context, to *link, node string, fresh bool) ([]
 	return []byte(answer.GetBody()), nil
 }
 
-// term is the end of a step by the clock of the agent that is to take it, which is
-// asked when it has not told its uptime lately.
+// term returns the term of a step by the clock of the agent that is to take it. An
+// agent that has not told its uptime recently is asked first.
 func (p *Peers) term(ctx context.Context, to *link, node string, end time.Time) (*rollcallv1.Term, error) {
 	named := func() *rollcallv1.Term {
 		p.mu.Lock()
@@ -215,19 +217,20 @@ func (p *Peers) Step(ctx context.Context, node string, step engines.Step) ([]byt
 	if err != nil {
 		if fence.ReasonOf(err) == fence.ReasonOtherRun {
 			p.mu.Lock()
-			to.clock = term.Clock{} // it is asked anew for the next step
+			to.clock = term.Clock{} // asked anew for the next step
 			p.mu.Unlock()
 		}
-		// Whoever leads now has not asked here yet. Without the news a step that takes
-		// something back would be refused until he does.
+		// The current coordinator has not ordered anything here yet. Without this, a
+		// step that undoes something would be refused until it does.
 		p.fence.Heard(config.HeardEpoch(fence.HighestOf(err)))
 		return nil, peerError(ctx, node, err)
 	}
 	return []byte(answer.GetBody()), nil
 }
 
-// link answers the connection to the agent of the node, made when it is needed. One that
-// has not learned its node is known by its pod: it answers looks, and refuses steps.
+// link returns the connection to the agent of the node, and makes it if needed. An
+// agent that has not learned its node is known by its pod: it answers looks and
+// refuses steps.
 func (p *Peers) link(node string) (*link, error) {
 	var to *known
 	for _, k := range p.known() {
@@ -271,7 +274,7 @@ func (p *Peers) link(node string) (*link, error) {
 	return l, nil
 }
 
-// close ends all calls.
+// Close ends all calls.
 func (p *Peers) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -282,19 +285,19 @@ func (p *Peers) Close() {
 	}
 }
 
-// peerError says in words, and without gRPC's, what another agent answered.
+// peerError says what another agent answered, without gRPC's words.
 func peerError(ctx context.Context, node string, err error) error {
 	text := engines.OneLine(status.Convert(err).Message())
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %s: %w", engines.OneLine(node), text, ctx.Err())
-	case status.Code(err) == codes.DeadlineExceeded: // the other's clock was the first to say so
+	case status.Code(err) == codes.DeadlineExceeded: // the other end's clock was first
 		return fmt.Errorf("%s: %s: %w", engines.OneLine(node), text, context.DeadlineExceeded)
 	}
 	return fmt.Errorf("%s: %s", engines.OneLine(node), text)
 }
 
-// checkStep bounds what is sent, and what is taken.
+// CheckStep bounds what is sent, and what is accepted.
 func CheckStep(step engines.Step) error {
 	switch {
 	case step.Name == "" || len(step.Name) > MaxClaim:

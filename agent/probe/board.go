@@ -12,19 +12,18 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// board holds the newest view and wakes those who watch it. Watchers read the
-// newest view when they get to it, so a slow one misses what lies between and
-// never holds up anybody.
+// Board holds the latest snapshot and wakes its watchers. A watcher reads the latest
+// snapshot when it gets to it, so a slow one skips some and delays nobody.
 type Board struct {
 	logger *slog.Logger
-	// run is this process, which begins with the board.
+	// Run identifies this process. It begins with the board.
 	Run term.Run
-	// lately is what the agent has refused.
+	// Refusals are what the agent has refused recently. Nil: none.
 	Refusals *door.Refusals
 
 	mu      sync.Mutex
 	view    *Snapshot
-	changed chan struct{} // closed when the digest or the phase is another
+	changed chan struct{} // closed when the digest or the phase changes
 }
 
 func NewBoard(identity *rollcallv1.Identity, logger *slog.Logger) *Board {
@@ -39,8 +38,8 @@ func NewBoard(identity *rollcallv1.Identity, logger *slog.Logger) *Board {
 	return &Board{logger: logger, Run: run, view: v, changed: make(chan struct{})}
 }
 
-// newest answers the view and a channel that is closed once it is worth reading
-// again. A new sighting that says the same is not.
+// Latest returns the snapshot and a channel that is closed once there is news. A new
+// result with the same facts is not.
 func (b *Board) Latest() (*Snapshot, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,8 +58,8 @@ func (b *Board) SetResult(s Result) {
 	})
 }
 
-// again takes a sighting that says the same as the last one, as most do, without
-// building everything anew.
+// again takes a result with the same facts as the last one, as most have, without
+// rebuilding everything.
 func (b *Board) again(s Result) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -82,7 +81,7 @@ func (b *Board) SetPhase(p rollcallv1.Phase) { b.update(false, func(v *Snapshot)
 
 func (b *Board) SetEpoch(epoch int64) { b.update(false, func(v *Snapshot) { v.epoch = epoch }) }
 
-// identified is called when the configuration names a cluster or an engine.
+// SetIdentity is called when the configuration names a cluster or an engine.
 func (b *Board) SetIdentity(identity *rollcallv1.Identity, engine string) {
 	b.update(false, func(v *Snapshot) { v.Identity, v.engine = identity, engine })
 }
@@ -102,7 +101,7 @@ func (b *Board) update(groups bool, change func(*Snapshot)) {
 		v, err = next.digested()
 	}
 	if err != nil {
-		// What cannot be told is unknown, and says why.
+		// What cannot be encoded is unknown, and the report says why.
 		b.logger.Warn("observation cannot be told", "error", err)
 		next.Result = Result{Sequence: next.Result.Sequence, Started: next.Result.Started, Err: err, Node: b.view.Result.Node}
 		if v, err = next.complete(); err != nil {
@@ -116,8 +115,9 @@ func (b *Board) update(groups bool, change func(*Snapshot)) {
 	b.view = v
 }
 
-// told is the report that is sent: with what was refused lately. That is not in the
-// digest, as nobody is to wake up others by being refused; it goes with the next report.
+// Report renders a snapshot for sending, with the recent refusals. These are not in
+// the digest, since being refused must not wake up others; they go with the next
+// report.
 func (b *Board) Report(v *Snapshot, allGroups bool) *rollcallv1.Report {
 	now := time.Now()
 	r := v.Report(now, allGroups)

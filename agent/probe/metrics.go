@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// probeMetrics are of looks at the local database.
+// Metrics of the probes of the local database.
 type Metrics struct {
 	probes   *prometheus.CounterVec
 	duration prometheus.Histogram
@@ -18,8 +18,8 @@ const (
 	probeFailed = "failed"
 )
 
-// newProbeMetrics registers the metrics of probes and of the board that holds
-// what they found.
+// NewMetrics registers the metrics of the probes and of the board that holds their
+// results.
 func NewMetrics(registerer prometheus.Registerer, b *Board) *Metrics {
 	m := &Metrics{
 		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -49,8 +49,8 @@ func NewMetrics(registerer prometheus.Registerer, b *Board) *Metrics {
 	return m
 }
 
-// probed counts a look. One after which nobody knows whether the database is
-// there has failed, even if something answered.
+// probed counts a probe. It has failed if it did not learn whether the database is
+// there, even if something answered.
 func (m *Metrics) probed(took time.Duration, learned bool) {
 	m.duration.Observe(took.Seconds())
 	result := probeOK

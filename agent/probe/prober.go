@@ -10,40 +10,42 @@ import (
 )
 
 const (
-	// minGap is the least time between two looks that were asked for, so that nobody
-	// can make the agent a load on its database.
+	// minGap is the shortest time between two probes on request, so that nobody can
+	// overload the database through its agent.
 	minGap = 50 * time.Millisecond
-	// patience is how long who asks for a look waits for one that nobody has asked for.
+	// patience is how long a request waits for a probe under way that nobody
+	// requested.
 	patience = 500 * time.Millisecond
 )
 
-// proberOptions are what a prober works with. All are required.
+// Options of a Prober. All are required.
 type Options struct {
 	Engine   *Slot
 	Interval time.Duration
 	Timeout  time.Duration
 	Metrics  *Metrics
-	// seen is told of every sighting, in order, before anybody who waits for it.
+	// OnResult gets every result, in order, before anybody who waits for it.
 	OnResult func(Result)
 }
 
-// prober looks at the database at every interval, and when somebody wants to know
-// what is true from now on. Looks never overlap. Who asks has time for one slow look
-// and not for two, so a look at an interval is broken off for it after patience; not
-// while the member is not live, since only what looks have covered counts for how long.
+// Prober probes the database at every interval, and when somebody wants to know what
+// is true from now on. Probes never overlap. A caller has time for one slow probe,
+// not for two, so a request cancels a probe of the interval after patience; not
+// while the member is not live, since only time covered by probes counts as not
+// live.
 type Prober struct {
 	Options
 
 	wake chan struct{}
 
 	mu      sync.Mutex
-	waiting *asked // for the next look to start; nil: nobody does
-	giveUp  func() // breaks off the look under way; nil while there is none that may be
+	waiting *asked // for the next probe; nil: nobody waits
+	giveUp  func() // cancels the probe under way; nil if it must not be cancelled
 }
 
-// asked is a look that somebody waits for, however many.
+// asked is a probe that one or more callers wait for.
 type asked struct {
-	done chan struct{} // closed when it was sighted
+	done chan struct{} // closed with the result
 	Result
 }
 
@@ -51,10 +53,10 @@ func NewProber(o Options) *Prober {
 	return &Prober{Options: o, wake: make(chan struct{}, 1)}
 }
 
-// run looks until ctx ends.
+// Run probes until ctx ends.
 func (p *Prober) Run(ctx context.Context) {
 	var last Result
-	var begun time.Time // when the newest look began, also one that was broken off
+	var begun time.Time // of the newest probe, cancelled ones included
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -63,7 +65,7 @@ func (p *Prober) Run(ctx context.Context) {
 			return
 		case <-timer.C:
 			select {
-			case <-p.wake: // who waits is answered by this look
+			case <-p.wake: // this probe answers whoever waits
 			default:
 			}
 		case <-p.wake:
@@ -89,7 +91,7 @@ func (p *Prober) Run(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case brokenOff: // whatever it says; who asked has sent a wake
+		case brokenOff: // its answer does not count; the request has sent a wake
 			timer.Reset(p.Interval)
 			continue
 		}
@@ -104,8 +106,8 @@ func (p *Prober) Run(ctx context.Context) {
 	}
 }
 
-// begin answers who waits for the look that begins. One that nobody waits for may be
-// given up.
+// begin returns who waits for the probe that begins. A probe that nobody waits for
+// may be cancelled.
 func (p *Prober) begin(giveUp func(), mayGiveUp bool) *asked {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,7 +125,7 @@ func (p *Prober) end() {
 	p.giveUp = nil
 }
 
-// hurry breaks off the look under way if nobody has asked for it.
+// hurry cancels the probe under way unless somebody has requested it.
 func (p *Prober) hurry() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,8 +134,8 @@ func (p *Prober) hurry() {
 	}
 }
 
-// longestGap is the most that lies between the beginnings of two looks while all is
-// well. A process that was stopped, or got no processor, has not seen what lay between.
+// longestGap is the longest time between the starts of two probes while all is well.
+// A process that was suspended or starved has not seen what happened in between.
 func (p *Prober) longestGap() time.Duration { return p.Interval + p.Timeout }
 
 func (p *Prober) look(ctx context.Context) (engines.Observation, error) {
@@ -146,8 +148,8 @@ func (p *Prober) look(ctx context.Context) (engines.Observation, error) {
 	return engine.Observe(ctx)
 }
 
-// fresh answers a sighting that started after the call. Calls that wait at the
-// same time share one.
+// Fresh returns a result of a probe that started after the call. Concurrent calls
+// share one probe.
 func (p *Prober) Fresh(ctx context.Context) (Result, error) {
 	p.mu.Lock()
 	if p.waiting == nil {
@@ -157,7 +159,7 @@ func (p *Prober) Fresh(ctx context.Context) (Result, error) {
 	p.mu.Unlock()
 	select {
 	case p.wake <- struct{}{}:
-	default: // it will look anyway
+	default: // it is already awake
 	}
 	slow := time.NewTimer(patience)
 	defer slow.Stop()

@@ -10,25 +10,25 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// sighting is one look at the database and what follows from those before it.
-// It is never changed.
+// Result is one probe of the database, with what follows from those before it. It is
+// immutable.
 type Result struct {
-	// sequence grows by one with every look of this process; 0 = never looked.
+	// Sequence grows by one with every probe of this process; 0: never probed.
 	Sequence uint64
-	// started is when the look began, so nothing in it is older.
+	// Started is when the probe began. Nothing in the result is older.
 	Started     time.Time
 	Observation engines.Observation
 	Err         error
-	// node is the last name under which the database knew the member.
+	// Node is the last known name of the member in the database.
 	Node string
-	// notLiveSince and settledSince are zero when that is not so.
+	// NotLiveSince and settledSince are zero if the member is live, or not settled.
 	NotLiveSince, settledSince time.Time
 }
 
-// follow answers the sighting after s. An unknown interrupts both durations: it
-// is neither proof that the member was still away nor that it was still settled.
-func (s Result) Follow(started time.Time, o engines.Observation, err error) Result {
-	next := Result{Sequence: s.Sequence + 1, Started: started, Err: err, Node: s.Node}
+// Follow returns the result after r. An unknown interrupts both durations: it proves
+// neither that the member was still away nor that it was still settled.
+func (r Result) Follow(started time.Time, o engines.Observation, err error) Result {
+	next := Result{Sequence: r.Sequence + 1, Started: started, Err: err, Node: r.Node}
 	if err != nil {
 		return next
 	}
@@ -37,26 +37,26 @@ func (s Result) Follow(started time.Time, o engines.Observation, err error) Resu
 		next.Node = o.Node
 	}
 	if o.Member == engines.NotLive {
-		next.NotLiveSince = earliest(s.NotLiveSince, started)
+		next.NotLiveSince = earliest(r.NotLiveSince, started)
 	}
 	if o.Member == engines.Live && o.Settled {
-		next.settledSince = earliest(s.settledSince, started)
+		next.settledSince = earliest(r.settledSince, started)
 	}
 	return next
 }
 
-// interrupted is the sighting when nobody has looked for long after it: how long
-// something was so can only be counted anew.
-func (s Result) interrupted() Result {
-	s.NotLiveSince, s.settledSince = time.Time{}, time.Time{}
-	return s
+// interrupted returns the result with both durations starting anew, since nobody has
+// probed for a while after it.
+func (r Result) interrupted() Result {
+	r.NotLiveSince, r.settledSince = time.Time{}, time.Time{}
+	return r
 }
 
-// notLive is for how long looks have said so without a break. What has passed since
-// the last look is no part of it.
-func (s Result) notLive() *durationpb.Duration { return since(s.NotLiveSince, s.Started) }
+// notLive is how long probes have found the member not live, without a gap. The time
+// since the last probe does not count.
+func (r Result) notLive() *durationpb.Duration { return since(r.NotLiveSince, r.Started) }
 
-func (s Result) Live() bool { return s.Err == nil && s.Observation.Member == engines.Live }
+func (r Result) Live() bool { return r.Err == nil && r.Observation.Member == engines.Live }
 
 func earliest(before, now time.Time) time.Time {
 	if before.IsZero() {
@@ -65,8 +65,8 @@ func earliest(before, now time.Time) time.Time {
 	return before
 }
 
-// sameFacts tells whether two observations say the same to others; how many bytes
-// the member holds changes all the time and is not news.
+// sameFacts reports whether two observations tell others the same. The member's data
+// size changes all the time and is not news.
 func sameFacts(a, b engines.Observation) bool {
 	if !slices.Equal(a.Nodes, b.Nodes) || !slices.EqualFunc(a.Groups, b.Groups, sameGroup) {
 		return false

@@ -12,9 +12,9 @@ var (
 	ErrNotPeered = errors.New("the members of this database do nothing together")
 )
 
-// slot holds the engine adapter of the present configuration. Whoever needs one
-// asks for it again each time; a call that runs while the adapter is replaced
-// ends with an error and is repeated with the new one.
+// Slot holds the adapter of the current configuration. Callers get it anew each
+// time; a call that runs while the adapter is replaced fails and is repeated with
+// the new one.
 type Slot struct {
 	mu     sync.Mutex
 	engine engines.Engine
@@ -29,7 +29,7 @@ func (s *Slot) Get() (engines.Engine, error) {
 	return s.engine, nil
 }
 
-// set replaces the engine and closes the former one.
+// Set replaces the adapter and closes the former one.
 func (s *Slot) Set(e engines.Engine) error {
 	s.mu.Lock()
 	old := s.engine
@@ -41,7 +41,7 @@ func (s *Slot) Set(e engines.Engine) error {
 	return old.Close()
 }
 
-// peered answers the adapter if its members act together.
+// Peered returns the adapter if its members act together.
 func (s *Slot) Peered() (engines.Peered, error) {
 	engine, err := s.Get()
 	if err != nil {

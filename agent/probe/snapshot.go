@@ -15,8 +15,8 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// view is everything that reports and headlines are made of, at one moment. It
-// is never changed; messages made of it share its groups and nodes.
+// Snapshot is everything that reports and headlines are made of, at one moment. It
+// is immutable; messages made from it share its groups and nodes.
 type Snapshot struct {
 	Identity  *rollcallv1.Identity
 	run       term.Run
@@ -28,11 +28,11 @@ type Snapshot struct {
 	repairing string
 	Phase     rollcallv1.Phase
 	epoch     int64
-	// digest of the report without anything that only the passing of time changes.
+	// Digest is of the report without anything that changes with time alone.
 	Digest uint64
 }
 
-// drainView is what others may know of the order in hand.
+// DrainStatus is what others may know of the current drain.
 type DrainStatus struct {
 	State       rollcallv1.Drain
 	Claim       string
@@ -40,8 +40,8 @@ type DrainStatus struct {
 	Done, Total int
 }
 
-// report renders the view as of now. Times are measured by the agent, so that
-// nobody needs the same clock.
+// Report renders the snapshot as of now. All times are durations on the agent's
+// clock, so that nobody needs the same clock.
 func (v *Snapshot) Report(now time.Time, allGroups bool) *rollcallv1.Report {
 	r := v.timeless(allGroups)
 	r.Uptime = v.run.Uptime(now)
@@ -97,7 +97,7 @@ func (v *Snapshot) timeless(allGroups bool) *rollcallv1.Report {
 	return r
 }
 
-// headline leaves Sequence, Alive and Address to whoever announces it.
+// Headline leaves Sequence, Alive and Address to the announcer.
 func (v *Snapshot) Headline() *rollcallv1.Headline {
 	o := v.Result.Observation
 	return &rollcallv1.Headline{
@@ -116,7 +116,7 @@ func (v *Snapshot) Headline() *rollcallv1.Headline {
 	}
 }
 
-// complete fills in what is derived, once for all messages.
+// complete derives the messages' groups and nodes, once for all messages.
 func (v Snapshot) complete() (*Snapshot, error) {
 	o := v.Result.Observation
 	v.own, v.all = nil, make([]*rollcallv1.Group, 0, len(o.Groups))
@@ -137,7 +137,7 @@ func (v Snapshot) complete() (*Snapshot, error) {
 func (v Snapshot) digested() (*Snapshot, error) {
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(v.timeless(false))
 	if err != nil {
-		// The only cause is a string of the database that is not UTF-8.
+		// The only cause is a string from the database that is not UTF-8.
 		return nil, fmt.Errorf("report cannot be encoded: %w", err)
 	}
 	sum := sha256.Sum256(data)
@@ -176,8 +176,8 @@ func protoVerdict(v engines.Verdict) rollcallv1.Verdict {
 	return rollcallv1.Verdict(protoEnum(v, engines.Red))
 }
 
-// protoEnum relies on both sides counting alike, which a test holds; what is out
-// of range is unknown.
+// protoEnum relies on both sides using the same numbers, which TestEnumsCountAlike
+// ensures. A value out of range becomes unspecified.
 func protoEnum[E ~uint8](e, last E) int32 {
 	if e > last {
 		return 0

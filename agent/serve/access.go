@@ -18,9 +18,9 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// neededRoles are those of which one is needed to call a method. Everything else
-// that is served, health and reflection too, is for reading. Agents are asked for
-// steps by each other only, and by a coordinator only for what it can undo.
+// neededRoles are the roles of which one is needed to call a method. Everything else
+// that is served, health and reflection included, is for reading. Only agents ask
+// each other for steps; a coordinator orders only what it can undo.
 var neededRoles = map[string][]string{
 	rollcallv1.AgentService_Prepare_FullMethodName: {config.RoleCoordinator},
 	rollcallv1.AgentService_Restore_FullMethodName: {config.RoleCoordinator},
@@ -31,8 +31,8 @@ var neededRoles = map[string][]string{
 
 var readingRoles = []string{config.RoleCoordinator, config.RoleReader}
 
-// access decides who may call what. name is that of this database cluster's
-// agents, config.ServerName.
+// access decides who may call what. name is that of this database cluster's agents,
+// config.ServerName.
 type access struct {
 	name    string
 	keys    *trust.Keys
@@ -60,8 +60,9 @@ func (a access) authorize(ctx context.Context, method string) error {
 	return err
 }
 
-// rolesOf reads the roles of a client certificate for which the authorities of now vouch. One authority signs
-// for the agents of all database clusters: another's agent has no role here.
+// rolesOf returns the roles in a client certificate that the current authorities
+// have signed. One authority signs for the agents of all database clusters, and
+// another cluster's agent has no role here.
 func (a access) rolesOf(ctx context.Context) []string {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -89,7 +90,7 @@ func (a access) rolesShown(info credentials.AuthInfo) []string {
 	return roles
 }
 
-// onlyReads tells whether who has these roles may neither order nor take part.
+// onlyReads reports whether these roles permit neither orders nor steps.
 func onlyReads(roles []string) bool {
 	return !slices.ContainsFunc(roles, func(role string) bool { return role != config.RoleReader })
 }

@@ -17,15 +17,15 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// orderRequest is what all requests that order this pod to write have in common.
+// orderRequest is what all requests have in common that order this pod to write.
 type orderRequest interface {
 	GetFence() *rollcallv1.Fence
 	GetEligible() []string
 	GetTerm() *rollcallv1.Term
 }
 
-// mayOrder judges an order, and answers the time past which nothing may be
-// written for it.
+// mayOrder checks an order and returns the end of its term, after which nothing may
+// be written for it.
 func (s *Service) mayOrder(r orderRequest) (notAfter time.Time, err error) {
 	if n := len(r.GetEligible()); n > maxEligible {
 		return notAfter, status.Errorf(codes.InvalidArgument, "eligible names %d pods; at most %d are allowed", n, maxEligible)
@@ -36,7 +36,7 @@ func (s *Service) mayOrder(r orderRequest) (notAfter time.Time, err error) {
 	return notAfter, s.admit(s.Fence.Pass, r.GetFence())
 }
 
-// checkPod: the order is for this very pod.
+// checkPod checks that the order is for this very pod.
 func (s *Service) checkPod(uid string) error {
 	v, _ := s.Board.Latest()
 	if uid == v.Identity.PodUid {
@@ -46,8 +46,7 @@ func (s *Service) checkPod(uid string) error {
 		"pod_uid is %.64q; this is pod %s with UID %s", uid, v.Identity.Pod, v.Identity.PodUid)
 }
 
-// endOf is the time past which nothing is written for an order, which has not
-// passed.
+// endOf returns the end of a term that has not expired.
 func (s *Service) endOf(t *rollcallv1.Term) (time.Time, error) {
 	end, err := s.Board.Run.End(t)
 	late := time.Since(end)
@@ -64,8 +63,8 @@ func (s *Service) endOf(t *rollcallv1.Term) (time.Time, error) {
 	return end, nil
 }
 
-// admit lets an order through the fence. An agent that has just started may not
-// know the highest epoch yet, so it hears its peers first.
+// admit checks the fence. An agent that has just started may not know the highest
+// epoch yet, so it hears its peers first.
 func (s *Service) admit(pass func(*rollcallv1.Fence) error, f *rollcallv1.Fence) error {
 	if !s.Mesh.Heard() {
 		return fence.Refuse(codes.Unavailable, fence.ReasonNotSynced, nil, "this agent has just started and has not heard from its peers yet")
@@ -86,7 +85,7 @@ func (s *Service) counted(name string, err error) {
 	s.Metrics.orders.WithLabelValues(name, result).Inc()
 }
 
-// resultOf is what metrics call the end of a request.
+// resultOf is the result of a request in metrics.
 func resultOf(err error) string {
 	switch status.Code(err) {
 	case codes.OK:
@@ -107,8 +106,8 @@ func checkOrder(claim string, undo []byte) error {
 	return nil
 }
 
-// engineError gives an adapter's failure a code that a caller can act on: all of
-// them may be tried again.
+// engineError gives an adapter's failure a code that a caller can act on. All of
+// them may be retried.
 func engineError(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, probe.ErrNoEngine):

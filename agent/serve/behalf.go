@@ -12,7 +12,8 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// checkOther: an order for another member names it, and it is not this pod's.
+// checkOther checks that an order on behalf of another member names one that is not
+// this pod's.
 func (s *Service) checkOther(node string) error {
 	v, _ := s.Board.Latest()
 	if node == "" || node == v.Result.Node {
@@ -21,8 +22,8 @@ func (s *Service) checkOther(node string) error {
 	return nil
 }
 
-// checkOtherPod: the order is for another pod, whose member is to be emptied. An agent
-// that knows of no such orders refuses the pod's UID.
+// checkOtherPod checks that the order is for another pod, whose member is to be
+// evacuated. An older agent refuses that pod's UID.
 func (s *Service) checkOtherPod(r *rollcallv1.PrepareRequest) error {
 	v, _ := s.Board.Latest()
 	switch {
@@ -34,7 +35,8 @@ func (s *Service) checkOtherPod(r *rollcallv1.PrepareRequest) error {
 	return s.checkOther(r.GetNode())
 }
 
-// emptyOther makes one round of emptying a member whose pod has no agent that runs.
+// drainOnBehalf makes one round of evacuating a member whose pod has no running
+// agent.
 func (s *Service) drainOnBehalf(ctx context.Context, o drain.Order, node string, apply bool) (*rollcallv1.PrepareResponse, error) {
 	if !apply {
 		undo, err := s.Drainer.PlanOnBehalf(ctx, o, node)

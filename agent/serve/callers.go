@@ -17,13 +17,13 @@ import (
 // Why a caller was not served, in rollcall_agent_callers_refused_total.
 const (
 	callerCertificate = "certificate" // none, another authority's, or an older TLS
-	callerRole        = "role"        // its certificate does not permit what it asked for
+	callerRole        = "role"        // its certificate does not permit the call
 )
 
-// callerLogEvery bounds the log: whoever is refused may come again at once.
+// callerLogEvery limits the log: whoever is refused may try again at once.
 const callerLogEvery = time.Minute
 
-// callers counts those who are refused, and tells of one of each kind in a minute.
+// callers counts refused callers, and logs at most one of each kind per minute.
 type callers struct {
 	refused *prometheus.CounterVec
 	logger  *slog.Logger
@@ -37,7 +37,7 @@ func newCallers(refused *prometheus.CounterVec, lately *door.Refusals, logger *s
 	return &callers{refused: refused, lately: lately, logger: logger, told: map[string]time.Time{}}
 }
 
-// refuse notes a caller; from may be nil.
+// refuse counts and logs a caller; from may be nil.
 func (c *callers) refuse(reason string, from net.Addr, err error) {
 	c.refused.WithLabelValues(reason).Inc()
 	address := ""
@@ -58,7 +58,8 @@ func (c *callers) refuse(reason string, from net.Addr, err error) {
 	c.logger.Warn("caller refused; further ones of the next minute are only counted", "reason", reason, "from", address, "error", err)
 }
 
-// guarded is what a server does at each connection, with those noted who fail.
+// guarded are the server's credentials. They note failed handshakes and tell the
+// connections of readers, coordinators and strangers apart.
 type guarded struct {
 	credentials.TransportCredentials
 	callers *callers
@@ -66,7 +67,7 @@ type guarded struct {
 	readers *readers
 }
 
-// ServerHandshake is the library's.
+// ServerHandshake is the library's, plus that.
 func (g guarded) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	secure, info, err := g.TransportCredentials.ServerHandshake(conn)
 	if err != nil && !hungUp(err) {
@@ -75,12 +76,13 @@ func (g guarded) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo,
 	if err != nil {
 		return secure, info, err
 	}
-	// Who may call nothing here stays a stranger: those of all databases have certificates of one authority.
+	// Whoever may call nothing here stays a stranger: one authority signs the
+	// certificates for all databases.
 	switch roles := g.access.rolesShown(info); {
 	case len(roles) == 0:
 		return secure, info, nil
 	case !onlyReads(roles):
-		door.ServedConn(conn) // readers have none of these go
+		door.ServedConn(conn) // readers do not get these ended
 	default:
 		secure, info = g.readers.take(secure, conn, info)
 	}
@@ -92,8 +94,8 @@ func (g guarded) Clone() credentials.TransportCredentials {
 	return guarded{g.TransportCredentials.Clone(), g.callers, g.access, g.readers}
 }
 
-// hungUp: the caller went away before it was judged, as port scans, probes and
-// coordinators that end do, or it was the one to refuse.
+// hungUp reports whether the caller went away before the handshake was over, as port
+// scans, probes and coordinators that end do, or refused the server itself.
 func hungUp(err error) bool {
 	var network *net.OpError
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &network)

@@ -6,9 +6,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// exact writes each message into as much memory as it needs. gRPC's own codec takes
-// 1 MiB for one of more than 32 KiB, as the report of 1,000 replicas is, and its pool
-// loses that with every second collection: a third of an agent's heap.
+// exact encodes each message into as much memory as it needs. gRPC's own codec takes
+// 1 MiB for a message of more than 32 KiB, such as the report of 1,000 replicas, and
+// its pool loses that with every second collection: a third of an agent's heap.
 type exact struct{ encoding.CodecV2 }
 
 func (c exact) Marshal(v any) (mem.BufferSlice, error) {

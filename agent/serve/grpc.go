@@ -32,21 +32,21 @@ const (
 	window     = 64 << 10
 )
 
-// grpcOptions are what the gRPC server serves, and to whom.
+// GRPCOptions are what the gRPC server serves, and to whom.
 type GRPCOptions struct {
 	Service     *Service
 	PeerService *PeerService
-	// keys are the certificate and the authorities. Nil: everything is served to
+	// Keys are the certificate and the authorities. Nil: serve everything to
 	// everybody, without encryption.
 	Keys *trust.Keys
-	// serverName is that of this database cluster's agents, config.ServerName.
+	// ServerName is that of this database cluster's agents, config.ServerName.
 	ServerName string
 	Metrics    *Metrics
 	Refusals   *door.Refusals
 	Logger     *slog.Logger
 }
 
-// newGRPC answers a server that is not started.
+// NewGRPC returns a server that is not started.
 func NewGRPC(o GRPCOptions) *grpc.Server {
 	reading := newReaders(func(from net.Addr) {
 		o.Metrics.Connections.WithLabelValues("grpc", "reader").Inc()

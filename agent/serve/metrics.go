@@ -2,14 +2,14 @@ package serve
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// serveMetrics are of requests and of those who make them.
+// Metrics of requests and of those who make them.
 type Metrics struct {
 	orders *prometheus.CounterVec
 	// peerRequests were answered to other agents.
 	peerRequests *prometheus.CounterVec
-	// callers were not let in at all.
+	// Callers were not let in at all.
 	Callers *prometheus.CounterVec
-	// connections were ended to make room.
+	// Connections were ended to make room.
 	Connections *prometheus.CounterVec
 }
 

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// longPoll is how long a drain may take before the call answers how far it is.
+	// longPoll is how long a request waits for a drain before it returns the
+	// progress.
 	longPoll    = time.Second
 	maxEligible = 4096
 )
@@ -83,7 +84,8 @@ func (s *Service) plan(ctx context.Context, o drain.Order) (*rollcallv1.PrepareR
 	case err != nil:
 		return nil, engineError(ctx, err)
 	case refused != "":
-		// Not an answer: without undo bytes it would look like nothing to undo.
+		// This is an error: an answer without undo bytes would mean that there is
+		// nothing to undo.
 		return nil, fence.Refuse(codes.FailedPrecondition, fence.ReasonOtherClaim, nil, "%s", refused)
 	}
 	response := &rollcallv1.PrepareResponse{
@@ -95,8 +97,8 @@ func (s *Service) plan(ctx context.Context, o drain.Order) (*rollcallv1.PrepareR
 	return response, nil
 }
 
-// progress answers as soon as the claim's job has ended, and after longPoll what
-// it is waiting for.
+// progress returns once the claim's job has ended, or after longPoll with what it is
+// waiting for.
 func (s *Service) progress(ctx context.Context, claim string) *rollcallv1.PrepareResponse {
 	limit := time.NewTimer(longPoll)
 	defer limit.Stop()

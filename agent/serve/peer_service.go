@@ -23,7 +23,7 @@ const (
 	requestStep = "step"
 )
 
-// peerService answers the agents of the other members.
+// PeerService answers the agents of the other members.
 type PeerService struct {
 	rollcallv1.UnimplementedPeerServiceServer
 
@@ -65,7 +65,7 @@ func (s *PeerService) Step(ctx context.Context, r *rollcallv1.StepRequest) (*rol
 	return &rollcallv1.StepResponse{Body: string(body)}, err
 }
 
-// step lets in what an order would be let in for, from an agent of this database.
+// step accepts what an order would be accepted for, from an agent of this database.
 func (s *PeerService) step(ctx context.Context, r *rollcallv1.StepRequest) ([]byte, error) {
 	step := engines.Step{Name: r.GetStep(), Claim: r.GetClaim(), Epoch: r.GetFence().GetEpoch(), Body: []byte(r.GetBody())}
 	if err := peers.CheckStep(step); err != nil {
@@ -92,7 +92,7 @@ func (s *PeerService) step(ctx context.Context, r *rollcallv1.StepRequest) ([]by
 	return bounded(body)
 }
 
-// endOf is the time past which nothing is written for a step; zero is none.
+// endOf is Service.endOf. A term without an end has none.
 func (s *PeerService) endOf(t *rollcallv1.Term) (time.Time, error) {
 	if t != nil && t.GetUntil() == nil {
 		return time.Time{}, nil

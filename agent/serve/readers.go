@@ -17,25 +17,29 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/door"
 )
 
-// Readers order nothing, and look at agents by hand. So what all of them together take of an agent's memory is
-// little: gRPC keeps each answer until it has been read, and a report may have megabytes.
+// Readers only look at agents, by hand, so all of them together may take little of
+// an agent's memory: gRPC keeps each answer until it has been read, and a report may
+// have megabytes.
 const (
-	// maxReading are calls of readers at a time, with those whose answer has not been sent.
+	// maxReading is how many calls of readers there may be, counting those whose
+	// answer has not been sent.
 	maxReading = 16
-	// maxUnsent is how much of answers to readers may be unsent before the next is made.
+	// maxUnsent is how many bytes of answers to readers may be unsent before the
+	// next answer is encoded.
 	maxUnsent = 4 << 20
 )
 
-// readers bounds the calls of those who have the role reader and no other. Nobody is turned away: the connection
-// ends that has most, and among equals the one whose call began first.
+// readers bounds the calls of those who have the role reader and no other. Nobody is
+// refused: whoever has most loses a connection, and among equals the one whose call
+// began first.
 type readers struct {
-	ended func(from net.Addr) // is told whose connection was
+	ended func(from net.Addr) // gets the address of a connection that was ended
 
-	making sync.Mutex // one answer is made at a time
+	making sync.Mutex // one answer is encoded at a time
 	mu     sync.Mutex
-	calls  []*reading // by when they began
+	calls  []*reading // by start
 	unsent int
-	// answers are those that are not encoded yet.
+	// answers that are not encoded yet
 	answers map[any]*reading
 }
 
@@ -86,7 +90,7 @@ func (c *readerConn) Close() error {
 	return c.Conn.Close()
 }
 
-// begin answers nil when it is no reader who calls.
+// begin returns nil if the caller is no reader.
 func (r *readers) begin(ctx context.Context) *reading {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -120,7 +124,7 @@ func (r *readers) makeRoom(counts func(*reading) int) bool {
 	conn := r.calls[i].conn
 	r.forget(conn)
 	r.ended(conn.raw.RemoteAddr())
-	go func() { _ = conn.raw.Close() }() // to close is to wait for a write that is under way
+	go func() { _ = conn.raw.Close() }() // Close waits for a write in progress
 	return true
 }
 
@@ -150,7 +154,7 @@ func (c *reading) answer(m any) {
 	}
 }
 
-// done is of the handler, or of an answer of that size that has been sent.
+// done ends the handler, or an answer of that size that has been sent.
 func (c *reading) done(size int) {
 	r := c.readers
 	r.mu.Lock()
@@ -198,7 +202,7 @@ func (s readerStream) SendMsg(m any) error {
 	return s.ServerStream.SendMsg(m)
 }
 
-// codec has the answers to readers counted until they are sent.
+// codec counts the answers to readers until they are sent.
 func (r *readers) codec(inner encoding.CodecV2) encoding.CodecV2 { return readerCodec{inner, r} }
 
 type readerCodec struct {
@@ -235,7 +239,7 @@ func (c readerCodec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.NewBuffer(&text, sent{own, len(text)})}, nil
 }
 
-// sent is the pool to which the bytes of an answer go when they have been sent.
+// sent is the pool to which the bytes of an answer return once they have been sent.
 type sent struct {
 	call *reading
 	size int

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// rosterGap is the least time between two messages of one roster stream.
+	// rosterGap is the shortest time between two messages of one roster stream.
 	rosterGap = 100 * time.Millisecond
 )
 
@@ -31,7 +31,7 @@ const (
 	orderRelieve = "relieve"
 )
 
-// service answers gRPC.
+// Service is the AgentService of gRPC.
 type Service struct {
 	rollcallv1.UnimplementedAgentServiceServer
 
@@ -43,7 +43,7 @@ type Service struct {
 	Heartbeat time.Duration
 	Metrics   *Metrics
 	Logger    *slog.Logger
-	// stopping ends streams before the server is stopped.
+	// Stopping ends streams before the server is stopped.
 	Stopping <-chan struct{}
 }
 
@@ -90,7 +90,7 @@ func (s *Service) WatchRoster(_ *rollcallv1.WatchRosterRequest, stream grpc.Serv
 	}
 }
 
-// wait ends with nil when it is time for the next message of a stream.
+// wait returns nil when it is time for the next message of a stream.
 func (s *Service) wait(ctx context.Context, changed <-chan struct{}) error {
 	timer := time.NewTimer(s.Heartbeat)
 	defer timer.Stop()

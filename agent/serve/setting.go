@@ -10,7 +10,7 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// restoreShared is Restore of a knob.
+// restoreShared is Restore of a cluster setting.
 func (s *Service) restoreShared(ctx context.Context, r *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
 	if r.GetClaim() != "" {
 		return nil, status.Error(codes.InvalidArgument, "a claim and a knob are restored by requests of their own")

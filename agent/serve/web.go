@@ -24,16 +24,16 @@ const (
 	maxScrapes     = 3
 )
 
-// Who comes to the agent's HTTP: the kubelet of the node, one connection for each
-// look, and a Prometheus or two, which keep one. Of gRPC strangers are only those
-// who have not shown a certificate yet; after it come coordinators, one connection
-// each, and members of the database in a handover.
+// Limits of connections. The HTTP port gets the node's kubelet, one connection per
+// probe, and a Prometheus or two, which keep one. At the gRPC port only callers who
+// have not shown a certificate yet are strangers; the others are coordinators, one
+// connection each, and members of the database during a handover.
 var (
 	HTTPLimits = door.Limits{Strangers: 32, PerPeer: 8, Known: 8, Grace: 5 * time.Millisecond}
 	GRPCLimits = door.Limits{Strangers: 32, PerPeer: 8, Known: 256}
 )
 
-// web is the agent's HTTP: health, metrics and the stop hook.
+// Web is the agent's HTTP: health, metrics and the stop hook.
 type Web struct {
 	Token    string
 	Hook     func(ctx context.Context, from string) stophook.Answer
@@ -51,8 +51,8 @@ func (w *Web) Server(address string) *http.Server {
 	mux.HandleFunc("GET /healthz", func(rw http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(rw, "ok")
 	})
-	// For people only: nothing may take traffic away from a database because its
-	// agent is not ready.
+	// For people only: a database must not lose traffic because its agent is not
+	// ready.
 	mux.HandleFunc("GET /readyz", func(rw http.ResponseWriter, _ *http.Request) {
 		reasons := w.Unready()
 		if len(reasons) > 0 {
@@ -77,8 +77,8 @@ func (w *Web) Server(address string) *http.Server {
 	}
 }
 
-// stop is called by the kubelet, and answers 200 whatever happened: a hook that
-// fails would only be an Event, and the pod stops all the same.
+// stop is called by the kubelet. It answers 200 whatever happened: a failed hook
+// would only be an Event, and the pod stops all the same.
 func (w *Web) stop(rw http.ResponseWriter, r *http.Request) {
 	from := w.Origins.Classify(r.RemoteAddr)
 	refuse := func(result, why string) {
@@ -93,8 +93,9 @@ func (w *Web) stop(rw http.ResponseWriter, r *http.Request) {
 		refuse(stophook.CallAddress, "the caller's address is neither one of the node's own nor in agent.stopHookCIDRs of Rollcall's chart")
 		return
 	}
-	// The kubelet waits in silence, and kills the database when its call ends. Whoever has the token may join from anywhere, so who is
-	// known to be the kubelet goes last.
+	// The kubelet waits silently, and kills the database when its call ends. Anybody
+	// with the token may join from anywhere, so a caller who is known to be the
+	// kubelet is the last to be ended.
 	if from != stophook.FromElsewhere {
 		door.Served(r.Context())
 	}
@@ -116,7 +117,7 @@ func (w *Web) stop(rw http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(rw, said.Line)
 }
 
-// count notes a call that a person should know of.
+// count counts and logs a call that people should know of.
 func (w *Web) count(r *http.Request, from, result, what string) {
 	w.Calls.WithLabelValues(from, result).Inc()
 	if result != stophook.CallTaken && result != stophook.CallJoined {
@@ -127,7 +128,7 @@ func (w *Web) count(r *http.Request, from, result, what string) {
 	}
 }
 
-// sameToken takes the same time whatever is given. Without a token nobody may.
+// sameToken takes constant time. Without a token nobody is let in.
 func sameToken(given, want string) bool {
 	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
 	return want != "" && subtle.ConstantTimeCompare(a[:], b[:]) == 1

@@ -2,17 +2,17 @@ package state
 
 import "time"
 
-// bootTime is a time by the clock that counts from the boot of the machine. It
-// goes on when processes restart, and nobody sets it.
+// BootTime is a time on the clock that counts from the boot of the machine. It
+// continues across restarts of processes, and nobody sets it.
 type BootTime struct {
 	Boot  string        `json:"boot"` // the ID of this boot
 	Since time.Duration `json:"since"`
 }
 
-// clock reads the time since boot.
+// Clock reads the time since boot.
 type Clock func() (BootTime, error)
 
-// at converts a time of this process.
+// At converts a time of this process.
 func (c Clock) At(t time.Time) (*BootTime, error) {
 	now, err := c()
 	if err != nil {
@@ -21,8 +21,8 @@ func (c Clock) At(t time.Time) (*BootTime, error) {
 	return &BootTime{now.Boot, now.Since + time.Until(t)}, nil
 }
 
-// time converts back to a time of this process. A time that is not known, or is
-// of another boot, is now: it is over.
+// Time converts back to a time of this process. If the time is unknown or belongs to
+// another boot, it is now: whatever it bounds is over.
 func (c Clock) Time(t *BootTime) time.Time {
 	now, err := c()
 	if t == nil || err != nil || now.Boot != t.Boot {

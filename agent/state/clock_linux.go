@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootClock reads the machine's clock, which counts while the machine sleeps, too.
+// SinceBoot reads CLOCK_BOOTTIME, which also counts while the machine is suspended.
 func SinceBoot() (BootTime, error) {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

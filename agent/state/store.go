@@ -12,17 +12,17 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// record is what the stop hook did without a claim, and so has to undo itself
-// should the database come back in this same pod.
+// Stop is what the stop hook did without a claim. The agent has to undo it if the
+// database comes back in this same pod.
 type Stop struct {
 	PodUID string `json:"podUID"`
-	// Undo holds one entry for each drain, in the order in which they were done.
+	// Undo has one entry per drain, in the order in which they were done.
 	Undo    [][]byte      `json:"undo"`
 	Started time.Time     `json:"started"`
 	Grace   time.Duration `json:"grace"`
 }
 
-// claimRecord is a claim's job as the next process has to know it.
+// Claim is a claim's job as the next process needs to know it.
 type Claim struct {
 	PodUID     string       `json:"podUID"`
 	ClusterUID string       `json:"clusterUID"`
@@ -31,29 +31,30 @@ type Claim struct {
 	Kind       engines.Kind `json:"kind"`
 	Eligible   []string     `json:"eligible,omitempty"`
 	Undo       []byte       `json:"undo,omitempty"`
-	// Until when it is good. None: not known, so it is over.
+	// Until is the end of the order's term. Nil means unknown, and so over.
 	Until *BootTime `json:"until,omitempty"`
-	// As of a job.
+	// As in drain.Job.
 	Drained   bool `json:"drained,omitempty"`
 	Undoing   bool `json:"undoing,omitempty"`
 	Restoring bool `json:"restoring,omitempty"`
 	Undone    bool `json:"undone,omitempty"`
 }
 
-// callsRecord is which calls of the stop hook had something handed over last.
+// Calls are the newest calls of the stop hook that had something handed over.
 type Calls struct {
 	PodUID    string `json:"podUID"`
 	Known     *Call  `json:"known,omitempty"`
 	Elsewhere *Call  `json:"elsewhere,omitempty"`
 }
 
+// Call is one of them.
 type Call struct {
 	Began BootTime `json:"began"`
 	Ended bool     `json:"ended,omitempty"`
 }
 
-// store keeps what must outlive the agent's process but not its pod, in an
-// emptyDir. With an empty directory it keeps nothing.
+// Store keeps what must outlive the agent's process but not its pod, in an emptyDir.
+// Without a directory it keeps nothing.
 type Store struct {
 	Dir    string
 	PodUID string
@@ -69,13 +70,9 @@ const (
 
 func (s Store) enabled() bool { return s.Dir != "" }
 
-// load answers the record of this pod, or none.
+// LoadStop returns the record of this pod, if there is one.
 func (s Store) LoadStop() (Stop, bool, error) {
-	var r Stop
-	if err := s.read(stopFile, &r); err != nil {
-		return Stop{}, false, err // the part that could be read is no record
-	}
-	return r, r.PodUID != "" && r.PodUID == s.PodUID, nil
+	return load(s, stopFile, func(r Stop) string { return r.PodUID })
 }
 
 func (s Store) SaveStop(r Stop) error {
@@ -85,13 +82,9 @@ func (s Store) SaveStop(r Stop) error {
 
 func (s Store) ClearStop() error { return s.remove(stopFile) }
 
-// loadCalls answers the calls of this pod's stop hook, or none.
+// LoadCalls returns the calls of this pod's stop hook, if there were any.
 func (s Store) LoadCalls() (Calls, bool, error) {
-	var r Calls
-	if err := s.read(callsFile, &r); err != nil {
-		return Calls{}, false, err // the part that could be read is no record
-	}
-	return r, r.PodUID != "" && r.PodUID == s.PodUID, nil
+	return load(s, callsFile, func(r Calls) string { return r.PodUID })
 }
 
 func (s Store) SaveCalls(r Calls) error {
@@ -99,13 +92,9 @@ func (s Store) SaveCalls(r Calls) error {
 	return s.put(callsFile, r)
 }
 
-// loadClaim answers the job of an earlier agent of this pod, or none.
+// LoadClaim returns the job of an earlier agent of this pod, if there is one.
 func (s Store) LoadClaim() (Claim, bool, error) {
-	var r Claim
-	if err := s.read(claimFile, &r); err != nil {
-		return Claim{}, false, err // the part that could be read is no record
-	}
-	return r, r.PodUID != "" && r.PodUID == s.PodUID, nil
+	return load(s, claimFile, func(r Claim) string { return r.PodUID })
 }
 
 func (s Store) SaveClaim(r Claim) error {
@@ -113,15 +102,17 @@ func (s Store) SaveClaim(r Claim) error {
 	return s.put(claimFile, r)
 }
 
+func (s Store) ClearClaim() error { return s.remove(claimFile) }
+
 // runRecord is the newest run of the agent.
 type runRecord struct {
 	PodUID      string `json:"podUID"`
 	Incarnation uint64 `json:"incarnation"`
 }
 
-// nextRun numbers this run of the agent: higher than all before in this pod,
-// whatever the clock did meanwhile. Without a directory, or when it is not to be
-// read, only the clock is there to go by.
+// NextRun numbers this run of the agent higher than all earlier runs in this pod,
+// whatever the clock did meanwhile. Without a readable directory it has only the
+// clock.
 func (s Store) NextRun(now time.Time) (uint64, error) {
 	next := runRecord{PodUID: s.PodUID, Incarnation: uint64(max(1, now.UnixNano()))}
 	var last runRecord
@@ -132,9 +123,17 @@ func (s Store) NextRun(now time.Time) (uint64, error) {
 	return next.Incarnation, errors.Join(unread, s.put(runFile, next))
 }
 
-func (s Store) ClearClaim() error { return s.remove(claimFile) }
+// load returns a record and whether it is of this pod.
+func load[Record any](s Store, file string, podUID func(Record) string) (r Record, ours bool, err error) {
+	if err := s.read(file, &r); err != nil {
+		var none Record
+		return none, false, err // not the part that could be read
+	}
+	uid := podUID(r)
+	return r, uid != "" && uid == s.PodUID, nil
+}
 
-// read leaves the value as it is when there is no such file.
+// read leaves the value unchanged if there is no such file.
 func (s Store) read(name string, value any) error {
 	if !s.enabled() {
 		return nil
@@ -173,8 +172,8 @@ func (s Store) remove(name string) error {
 	return nil
 }
 
-// firstOfPod tells whether no agent of this pod has finished its sweep before.
-// Without a directory that cannot be known, and the answer is no.
+// FirstOfPod reports whether no agent of this pod has finished its sweep before.
+// Without a directory nobody can know, and the answer is no.
 func (s Store) FirstOfPod() bool {
 	if !s.enabled() {
 		return false
@@ -193,7 +192,7 @@ func (s Store) MarkPod() error {
 	return s.write(podFile, []byte(s.PodUID))
 }
 
-// write replaces a file as a whole.
+// write replaces a file atomically.
 func (s Store) write(name string, data []byte) error {
 	temporary := filepath.Join(s.Dir, "."+name)
 	if err := os.WriteFile(temporary, data, 0o600); err != nil {

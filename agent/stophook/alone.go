@@ -9,24 +9,24 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// silent answers why there is no database to hand anything over, or "".
-func (s *Hook) silent(ctx context.Context) string {
-	if v, _ := s.Board.Latest(); v.Result.Live() && time.Since(v.Result.Started) <= recentLook {
+// silent says why there is no database that could hand over, or "".
+func (h *Hook) silent(ctx context.Context) string {
+	if v, _ := h.Board.Latest(); v.Result.Live() && time.Since(v.Result.Started) <= recentLook {
 		return ""
 	}
-	engine, err := s.Engine.Get()
+	engine, err := h.Engine.Get()
 	if err != nil {
 		return err.Error()
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	// An adapter may be held up by a look that hangs already.
+	// The adapter may be blocked by a probe that hangs.
 	type answer struct {
 		o   engines.Observation
 		err error
 	}
 	answers := make(chan answer, 1)
-	s.Drainer.Background(func() {
+	h.Drainer.Background(func() {
 		o, err := engine.Observe(ctx)
 		answers <- answer{o, err}
 	})
@@ -45,28 +45,28 @@ func (s *Hook) silent(ctx context.Context) string {
 }
 
 var (
-	errAlone   = errors.New("the database is no member any more: there is nobody to hand over to")
-	errLastOne = errors.New("all other pods are being stopped or gone: there is nobody to hand over to")
+	errNotMember  = errors.New("the database is no member any more: there is nobody to hand over to")
+	errLastMember = errors.New("all other pods are being stopped or gone: there is nobody to hand over to")
 )
 
-// whileOthers ends when the database has been no member for aloneFor, or all
-// others have been on their way out for lonelyFor.
-func (s *Hook) whileOthers(ctx context.Context) (context.Context, func()) {
+// whileOthersStay returns a context that ends once the database has been no member
+// for notMemberFor, or all others have been leaving for othersLeavingFor.
+func (h *Hook) whileOthersStay(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	s.Drainer.Background(func() {
-		var lonely time.Time
+	h.Drainer.Background(func() {
+		var leavingSince time.Time
 		for ctx.Err() == nil {
-			v, _ := s.Board.Latest()
-			if since := v.Result.NotLiveSince; !since.IsZero() && time.Since(since) >= aloneFor {
-				cancel(errAlone)
+			v, _ := h.Board.Latest()
+			if since := v.Result.NotLiveSince; !since.IsZero() && time.Since(since) >= notMemberFor {
+				cancel(errNotMember)
 			}
 			switch {
-			case !s.allLeave():
-				lonely = time.Time{}
-			case lonely.IsZero():
-				lonely = time.Now()
-			case time.Since(lonely) >= lonelyFor:
-				cancel(errLastOne)
+			case !h.allLeaving():
+				leavingSince = time.Time{}
+			case leavingSince.IsZero():
+				leavingSince = time.Now()
+			case time.Since(leavingSince) >= othersLeavingFor:
+				cancel(errLastMember)
 			}
 			select {
 			case <-ctx.Done():
@@ -77,11 +77,11 @@ func (s *Hook) whileOthers(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { cancel(nil) }
 }
 
-// allLeave: other agents are known, and none of them stays.
-func (s *Hook) allLeave() bool {
-	if s.Peers == nil {
+// allLeaving reports whether other agents are known and none of them stays.
+func (h *Hook) allLeaving() bool {
+	if h.Peers == nil {
 		return false
 	}
-	others := s.Peers()
+	others := h.Peers()
 	return len(others) > 0 && !slices.ContainsFunc(others, func(p engines.Peer) bool { return p.Alive && !p.Leaving })
 }

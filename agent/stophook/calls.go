@@ -12,24 +12,25 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// leastCoolDown is how long a stop that was carried out is not begun anew at least,
-// while the database was never away. A kubelet calls once for each time that it
-// stops the container. It repeats that only within the grace period, when it was
-// started anew itself; at the end of that the container is gone.
+// leastCoolDown is the shortest time before another stop is carried out while the
+// database was never away. A kubelet calls once for each time it stops the
+// container. It repeats the call only if it was restarted within the grace period;
+// at the end of that the container is gone.
 const leastCoolDown = 10 * time.Minute
 
-func (s *Hook) coolDown() time.Duration { return max(leastCoolDown, 2*s.Grace) }
+func (h *Hook) coolDown() time.Duration { return max(leastCoolDown, 2*h.Grace) }
 
-// stopCall is a call that had something handed over.
+// stopCall is a call for which something was handed over.
 type stopCall struct {
 	began time.Time
-	// ended is false while the stop is under way, and when the agent did not live to
-	// see its end.
+	// ended is false while the stop is running, and if the agent did not live to see
+	// its end.
 	ended bool
 }
 
-// stopCalls are the newest from where the kubelet is known to call from, and from
-// elsewhere. They are apart, so that a stranger uses up no call of the kubelet.
+// stopCalls are the newest call from where the kubelet is known to call, and the
+// newest from elsewhere. They are separate, so that a stranger uses up no call of
+// the kubelet.
 type stopCalls struct{ known, elsewhere *stopCall }
 
 func (c *stopCalls) of(from string) **stopCall {
@@ -42,7 +43,7 @@ func (c *stopCalls) of(from string) **stopCall {
 // Results of a call of the stop hook, as the metric names them.
 const (
 	CallTaken   = "taken"
-	CallJoined  = "joined" // a stop that is under way
+	CallJoined  = "joined" // a stop that is running
 	CallHeld    = "held"   // within the cool-down
 	CallToken   = "token"
 	CallAddress = "address"
@@ -50,41 +51,41 @@ const (
 
 type Answer struct{ Result, Line string }
 
-// call is the hook for a caller from somewhere.
-func (s *Hook) Call(ctx context.Context, from string) Answer {
-	return s.callSince(ctx, from, time.Now())
+// Call runs the hook for a caller from somewhere.
+func (h *Hook) Call(ctx context.Context, from string) Answer {
+	return h.callSince(ctx, from, time.Now())
 }
 
-// callSince is for one who has called then.
-func (s *Hook) callSince(ctx context.Context, from string, called time.Time) Answer {
-	s.mu.Lock()
-	run, result := s.run, CallJoined
+// callSince is Call for somebody who called then.
+func (h *Hook) callSince(ctx context.Context, from string, called time.Time) Answer {
+	h.mu.Lock()
+	run, result := h.run, CallJoined
 	if run == nil || isClosed(run.done) {
-		if why := s.held(from, time.Now()); why != "" {
-			s.mu.Unlock()
+		if why := h.held(from, time.Now()); why != "" {
+			h.mu.Unlock()
 			return Answer{CallHeld, why}
 		}
 		result = CallTaken
-		run = &stopRun{done: make(chan struct{}), hurry: make(chan struct{}), from: from, called: called, kubelet: from != FromElsewhere}
-		run.quiet = !run.kubelet && (s.stopping || s.vainWithin(s.Grace+stillHere))
-		s.run = run
+		run = &stopRun{done: make(chan struct{}), kubeletJoined: make(chan struct{}), from: from, called: called, kubelet: from != FromElsewhere}
+		run.quiet = !run.kubelet && (h.stopping || h.nothingDoneWithin(h.Grace+stillHere))
+		h.run = run
 		if !run.quiet {
-			s.leaves()
+			h.announce()
 		}
-		s.Drainer.Background(func() { s.carryOut(s.ctx, run) })
+		h.Drainer.Background(func() { h.carryOut(h.ctx, run) })
 	} else if from != FromElsewhere && !run.kubelet {
 		run.kubelet = true
-		close(run.hurry)
+		close(run.kubeletJoined)
 		if run.quiet {
 			run.quiet = false
-			s.leaves()
+			h.announce()
 		}
 	}
-	s.mu.Unlock()
+	h.mu.Unlock()
 	select {
 	case <-run.done:
-		if result == CallJoined && run.result == stopTimeout && from != FromElsewhere && run.from == FromElsewhere && time.Since(called) < s.budget() {
-			return s.callSince(ctx, from, called) // who had called before was out of time, and the kubelet is not
+		if result == CallJoined && run.result == stopTimeout && from != FromElsewhere && run.from == FromElsewhere && time.Since(called) < h.budget() {
+			return h.callSince(ctx, from, called) // the earlier caller's time is over, and the kubelet's is not
 		}
 		return Answer{result, run.line}
 	case <-ctx.Done():
@@ -92,160 +93,161 @@ func (s *Hook) callSince(ctx context.Context, from string, called time.Time) Ans
 	}
 }
 
-// leaves says that the pod is being stopped. Callers hold the lock.
-func (s *Hook) leaves() {
-	s.stopping, s.departed, s.back, s.vain = true, false, false, time.Time{}
-	s.Board.SetPhase(rollcallv1.Phase_PHASE_STOPPING)
+// announce tells others that the pod is being stopped. The caller holds mu.
+func (h *Hook) announce() {
+	h.stopping, h.departed, h.back, h.nothingDone = true, false, false, time.Time{}
+	h.Board.SetPhase(rollcallv1.Phase_PHASE_STOPPING)
 }
 
-// carryOut is a run. ctx is not that of a caller.
-func (s *Hook) carryOut(ctx context.Context, run *stopRun) {
-	s.mu.Lock()
-	wait := time.Until(s.refused.Add(drain.RetryRefused))
+// carryOut does the work of a run. ctx is not that of a caller.
+func (h *Hook) carryOut(ctx context.Context, run *stopRun) {
+	h.mu.Lock()
+	wait := time.Until(h.refused.Add(drain.RetryRefused))
 	if run.kubelet {
 		wait = 0
 	}
-	s.mu.Unlock()
+	h.mu.Unlock()
 	if wait > 0 {
 		select {
-		case <-time.After(min(wait, s.budget()/2)):
-		case <-run.hurry:
+		case <-time.After(min(wait, h.budget()/2)):
+		case <-run.kubeletJoined:
 		case <-ctx.Done():
 		}
 	}
-	s.mu.Lock()
+	h.mu.Lock()
 	run.working = true
-	s.mu.Unlock()
-	result, line := s.perform(ctx, run)
-	s.Metrics.runs.WithLabelValues(result).Inc()
-	s.Logger.Info("stop hook ended", "result", result, "detail", line)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	h.mu.Unlock()
+	result, line := h.perform(ctx, run)
+	h.Metrics.runs.WithLabelValues(result).Inc()
+	h.Logger.Info("stop hook ended", "result", result, "detail", line)
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	defer close(run.done)
 	run.result, run.line = result, line
-	s.finish(run)
-	now, vain := time.Now(), !run.begun && !run.kubelet && result != stopPrepared
-	if run.quiet && !vain {
+	h.finish(run)
+	now, nothingDone := time.Now(), !run.begun && !run.kubelet && result != stopPrepared
+	if run.quiet && !nothingDone {
 		run.quiet = false
-		s.leaves()
+		h.announce()
 	}
 	if !run.quiet {
-		s.ended = now
+		h.ended = now
 	}
-	if !vain {
+	if !nothingDone {
 		return
 	}
-	s.refused = now
+	h.refused = now
 	switch {
 	case !run.quiet:
-		s.vain = now
-	case !s.stopping && len(s.record.Undo) > 0:
-		s.back = true // what it began is undone
+		h.nothingDone = now
+	case !h.stopping && len(h.record.Undo) > 0:
+		h.back = true // undo what it began
 	}
 }
 
-// vainWithin: a caller from elsewhere has had the pod said to stop of late, and nothing was handed over. Callers hold the lock.
-func (s *Hook) vainWithin(d time.Duration) bool {
-	return !s.vain.IsZero() && time.Since(s.vain) < d
+// nothingDoneWithin reports whether, that recently, the stop of a caller from
+// elsewhere was announced and nothing was handed over. The caller holds mu.
+func (h *Hook) nothingDoneWithin(d time.Duration) bool {
+	return !h.nothingDone.IsZero() && time.Since(h.nothingDone) < d
 }
 
-// working tells whether a run may be writing. Callers hold the lock.
-func (s *Hook) working() bool { return s.run != nil && s.run.working && !isClosed(s.run.done) }
+// working reports whether a run may be writing. The caller holds mu.
+func (h *Hook) working() bool { return h.run != nil && h.run.working && !isClosed(h.run.done) }
 
-// held says why nothing is handed over again, or nothing. Callers hold the lock.
-func (s *Hook) held(from string, now time.Time) string {
-	calls := []*stopCall{s.calls.known}
+// held says why nothing is handed over again, or "". The caller holds mu.
+func (h *Hook) held(from string, now time.Time) string {
+	calls := []*stopCall{h.calls.known}
 	if from == FromElsewhere {
-		calls = append(calls, s.calls.elsewhere)
+		calls = append(calls, h.calls.elsewhere)
 	}
 	for _, c := range calls {
 		if c == nil {
 			continue
 		}
 		age := now.Sub(c.began)
-		// A stop whose agent ended is gone on with, in its own time.
-		if open := !c.ended && age < s.Grace; !open && age < s.coolDown() {
+		// A stop whose agent has ended continues, in its own time.
+		if open := !c.ended && age < h.Grace; !open && age < h.coolDown() {
 			return fmt.Sprintf("nothing done again: a stop was carried out %.0f s ago, and the database was not away since; the next one is taken in %.0f s, or once it was away",
-				age.Seconds(), (s.coolDown() - age).Seconds())
+				age.Seconds(), (h.coolDown() - age).Seconds())
 		}
 	}
 	return ""
 }
 
-// begin notes, before anything is changed, that a call has something handed over.
-// What it answers takes that back.
-func (s *Hook) begin(run *stopRun) (takeBack func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// begin notes, before anything changes, that something is handed over for a call.
+// The function that it returns takes that back.
+func (h *Hook) begin(run *stopRun) (takeBack func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if run.begun {
 		return func() {}
 	}
-	slot, now := s.calls.of(run.from), time.Now()
+	slot, now := h.calls.of(run.from), time.Now()
 	former := *slot
 	run.begun = true
-	if former == nil || former.ended || now.Sub(former.began) >= s.Grace {
+	if former == nil || former.ended || now.Sub(former.began) >= h.Grace {
 		*slot = &stopCall{began: now}
 	}
-	s.keepCalls()
+	h.keepCalls()
 	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		h.mu.Lock()
+		defer h.mu.Unlock()
 		run.begun, *slot = false, former
-		s.keepCalls()
+		h.keepCalls()
 	}
 }
 
-// finish notes that the run has ended. Callers hold the lock.
-func (s *Hook) finish(run *stopRun) {
-	s.callsEnded = time.Now()
-	if s.ctx.Err() != nil {
-		return // the agent ends, and the next one goes on
+// finish notes that the run has ended. The caller holds mu.
+func (h *Hook) finish(run *stopRun) {
+	h.callsEnded = time.Now()
+	if h.ctx.Err() != nil {
+		return // the agent ends, and the next one continues
 	}
-	if slot := s.calls.of(run.from); run.begun && *slot != nil {
+	if slot := h.calls.of(run.from); run.begun && *slot != nil {
 		*slot = &stopCall{began: (*slot).began, ended: true}
-		s.keepCalls()
+		h.keepCalls()
 	}
 }
 
-// away is told of a look that did not find the database live: if that was after the
-// stop, the container was stopped indeed, and the next stop is another. One that
-// does not answer counts as away: rather once too often than a stop that is lost.
-// Callers hold the lock.
-func (s *Hook) away(look probe.Result) {
-	if s.calls == (stopCalls{}) || s.working() || !look.Started.After(s.callsEnded) {
+// away gets every probe that did not find the database live. After a stop, that
+// means that the container was stopped, and that the next stop is a new one. A
+// database that does not answer counts as away: better one handover too many than a
+// lost one. The caller holds mu.
+func (h *Hook) away(look probe.Result) {
+	if h.calls == (stopCalls{}) || h.working() || !look.Started.After(h.callsEnded) {
 		return
 	}
-	s.calls = stopCalls{}
-	s.keepCalls()
+	h.calls = stopCalls{}
+	h.keepCalls()
 }
 
-// keepCalls writes them down for the next agent of this pod. Callers hold the lock.
-func (s *Hook) keepCalls() {
+// keepCalls saves the calls for the next agent of this pod. The caller holds mu.
+func (h *Hook) keepCalls() {
 	kept := func(c *stopCall) *state.Call {
 		if c == nil {
 			return nil
 		}
-		at, err := s.Clock.At(c.began)
+		at, err := h.Clock.At(c.began)
 		if err != nil {
-			s.Logger.Warn("a restarted agent will not know when the stop hook was called", "error", err)
+			h.Logger.Warn("a restarted agent will not know when the stop hook was called", "error", err)
 			return nil
 		}
 		return &state.Call{Began: *at, Ended: c.ended}
 	}
-	err := s.Store.SaveCalls(state.Calls{Known: kept(s.calls.known), Elsewhere: kept(s.calls.elsewhere)})
+	err := h.Store.SaveCalls(state.Calls{Known: kept(h.calls.known), Elsewhere: kept(h.calls.elsewhere)})
 	if err != nil {
-		s.Logger.Warn("a restarted agent will not know that the stop hook was called", "error", err)
+		h.Logger.Warn("a restarted agent will not know that the stop hook was called", "error", err)
 	}
 }
 
-// recallCalls reads what earlier agents of this pod wrote. What cannot be told, or is
-// of another start of the machine, is over.
-func (s *Hook) recallCalls() {
-	r, mine, err := s.Store.LoadCalls()
+// recallCalls reads what earlier agents of this pod saved. Calls that cannot be
+// dated, or are of another boot, are over.
+func (h *Hook) recallCalls() {
+	r, mine, err := h.Store.LoadCalls()
 	if err != nil {
-		s.Logger.Warn("earlier calls of the stop hook are not known", "error", err)
+		h.Logger.Warn("earlier calls of the stop hook are not known", "error", err)
 	}
-	now, noClock := s.Clock()
+	now, noClock := h.Clock()
 	if !mine || err != nil || noClock != nil {
 		return
 	}
@@ -255,5 +257,5 @@ func (s *Hook) recallCalls() {
 		}
 		return &stopCall{time.Now().Add(k.Began.Since - now.Since), k.Ended}
 	}
-	s.calls = stopCalls{recalled(r.Known), recalled(r.Elsewhere)}
+	h.calls = stopCalls{recalled(r.Known), recalled(r.Elsewhere)}
 }

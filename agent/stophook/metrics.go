@@ -2,7 +2,7 @@ package stophook
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// stopMetrics are of the stop hook.
+// Metrics of the stop hook.
 type Metrics struct {
 	runs  *prometheus.CounterVec // by result
 	Calls *prometheus.CounterVec // by from and result

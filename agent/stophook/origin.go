@@ -19,21 +19,21 @@ const (
 	fromGateway   = "gateway"   // the next hop of the pod's default route, which bridges give to the node
 	fromPod       = "pod"       // the loopback address: a hook of the kind exec
 	fromNamed     = "named"     // a network that the configuration names
-	FromElsewhere = "elsewhere" // whatever the network lets through, a kubelet too
+	FromElsewhere = "elsewhere" // anything else that the network lets through, maybe a kubelet
 )
 
-// origins tells whose address called the stop hook.
+// Origins classifies the addresses that call the stop hook.
 //
-// A kubelet calls from an address of its node that the network chooses: one of the
-// node object, the bridge's, or one that only the network knows. So a call from
-// elsewhere may be the kubelet's, and is taken unless a person has named networks.
+// A kubelet calls from an address of its node that the network chooses: one in the
+// Node object, the bridge's, or one that only the network knows. So a call from
+// elsewhere may be the kubelet's, and is taken unless somebody has named networks.
 type Origins struct {
-	node     []netip.Addr // none: not known, as in pods that were injected earlier
+	node     []netip.Addr // none: unknown, as in pods that were injected by earlier versions
 	named    func() []netip.Prefix
 	gateways func() []netip.Addr
 }
 
-// of classes a remote address, as the HTTP server gives it.
+// Classify classifies a remote address as the HTTP server gives it.
 func (o Origins) Classify(remote string) string {
 	parsed, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -46,7 +46,7 @@ func (o Origins) Classify(remote string) string {
 	case slices.ContainsFunc(o.named(), func(p netip.Prefix) bool { return p.Contains(address) }):
 		return fromNamed
 	case address == loopback4 || address == loopback6:
-		// Not all of 127.0.0.0/8: from 127.0.0.6 Istio forwards what others send.
+		// Not all of 127.0.0.0/8: Istio forwards what others send from 127.0.0.6.
 		return fromPod
 	case slices.Contains(o.gateways(), address):
 		return fromGateway
@@ -54,8 +54,8 @@ func (o Origins) Classify(remote string) string {
 	return FromElsewhere
 }
 
-// refuses tells whether nobody may call from there. Where the node's own addresses
-// are not known, its kubelet would be refused with the rest.
+// Refuses reports whether nobody may call from there. If the node's own addresses
+// are unknown, that would refuse its kubelet too.
 func (o Origins) Refuses(from string) bool {
 	return from == FromElsewhere && len(o.named()) > 0 && len(o.node) > 0
 }
@@ -65,10 +65,10 @@ var (
 	loopback6 = netip.IPv6Loopback()
 )
 
-// plain is the address as it is compared: IPv4 as such, and without an interface.
+// plain is the address as it is compared: without an IPv4 prefix or a zone.
 func plain(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
-// defaultGateways reads them anew: a route may come after the agent.
+// defaultGateways reads the routes anew: one may be added after the agent starts.
 func defaultGateways() []netip.Addr {
 	var found []netip.Addr
 	for file, parse := range map[string]func(io.Reader) []netip.Addr{
@@ -86,7 +86,7 @@ func defaultGateways() []netip.Addr {
 
 const routeIsUp, routeHasGateway = 0x1, 0x2
 
-// gateways4 are those of the default routes in /proc/net/route: interface,
+// gateways4 returns those of the default routes in /proc/net/route: interface,
 // destination, gateway and flags, numbers in hexadecimal, addresses little-endian.
 func gateways4(table io.Reader) []netip.Addr {
 	var found []netip.Addr
@@ -103,8 +103,8 @@ func gateways4(table io.Reader) []netip.Addr {
 	return found
 }
 
-// gateways6 are those of the default routes in /proc/net/ipv6_route: destination and
-// length, source and length, gateway, metric, two counters, flags and interface.
+// gateways6 returns those of the default routes in /proc/net/ipv6_route: destination
+// and length, source and length, gateway, metric, two counters, flags and interface.
 func gateways6(table io.Reader) []netip.Addr {
 	var found []netip.Addr
 	for fields := range rows(table) {
@@ -124,7 +124,7 @@ func leads(flags string) bool {
 	return err == nil && n&(routeIsUp|routeHasGateway) == routeIsUp|routeHasGateway
 }
 
-// rows are the lines of a table that the kernel writes, in fields.
+// rows returns the lines of a table from the kernel, in fields.
 func rows(table io.Reader) func(func([]string) bool) {
 	return func(yield func([]string) bool) {
 		lines := bufio.NewScanner(io.LimitReader(table, 1<<20))

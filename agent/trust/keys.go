@@ -12,18 +12,18 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// keys are the certificate and the authorities of now. A connection is judged when it is made,
-// each call on it again, and the connection whenever the keys are looked at.
+// Keys are the current certificate and authorities. A connection is checked when it
+// is made, each call on it again, and the connection whenever the keys are polled.
 type Keys struct {
 	current atomic.Pointer[tls.Config] // for serving
-	asking  atomic.Pointer[tls.Config] // for asking other agents
+	asking  atomic.Pointer[tls.Config] // for calling other agents
 
 	Callers Connections
 	asked   Connections
 }
 
-// set takes new ones; name is that of the agents, which is verified when another
-// one is asked.
+// Set replaces them. name is that of the agents, which is verified when another one
+// is called.
 func (k *Keys) Set(certificate *tls.Certificate, authorities *x509.CertPool, name string) {
 	k.asking.Store(&tls.Config{
 		MinVersion:   tls.VersionTLS13,
@@ -34,8 +34,8 @@ func (k *Keys) Set(certificate *tls.Certificate, authorities *x509.CertPool, nam
 	k.current.Store(&tls.Config{
 		MinVersion:   tls.VersionTLS13,
 		Certificates: []tls.Certificate{*certificate},
-		ClientAuth:   tls.RequireAnyClientCert, // the library would try whatever is shown beside it
-		ClientCAs:    authorities,              // the names of which are told
+		ClientAuth:   tls.RequireAnyClientCert, // the library would try every certificate that a caller shows
+		ClientCAs:    authorities,              // their names are sent to clients
 		VerifyConnection: func(state tls.ConnectionState) error {
 			return Verify(state.PeerCertificates, authorities, x509.ExtKeyUsageClientAuth, time.Now())
 		},
@@ -44,8 +44,8 @@ func (k *Keys) Set(certificate *tls.Certificate, authorities *x509.CertPool, nam
 	})
 }
 
-// sweep closes the connections of those for whom the authorities of now do not vouch any more, or
-// whose certificates have ended.
+// Sweep closes the connections of peers whose certificates have expired, or are not
+// signed by the current authorities.
 func (k *Keys) Sweep() int {
 	now := time.Now()
 	asked := k.asked.Sweep(now, func(shown []*x509.Certificate) error {
@@ -54,7 +54,7 @@ func (k *Keys) Sweep() int {
 	return asked + k.Callers.Sweep(now, k.Refuses)
 }
 
-// refuses says why a caller with these certificates is not one of now.
+// Refuses says why a caller with these certificates is not accepted now.
 func (k *Keys) Refuses(shown []*x509.Certificate) error {
 	c := k.current.Load()
 	if c == nil {
@@ -65,7 +65,7 @@ func (k *Keys) Refuses(shown []*x509.Certificate) error {
 
 func (k *Keys) Loaded() bool { return k.current.Load() != nil }
 
-// server answers credentials that follow every change of the keys.
+// Server returns credentials that follow every change of the keys.
 func (k *Keys) Server() credentials.TransportCredentials {
 	return k.Callers.Credentials(credentials.NewTLS(&tls.Config{
 		MinVersion: tls.VersionTLS13,
@@ -79,8 +79,8 @@ func (k *Keys) Server() credentials.TransportCredentials {
 	}))
 }
 
-// client answers credentials that follow every change of the keys, for asking
-// other agents of this database cluster.
+// Client returns credentials that follow every change of the keys, for calling other
+// agents of this database cluster.
 func (k *Keys) Client() credentials.TransportCredentials {
 	return k.asked.Credentials(following{credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13}), k})
 }
