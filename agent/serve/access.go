@@ -72,9 +72,6 @@ func (a access) rolesOf(ctx context.Context) []string {
 }
 
 func (a access) rolesShown(info credentials.AuthInfo) []string {
-	if reader, ok := info.(readerInfo); ok {
-		info = reader.TLSInfo
-	}
 	shown := trust.Shown(info)
 	if a.keys.Refuses(shown) != nil {
 		return nil

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/rollcall-dev/rollcall/agent/door"
+	"github.com/rollcall-dev/rollcall/proto/unread"
 )
 
 // Why a caller was not served, in rollcall_agent_callers_refused_total.
@@ -64,7 +65,7 @@ type guarded struct {
 	credentials.TransportCredentials
 	callers *callers
 	access  access
-	readers *readers
+	readers *unread.Tracker // the connections of those who only read
 }
 
 // ServerHandshake is the library's, plus that.
@@ -84,7 +85,7 @@ func (g guarded) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo,
 	case !onlyReads(roles):
 		door.ServedConn(conn) // readers do not get these ended
 	default:
-		secure, info = g.readers.take(secure, conn, info)
+		secure = g.readers.Track(secure, conn)
 	}
 	door.KeepConn(conn)
 	return secure, info, nil

@@ -8,12 +8,10 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/encoding"
 
 	"github.com/rollcall-dev/rollcall/agent/peers"
 	"github.com/rollcall-dev/rollcall/agent/trust"
 
-	encodingproto "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -23,6 +21,7 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/door"
 
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+	"github.com/rollcall-dev/rollcall/proto/unread"
 )
 
 const (
@@ -30,6 +29,11 @@ const (
 	// maxHeaders and window bound the memory of a connection before it calls a method.
 	maxHeaders = 16 << 10
 	window     = 64 << 10
+	// Readers only look at agents, by hand, so all of them together may take little
+	// of an agent's memory: a report may have megabytes. Nobody is refused; whoever
+	// has most loses a connection.
+	maxReading = 16
+	maxUnread  = 4 << 20
 )
 
 // GRPCOptions are what the gRPC server serves, and to whom.
@@ -48,10 +52,10 @@ type GRPCOptions struct {
 
 // NewGRPC returns a server that is not started.
 func NewGRPC(o GRPCOptions) *grpc.Server {
-	reading := newReaders(func(from net.Addr) {
+	readers := unread.New(unread.Limits{Bytes: maxUnread, Making: 1, Calls: maxReading, Peer: door.Peer, Ended: func(from net.Addr) {
 		o.Metrics.Connections.WithLabelValues("grpc", "reader").Inc()
 		o.Refusals.Note("connections: readers", from.String())
-	})
+	}})
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(peers.MaxMessage),
 		grpc.MaxConcurrentStreams(maxStreams),
@@ -61,7 +65,7 @@ func NewGRPC(o GRPCOptions) *grpc.Server {
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.ReadBufferSize(8 << 10), grpc.WriteBufferSize(8 << 10),
-		grpc.ForceServerCodecV2(reading.codec(exact{encoding.GetCodecV2(encodingproto.Name)})),
+		grpc.ForceServerCodecV2(readers.Codec()),
 	}
 	if o.Keys == nil {
 		options = append(options, grpc.Creds(insecure.NewCredentials()))
@@ -69,11 +73,11 @@ func NewGRPC(o GRPCOptions) *grpc.Server {
 	} else {
 		callers := newCallers(o.Metrics.Callers, o.Refusals, o.Logger)
 		who := access{o.ServerName, o.Keys, callers}
-		options = append(options, grpc.Creds(guarded{o.Keys.Server(), callers, who, reading}),
+		options = append(options, grpc.Creds(guarded{o.Keys.Server(), callers, who, readers}),
 			grpc.InTapHandle(func(ctx context.Context, call *tap.Info) (context.Context, error) {
 				return ctx, who.authorize(ctx, call.FullMethodName)
 			}),
-			grpc.ChainUnaryInterceptor(who.unary, reading.unary), grpc.ChainStreamInterceptor(who.stream, reading.stream))
+			grpc.ChainUnaryInterceptor(who.unary, readers.Unary), grpc.ChainStreamInterceptor(who.stream, readers.Stream))
 	}
 	server := grpc.NewServer(options...)
 	rollcallv1.RegisterAgentServiceServer(server, o.Service)

@@ -1,11 +1,10 @@
-package serve
+package unread
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc/encoding"
 	encodingproto "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/protobuf/proto"
 
@@ -13,8 +12,7 @@ import (
 )
 
 func TestMessagesTakeWhatTheyNeed(t *testing.T) {
-	plain := encoding.GetCodecV2(encodingproto.Name)
-	codec := exact{plain}
+	codec := New(Limits{}).Codec()
 	require.Equal(t, encodingproto.Name, codec.Name())
 	report := &rollcallv1.Report{Veto: strings.Repeat("x", 40<<10)}
 	want, err := proto.Marshal(report)
