@@ -1,13 +1,10 @@
 package agent
 
 import (
-	"context"
 	"crypto/tls"
-	"errors"
 	"io"
 	"net/http"
-	"net/netip"
-	"sync/atomic"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,7 +19,6 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/agenttest"
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/agent/fence"
-	"github.com/rollcall-dev/rollcall/agent/gossip"
 	"github.com/rollcall-dev/rollcall/agent/peers"
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/memory"
@@ -49,37 +45,37 @@ func TestPrepareAndRestoreOverTheWire(t *testing.T) {
 	require.Equal(t, testUID, report.Identity.ClusterUid)
 
 	// Phase one changes nothing.
-	planned, err := coordinator.Prepare(t.Context(), first.order(5, "claim-1", nil, false))
+	planned, err := coordinator.PlanDrain(t.Context(), first.plan(5, "claim-1"))
 	require.NoError(t, err)
 	require.NotEmpty(t, planned.Undo)
-	require.Equal(t, rollcallv1.Drain_DRAIN_NONE, planned.Drain)
+	require.Equal(t, rollcallv1.Drain_DRAIN_NONE, first.report(true).Drain)
 	require.Equal(t, 2, r.database.Leads(node(0)))
 
-	applied, err := coordinator.Prepare(t.Context(), first.order(5, "claim-1", planned.Undo, true))
+	applied, err := coordinator.Drain(t.Context(), first.drain(5, "claim-1", planned.Undo))
 	require.NoError(t, err)
-	require.Equal(t, rollcallv1.Drain_DRAIN_PREPARED, applied.Drain, applied.Detail)
+	require.Equal(t, rollcallv1.Drain_DRAIN_DRAINED, applied.State, applied.Detail)
 	require.Zero(t, r.database.Leads(node(0)))
 	require.NotEmpty(t, r.database.Marks())
 
 	report = first.report(true)
-	require.Equal(t, rollcallv1.Drain_DRAIN_PREPARED, report.Drain)
+	require.Equal(t, rollcallv1.Drain_DRAIN_DRAINED, report.Drain)
 	require.Equal(t, "claim-1", report.DrainClaim)
 	require.EqualValues(t, 5, report.Epoch)
 	eventually(t, "the others know that it is prepared", func() bool {
-		return second.entry(first.pod).Headline.Drain == rollcallv1.Drain_DRAIN_PREPARED
+		return second.entry(first.pod).Headline.Drain == rollcallv1.Drain_DRAIN_DRAINED
 	})
 
 	// The epoch travels: an older order is refused by an agent that never saw one.
 	eventually(t, "the others know the epoch", func() bool { return second.report(false).Epoch == 5 })
-	_, err = second.as(config.RoleCoordinator).Prepare(t.Context(), second.order(4, "claim-2", nil, false))
+	_, err = second.as(config.RoleCoordinator).PlanDrain(t.Context(), second.plan(4, "claim-2"))
 	agenttest.RequireRefused(t, err, codes.FailedPrecondition, fence.ReasonStaleEpoch)
 
 	// A second claim has to wait for the first one's end.
-	_, err = coordinator.Prepare(t.Context(), first.order(5, "claim-2", nil, false))
+	_, err = coordinator.PlanDrain(t.Context(), first.plan(5, "claim-2"))
 	agenttest.RequireRefused(t, err, codes.FailedPrecondition, fence.ReasonOtherClaim)
-	other, err := coordinator.Prepare(t.Context(), first.order(5, "claim-2", planned.Undo, true))
+	other, err := coordinator.Drain(t.Context(), first.drain(5, "claim-2", planned.Undo))
 	require.NoError(t, err)
-	require.Equal(t, rollcallv1.Drain_DRAIN_REFUSED, other.Drain)
+	require.Equal(t, rollcallv1.Drain_DRAIN_REFUSED, other.State)
 	require.Contains(t, other.Detail, "claim claim-1 is open")
 
 	restored, err := coordinator.Restore(t.Context(), &rollcallv1.RestoreRequest{
@@ -95,9 +91,9 @@ func TestPrepareAndRestoreOverTheWire(t *testing.T) {
 func TestAnotherAgentRestores(t *testing.T) {
 	r := three(t)
 	first, second := r.members[0], r.members[1]
-	planned, err := first.as(config.RoleCoordinator).Prepare(t.Context(), first.order(1, "claim-1", nil, false))
+	planned, err := first.as(config.RoleCoordinator).PlanDrain(t.Context(), first.plan(1, "claim-1"))
 	require.NoError(t, err)
-	_, err = first.as(config.RoleCoordinator).Prepare(t.Context(), first.order(1, "claim-1", planned.Undo, true))
+	_, err = first.as(config.RoleCoordinator).Drain(t.Context(), first.drain(1, "claim-1", planned.Undo))
 	require.NoError(t, err)
 	require.NotEmpty(t, r.database.Marks())
 
@@ -114,24 +110,24 @@ func TestAnotherAgentRestores(t *testing.T) {
 	require.Equal(t, rollcallv1.Drain_DRAIN_NONE, second.report(false).Drain)
 }
 
-// A pod without an agent is relieved by a neighbour's, which stays as it is.
+// An agent hands over on behalf of a pod without one, and its own pod stays as it is.
 func TestAnotherAgentHandsOver(t *testing.T) {
 	r := three(t)
 	second := r.members[1]
 	require.Equal(t, 2, r.database.Leads(node(0)))
 	coordinator := second.as(config.RoleCoordinator)
-	answer, err := coordinator.Relieve(t.Context(), second.relief(1, "adopt", node(0)))
+	answer, err := coordinator.HandoffOnBehalf(t.Context(), second.onBehalf(1, "adopt", node(0)))
 	require.NoError(t, err)
 	require.True(t, answer.Done, answer.Detail)
 	require.Zero(t, r.database.Leads(node(0)))
 	require.Empty(t, r.database.Marks(), "nothing is left to be undone")
 	require.Equal(t, rollcallv1.Drain_DRAIN_NONE, second.report(true).Drain)
 
-	_, err = coordinator.Relieve(t.Context(), second.relief(1, "adopt", node(1)))
-	require.Equal(t, codes.InvalidArgument, status.Code(err), "its own duties are prepared, not relieved: %v", err)
-	_, err = coordinator.Relieve(t.Context(), second.relief(0, "adopt", node(0)))
+	_, err = coordinator.HandoffOnBehalf(t.Context(), second.onBehalf(1, "adopt", node(1)))
+	require.Equal(t, codes.InvalidArgument, status.Code(err), "its own duties are for Drain: %v", err)
+	_, err = coordinator.HandoffOnBehalf(t.Context(), second.onBehalf(0, "adopt", node(0)))
 	require.Error(t, err)
-	_, err = r.members[2].as(config.RoleCoordinator).Relieve(t.Context(), second.relief(1, "adopt", node(0)))
+	_, err = r.members[2].as(config.RoleCoordinator).HandoffOnBehalf(t.Context(), second.onBehalf(1, "adopt", node(0)))
 	agenttest.RequireRefused(t, err, codes.FailedPrecondition, fence.ReasonWrongPod)
 }
 
@@ -168,8 +164,8 @@ func TestRoles(t *testing.T) {
 			_, err = stream.Recv()
 			return err
 		},
-		"prepare": func(c *grpc.ClientConn) error {
-			_, err := rollcallv1.NewAgentServiceClient(c).Prepare(t.Context(), m.order(1, "c", nil, false))
+		"plan": func(c *grpc.ClientConn) error {
+			_, err := rollcallv1.NewAgentServiceClient(c).PlanDrain(t.Context(), m.plan(1, "c"))
 			return err
 		},
 		"restore": func(c *grpc.ClientConn) error {
@@ -178,13 +174,21 @@ func TestRoles(t *testing.T) {
 			})
 			return err
 		},
-		"relieve": func(c *grpc.ClientConn) error {
-			_, err := rollcallv1.NewAgentServiceClient(c).Relieve(t.Context(), m.relief(1, "c", node(1)))
+		"drain": func(c *grpc.ClientConn) error {
+			_, err := rollcallv1.NewAgentServiceClient(c).Drain(t.Context(), m.drain(1, "c", nil))
+			return err
+		},
+		"restore setting": func(c *grpc.ClientConn) error {
+			_, err := rollcallv1.NewAgentServiceClient(c).RestoreSetting(t.Context(), m.putBack(memory.Allocation, "all"))
+			return err
+		},
+		"handoff on behalf": func(c *grpc.ClientConn) error {
+			_, err := rollcallv1.NewAgentServiceClient(c).HandoffOnBehalf(t.Context(), m.onBehalf(1, "c", node(1)))
 			return err
 		},
 	}
 	for name, call := range calls {
-		order := name == "prepare" || name == "restore" || name == "relieve"
+		order := slices.Contains([]string{"plan", "drain", "restore", "restore setting", "handoff on behalf"}, name)
 		require.NoError(t, call(m.connection(config.RoleCoordinator)), name)
 		if order {
 			agenttest.RequireRefused(t, call(m.connection(config.RoleReader)), codes.PermissionDenied, fence.ReasonRole)
@@ -200,7 +204,7 @@ func TestRoles(t *testing.T) {
 	counted := func(reason string) float64 {
 		return testutil.ToFloat64(m.agent.metrics.serve.Callers.WithLabelValues(reason))
 	}
-	require.EqualValues(t, 3*len(calls)+3, counted("role"), "three with no fitting role for each, and readers that order")
+	require.EqualValues(t, 3*len(calls)+5, counted("role"), "three with no fitting role for each, and readers that order")
 	require.Positive(t, counted("certificate"), "those without one")
 
 	// A role from another authority is none, and older TLS is not spoken.
@@ -235,75 +239,33 @@ func TestRefusedOrders(t *testing.T) {
 	r := three(t)
 	m := r.members[0]
 	for name, c := range map[string]struct {
-		change func(*rollcallv1.PrepareRequest)
+		change func(*rollcallv1.DrainRequest)
 		code   codes.Code
 		reason string
 	}{
-		"other pod":     {func(p *rollcallv1.PrepareRequest) { p.PodUid = "uid-9" }, codes.FailedPrecondition, fence.ReasonWrongPod},
-		"other cluster": {func(p *rollcallv1.PrepareRequest) { p.Fence.ClusterUid = "x" }, codes.FailedPrecondition, fence.ReasonWrongCluster},
-		"no epoch":      {func(p *rollcallv1.PrepareRequest) { p.Fence.Epoch = 0 }, codes.InvalidArgument, ""},
-		"no fence":      {func(p *rollcallv1.PrepareRequest) { p.Fence = nil }, codes.FailedPrecondition, fence.ReasonWrongCluster},
-		"no claim":      {func(p *rollcallv1.PrepareRequest) { p.Claim = "" }, codes.InvalidArgument, ""},
-		"no kind":       {func(p *rollcallv1.PrepareRequest) { p.Kind = 0 }, codes.InvalidArgument, ""},
-		"huge undo":     {func(p *rollcallv1.PrepareRequest) { p.Undo = make([]byte, engines.MaxUndo+1) }, codes.InvalidArgument, ""},
-		"too late":      {func(p *rollcallv1.PrepareRequest) { p.Term = m.term(-time.Millisecond) }, codes.FailedPrecondition, fence.ReasonExpired},
-		"no term":       {func(p *rollcallv1.PrepareRequest) { p.Term = nil }, codes.FailedPrecondition, fence.ReasonNoTerm},
-		"endless":       {func(p *rollcallv1.PrepareRequest) { p.Term.Until = nil }, codes.InvalidArgument, ""},
-		"other run":     {func(p *rollcallv1.PrepareRequest) { p.Term.Incarnation-- }, codes.FailedPrecondition, fence.ReasonOtherRun},
-		"huge message":  {func(p *rollcallv1.PrepareRequest) { p.Undo = make([]byte, 2*peers.MaxMessage) }, codes.ResourceExhausted, ""},
+		"other pod":     {func(p *rollcallv1.DrainRequest) { p.PodUid = "uid-9" }, codes.FailedPrecondition, fence.ReasonWrongPod},
+		"other cluster": {func(p *rollcallv1.DrainRequest) { p.Fence.ClusterUid = "x" }, codes.FailedPrecondition, fence.ReasonWrongCluster},
+		"no epoch":      {func(p *rollcallv1.DrainRequest) { p.Fence.Epoch = 0 }, codes.InvalidArgument, ""},
+		"no fence":      {func(p *rollcallv1.DrainRequest) { p.Fence = nil }, codes.FailedPrecondition, fence.ReasonWrongCluster},
+		"no claim":      {func(p *rollcallv1.DrainRequest) { p.Claim = "" }, codes.InvalidArgument, ""},
+		"no kind":       {func(p *rollcallv1.DrainRequest) { p.Kind = 0 }, codes.InvalidArgument, ""},
+		"huge undo":     {func(p *rollcallv1.DrainRequest) { p.Undo = make([]byte, engines.MaxUndo+1) }, codes.InvalidArgument, ""},
+		"too late":      {func(p *rollcallv1.DrainRequest) { p.Term = m.term(-time.Millisecond) }, codes.FailedPrecondition, fence.ReasonExpired},
+		"no term":       {func(p *rollcallv1.DrainRequest) { p.Term = nil }, codes.FailedPrecondition, fence.ReasonNoTerm},
+		"endless":       {func(p *rollcallv1.DrainRequest) { p.Term.Until = nil }, codes.InvalidArgument, ""},
+		"other run":     {func(p *rollcallv1.DrainRequest) { p.Term.Incarnation-- }, codes.FailedPrecondition, fence.ReasonOtherRun},
+		"huge message":  {func(p *rollcallv1.DrainRequest) { p.Undo = make([]byte, 2*peers.MaxMessage) }, codes.ResourceExhausted, ""},
 	} {
-		request := m.order(1, "claim", nil, true)
+		request := m.drain(1, "claim", nil)
 		c.change(request)
-		_, err := m.as(config.RoleCoordinator).Prepare(t.Context(), request)
+		_, err := m.as(config.RoleCoordinator).Drain(t.Context(), request)
 		agenttest.RequireRefused(t, err, c.code, c.reason)
 		require.Equal(t, rollcallv1.Drain_DRAIN_NONE, m.report(false).Drain, name)
 	}
 	_, err := m.as(config.RoleCoordinator).Restore(t.Context(), &rollcallv1.RestoreRequest{Claim: "claim",
-		Fence: m.order(1, "claim", nil, true).Fence, Undo: []byte(`{"v":1,"kind":"Handoff","claim":"other","node":"n"}`)})
+		Fence: m.drain(1, "claim", nil).Fence, Undo: []byte(`{"v":1,"kind":"Handoff","claim":"other","node":"n"}`)})
 	require.ErrorContains(t, err, `undo is of claim "other", and the order of claim "claim"`)
 	require.Equal(t, 2, r.database.Leads(node(0)), "nothing happened")
-}
-
-// An agent that has just started does not know the highest epoch: it hears its
-// peers first. How long it waits is TestPeersAreNotWaitedForForEver.
-func TestNoOrderBeforePeersWereHeard(t *testing.T) {
-	database := memory.New(memory.Options{}, node(0))
-	r := newRing(t, database)
-	var deaf atomic.Bool
-	deaf.Store(true)
-	m := r.start(0, func(o *Options) {
-		o.SyncTimeout, o.NewMesh = time.Hour, hardOfHearing(&deaf)
-		o.Peers = func(context.Context, string) ([]netip.AddrPort, error) { return nil, errors.New("no such host") }
-	})
-	r.run(m)
-	m.report(true)
-	coordinator := m.as(config.RoleCoordinator)
-	_, err := coordinator.Prepare(t.Context(), m.order(1, "claim", nil, false))
-	agenttest.RequireRefused(t, err, codes.Unavailable, fence.ReasonNotSynced)
-	_, err = coordinator.Restore(t.Context(), &rollcallv1.RestoreRequest{Claim: "claim", Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: 1}})
-	agenttest.RequireRefused(t, err, codes.Unavailable, fence.ReasonNotSynced)
-	deaf.Store(false)
-	_, err = coordinator.Prepare(t.Context(), m.order(1, "claim", nil, false))
-	require.NoError(t, err, "it has heard them")
-}
-
-// mutedMesh has not heard its peers while deaf says so, and has otherwise.
-type mutedMesh struct {
-	peers.Mesh
-	deaf *atomic.Bool
-}
-
-func (m mutedMesh) Roster() (gossip.Roster, <-chan struct{}) {
-	roster, changed := m.Mesh.Roster()
-	roster.Synced = !m.deaf.Load()
-	return roster, changed
-}
-
-func hardOfHearing(deaf *atomic.Bool) func(gossip.Options) (peers.Mesh, error) {
-	return func(o gossip.Options) (peers.Mesh, error) {
-		mesh, err := gossip.New(o)
-		return mutedMesh{mesh, deaf}, err
-	}
 }
 
 func TestStreams(t *testing.T) {
@@ -362,7 +324,7 @@ func TestStopHookOverTheWire(t *testing.T) {
 	require.Zero(t, r.database.Leads(node(0)))
 	eventually(t, "the others know that it stops", func() bool {
 		h := other.entry(m.pod).Headline
-		return h.Phase == rollcallv1.Phase_PHASE_STOPPING && h.Drain == rollcallv1.Drain_DRAIN_PREPARED
+		return h.Phase == rollcallv1.Phase_PHASE_STOPPING && h.Drain == rollcallv1.Drain_DRAIN_DRAINED
 	})
 	require.Empty(t, m.report(false).DrainClaim)
 
@@ -388,7 +350,7 @@ func TestHealthAndMetrics(t *testing.T) {
 	for _, want := range []string{
 		"rollcall_gossip_members 3", `rollcall_gossip_rejected_total{reason="cluster"} 0`,
 		`rollcall_build_info{`, "rollcall_certificate_expiry_timestamp_seconds 1", `rollcall_agent_probes_total{result="ok"}`,
-		`rollcall_agent_stop_hooks_total{result="done"} 0`, `rollcall_agent_orders_total{order="prepare",result="refused"} 0`,
+		`rollcall_agent_stop_hooks_total{result="done"} 0`, `rollcall_agent_orders_total{order="drain",result="refused"} 0`,
 	} {
 		require.Contains(t, body, want)
 	}

@@ -95,9 +95,9 @@ func TestMembersAskEachOther(t *testing.T) {
 
 	// One that is prepared says that it leaves; one that is gone stays listed.
 	coordinator := r.members[1].as(config.RoleCoordinator)
-	planned, err := coordinator.Prepare(t.Context(), r.members[1].order(8, "claim-1", nil, false))
+	planned, err := coordinator.PlanDrain(t.Context(), r.members[1].plan(8, "claim-1"))
 	require.NoError(t, err)
-	_, err = coordinator.Prepare(t.Context(), r.members[1].order(8, "claim-1", planned.Undo, true))
+	_, err = coordinator.Drain(t.Context(), r.members[1].drain(8, "claim-1", planned.Undo))
 	require.NoError(t, err)
 	eventually(t, "it leaves", func() bool { return first.List()[0].Leaving })
 	require.False(t, first.List()[1].Leaving)
@@ -274,17 +274,17 @@ func TestInsecureMembers(t *testing.T) {
 }
 
 // What is owed is shown, and nothing is tended in mode Observe.
-func TestTendingOfAMember(t *testing.T) {
+func TestRepairOfAMember(t *testing.T) {
 	r, all := twins(t, 1)
 	m := r.members[0]
-	eventually(t, "it is shown", func() bool { return m.report(false).Tending == "follows soon" })
+	eventually(t, "it is shown", func() bool { return m.report(false).Repairing == "follows soon" })
 	_, body := m.get("/metrics", nil)
 	require.Contains(t, body, `rollcall_agent_repair_rounds_total{result="running"}`)
 	require.Contains(t, body, `rollcall_agent_repair_rounds_total{result="interrupted"} 0`)
 
 	r.file.Observe = true
 	r.authority.Mount(m.dir, testNamespace, testCluster, r.file, []byte(strings.Repeat("\x03", 32)))
-	eventually(t, "nothing is owed any more", func() bool { return m.report(true).Tending == "" })
+	eventually(t, "nothing is owed any more", func() bool { return m.report(true).Repairing == "" })
 	before := all[0].tended()
 	for range 20 {
 		m.report(true) // each is a look

@@ -69,13 +69,13 @@ func TestStolenGossipKeyUsesUpNoEpochs(t *testing.T) {
 			})
 			coordinator := m.as(config.RoleCoordinator)
 			if c.refused > 0 {
-				_, err := coordinator.Prepare(t.Context(), m.order(c.refused, "claim", nil, false))
+				_, err := coordinator.PlanDrain(t.Context(), m.plan(c.refused, "claim"))
 				agenttest.RequireRefused(t, err, codes.FailedPrecondition, fence.ReasonStaleEpoch)
 				require.Equal(t, c.said, fence.HighestOf(err), "the coordinator learns what it has to go above")
 			}
-			_, err := coordinator.Prepare(t.Context(), m.order(c.passes, "claim", nil, false))
+			_, err := coordinator.PlanDrain(t.Context(), m.plan(c.passes, "claim"))
 			require.NoError(t, err)
-			_, err = coordinator.Prepare(t.Context(), m.order(c.passes-1, "claim", nil, false))
+			_, err = coordinator.PlanDrain(t.Context(), m.plan(c.passes-1, "claim"))
 			agenttest.RequireRefused(t, err, codes.FailedPrecondition, fence.ReasonStaleEpoch)
 			eventually(t, "the fence to be told", func() bool { return m.report(true).Epoch == c.passes })
 		})
@@ -91,7 +91,7 @@ func TestStolenGossipKeyDoesNotSpeakForAPod(t *testing.T) {
 	after := r.members[1].report(true)
 	require.Equal(t, before.Member, after.Member)
 	require.Equal(t, before.Identity.PodUid, after.Identity.PodUid)
-	_, err := r.members[1].as(config.RoleCoordinator).Prepare(t.Context(), r.members[1].order(1, "claim", nil, false))
+	_, err := r.members[1].as(config.RoleCoordinator).PlanDrain(t.Context(), r.members[1].plan(1, "claim"))
 	require.NoError(t, err, "orders go to the pod's own address, over TLS")
 }
 
@@ -109,7 +109,7 @@ func TestStepOfANeighbourUsesUpNoEpochs(t *testing.T) {
 		return err
 	}
 	order := func(epoch int64) error {
-		_, err := m.as(config.RoleCoordinator).Prepare(t.Context(), m.order(epoch, "claim", nil, false))
+		_, err := m.as(config.RoleCoordinator).PlanDrain(t.Context(), m.plan(epoch, "claim"))
 		return err
 	}
 	require.NoError(t, order(5))
@@ -120,7 +120,7 @@ func TestStepOfANeighbourUsesUpNoEpochs(t *testing.T) {
 	require.NoError(t, step(config.MaxHeardEpoch))
 	agenttest.RequireRefused(t, order(5), codes.FailedPrecondition, fence.ReasonStaleEpoch)
 	_, metrics := m.get("/metrics", nil)
-	require.Contains(t, metrics, `rollcall_agent_orders_total{order="plan",result="refused"} 1`)
+	require.Contains(t, metrics, `rollcall_agent_orders_total{order="plan_drain",result="refused"} 1`)
 	require.NoError(t, order(config.MaxHeardEpoch+1))
 	agenttest.RequireRefused(t, step(config.MaxHeardEpoch), codes.FailedPrecondition, fence.ReasonStaleEpoch)
 	require.NoError(t, step(config.MaxHeardEpoch+1), "a step of that coordinator's still passes")

@@ -45,7 +45,7 @@ func (w *twin) Step(ctx context.Context, step engines.Step) ([]byte, error) {
 	return step.Body, nil
 }
 
-func (w *twin) Tend(context.Context) (engines.Progress, error) {
+func (w *twin) Repair(context.Context) (engines.Progress, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tends++

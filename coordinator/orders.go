@@ -55,18 +55,25 @@ const reasonStaleEpoch = "STALE_EPOCH"
 const reasonOwnAgentOnly = "OWN_AGENT_ONLY"
 
 func (o orders) Plan(ctx context.Context, to act.Target, order act.Order) ([]byte, act.Shared, error) {
-	answer, err := o.prepare(ctx, to, order, nil, false)
-	return answer.GetUndo(), act.Shared{Knob: answer.GetKnob(), Undo: answer.GetKnobUndo()}, err
+	answer, err := o.agents.PlanDrain(ctx, o.key, to.UID, &rollcallv1.PlanDrainRequest{
+		Kind: kindOf(order), Claim: order.Claim, Fence: o.fence(order.Epoch), PodUid: order.For.UID, Node: order.For.Node,
+		Eligible: order.Eligible,
+	}, order.NotAfter)
+	return answer.GetUndo(), act.Shared{Knob: answer.GetSetting(), Undo: answer.GetSettingUndo()}, judge(err)
 }
 
 func (o orders) Prepare(ctx context.Context, to act.Target, order act.Order, undo []byte) (act.Progress, error) {
-	answer, err := o.prepare(ctx, to, order, undo, true)
+	answer, err := o.agents.Drain(ctx, o.key, to.UID, &rollcallv1.DrainRequest{
+		Kind: kindOf(order), Claim: order.Claim, Fence: o.fence(order.Epoch), PodUid: order.For.UID, Node: order.For.Node,
+		Eligible: order.Eligible, Undo: undo,
+		Setting: order.Shared.Knob, SettingUndo: order.Shared.Undo, Recheck: order.Anew,
+	}, order.NotAfter)
 	if err != nil {
-		return act.Progress{}, err
+		return act.Progress{}, judge(err)
 	}
 	progress := act.Progress{State: policy.DrainPreparing, Detail: answer.GetDetail()}
-	switch answer.GetDrain() {
-	case rollcallv1.Drain_DRAIN_PREPARED:
+	switch answer.GetState() {
+	case rollcallv1.Drain_DRAIN_DRAINED:
 		progress.State = policy.DrainPrepared
 	case rollcallv1.Drain_DRAIN_REFUSED:
 		progress.State = policy.DrainRefused
@@ -77,21 +84,15 @@ func (o orders) Prepare(ctx context.Context, to act.Target, order act.Order, und
 	return progress, nil
 }
 
-func (o orders) prepare(ctx context.Context, to act.Target, order act.Order, undo []byte, apply bool) (*rollcallv1.PrepareResponse, error) {
-	kind := rollcallv1.PrepareKind_PREPARE_KIND_HANDOFF
+func kindOf(order act.Order) rollcallv1.DrainKind {
 	if order.Prepare == policy.PrepareEvacuate {
-		kind = rollcallv1.PrepareKind_PREPARE_KIND_EVACUATE
+		return rollcallv1.DrainKind_DRAIN_KIND_EVACUATE
 	}
-	answer, err := o.agents.Prepare(ctx, o.key, to.UID, &rollcallv1.PrepareRequest{
-		Kind: kind, Claim: order.Claim, Fence: o.fence(order.Epoch), PodUid: order.For.UID, Node: order.For.Node,
-		Eligible: order.Eligible, Apply: apply, Undo: undo,
-		Knob: order.Shared.Knob, KnobUndo: order.Shared.Undo, Anew: order.Anew,
-	}, order.NotAfter)
-	return answer, judge(err)
+	return rollcallv1.DrainKind_DRAIN_KIND_HANDOFF
 }
 
 func (o orders) Relieve(ctx context.Context, to act.Target, order act.Order, member string) (act.Progress, error) {
-	answer, err := o.agents.Relieve(ctx, o.key, to.UID, &rollcallv1.RelieveRequest{
+	answer, err := o.agents.HandoffOnBehalf(ctx, o.key, to.UID, &rollcallv1.HandoffOnBehalfRequest{
 		Claim: order.Claim, Fence: o.fence(order.Epoch), Node: member,
 		Eligible: order.Eligible,
 	}, order.NotAfter)
@@ -109,10 +110,9 @@ func (o orders) Restore(ctx context.Context, to act.Target, claim string, epoch 
 	return answer.GetDone(), judge(err)
 }
 
-// RestoreShared names no claim, so that an agent which knows no knobs refuses.
 func (o orders) RestoreShared(ctx context.Context, to act.Target, shared act.Shared, epoch int64, notAfter time.Time) (bool, error) {
-	answer, err := o.agents.RestoreShared(ctx, o.key, to.UID, &rollcallv1.RestoreRequest{
-		Fence: o.fence(epoch), Undo: shared.Undo, Knob: shared.Knob,
+	answer, err := o.agents.RestoreSetting(ctx, o.key, to.UID, &rollcallv1.RestoreSettingRequest{
+		Fence: o.fence(epoch), Setting: shared.Knob, SettingUndo: shared.Undo,
 	}, notAfter)
 	return answer.GetDone(), judge(err)
 }

@@ -8,12 +8,12 @@ import (
 
 // fakeEngine does what its fields say; a nil field does nothing and succeeds.
 type Engine struct {
-	OnObserve func(context.Context) (engines.Observation, error)
-	OnPlan    func(engines.Order) ([]byte, error)
-	OnApply   func(context.Context, engines.Order, []byte) (engines.Progress, error)
-	OnRestore func([]byte) (engines.Progress, error)
-	OnSweep   func([]string) error
-	closed    int
+	OnObserve   func(context.Context) (engines.Observation, error)
+	OnPlanDrain func(engines.Order) ([]byte, error)
+	OnDrain     func(context.Context, engines.Order, []byte) (engines.Progress, error)
+	OnRestore   func([]byte) (engines.Progress, error)
+	OnSweep     func([]string) error
+	closed      int
 }
 
 var _ engines.Engine = (*Engine)(nil)
@@ -25,18 +25,18 @@ func (f *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 	return f.OnObserve(ctx)
 }
 
-func (f *Engine) Plan(_ context.Context, o engines.Order) ([]byte, error) {
-	if f.OnPlan == nil {
+func (f *Engine) PlanDrain(_ context.Context, o engines.Order) ([]byte, error) {
+	if f.OnPlanDrain == nil {
 		return []byte("undo " + o.Claim + " " + o.Kind.String()), nil
 	}
-	return f.OnPlan(o)
+	return f.OnPlanDrain(o)
 }
 
-func (f *Engine) Apply(ctx context.Context, o engines.Order, undo []byte) (engines.Progress, error) {
-	if f.OnApply == nil {
+func (f *Engine) Drain(ctx context.Context, o engines.Order, undo []byte) (engines.Progress, error) {
+	if f.OnDrain == nil {
 		return engines.Progress{State: engines.Done}, nil
 	}
-	return f.OnApply(ctx, o, undo)
+	return f.OnDrain(ctx, o, undo)
 }
 
 func (f *Engine) Restore(_ context.Context, undo []byte) (engines.Progress, error) {
@@ -59,9 +59,9 @@ func (f *Engine) Close() error         { f.closed++; return nil }
 // fakePeered is a fakeEngine whose members do things together.
 type Peered struct {
 	Engine
-	OnLook func(ctx context.Context, fresh bool) ([]byte, error)
-	OnStep func(context.Context, engines.Step) ([]byte, error)
-	OnTend func(context.Context) (engines.Progress, error)
+	OnLook   func(ctx context.Context, fresh bool) ([]byte, error)
+	OnStep   func(context.Context, engines.Step) ([]byte, error)
+	OnRepair func(context.Context) (engines.Progress, error)
 }
 
 var _ engines.Peered = (*Peered)(nil)
@@ -80,9 +80,9 @@ func (f *Peered) Step(ctx context.Context, step engines.Step) ([]byte, error) {
 	return f.OnStep(ctx, step)
 }
 
-func (f *Peered) Tend(ctx context.Context) (engines.Progress, error) {
-	if f.OnTend == nil {
+func (f *Peered) Repair(ctx context.Context) (engines.Progress, error) {
+	if f.OnRepair == nil {
 		return engines.Progress{State: engines.Done}, nil
 	}
-	return f.OnTend(ctx)
+	return f.OnRepair(ctx)
 }

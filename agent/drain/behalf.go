@@ -28,13 +28,13 @@ func (d *Drainer) HandoffOnBehalf(ctx context.Context, o Order, node string) (en
 	defer cancel()
 	told := d.engineOrder(o)
 	told.Kind, told.Node = engines.Handoff, node
-	return engines.Relieve(ctx, engine, told)
+	return engines.HandoffOnBehalf(ctx, engine, told)
 }
 
 // PlanOnBehalf returns what evacuating another member would change.
 func (d *Drainer) PlanOnBehalf(ctx context.Context, o Order, node string) (undo []byte, err error) {
 	err = d.onBehalf(ctx, o, func(ctx context.Context, engine engines.Engine) error {
-		undo, err = engine.Plan(ctx, d.orderOnBehalf(o, node))
+		undo, err = engine.PlanDrain(ctx, d.orderOnBehalf(o, node))
 		if err == nil && len(undo) > engines.MaxUndo {
 			err = fmt.Errorf("undo of %d bytes; at most %d are allowed", len(undo), engines.MaxUndo)
 		}
@@ -46,7 +46,7 @@ func (d *Drainer) PlanOnBehalf(ctx context.Context, o Order, node string) (undo 
 // DrainOnBehalf makes one round of evacuating another member.
 func (d *Drainer) DrainOnBehalf(ctx context.Context, o Order, node string) (progress engines.Progress, err error) {
 	err = d.onBehalf(ctx, o, func(ctx context.Context, engine engines.Engine) error {
-		progress, err = engine.Apply(ctx, d.orderOnBehalf(o, node), o.Undo)
+		progress, err = engine.Drain(ctx, d.orderOnBehalf(o, node), o.Undo)
 		return err
 	})
 	return progress, err

@@ -28,7 +28,7 @@ type emptier struct {
 
 func (e *emptier) Facts() engines.Facts { return engines.Facts{Name: "Fake", EvacuatesOthers: true} }
 
-func (e *emptier) Apply(_ context.Context, o engines.Order, undo []byte) (engines.Progress, error) {
+func (e *emptier) Drain(_ context.Context, o engines.Order, undo []byte) (engines.Progress, error) {
 	e.orders = append(e.orders, o)
 	return engines.Progress{State: engines.Running, Detail: string(undo), Done: 1, Total: 3}, nil
 }

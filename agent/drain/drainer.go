@@ -127,12 +127,12 @@ func (d *Drainer) Plan(ctx context.Context, o Order) (will Plan, refused string,
 		return Plan{}, "", err
 	}
 	told := d.engineOrder(o)
-	if will.Undo, err = engine.Plan(ctx, told); err != nil {
+	if will.Undo, err = engine.PlanDrain(ctx, told); err != nil {
 		return Plan{}, "", err
 	}
 	// Without a claim nobody would restore a setting of the whole database.
-	if sharer, ok := engine.(engines.Sharer); ok && o.Claim != "" {
-		if will.Setting, err = sharer.Shared(ctx, told); err != nil {
+	if sharer, ok := engine.(engines.SettingChanger); ok && o.Claim != "" {
+		if will.Setting, err = sharer.PlanSetting(ctx, told); err != nil {
 			return Plan{}, "", err
 		}
 	}
@@ -160,7 +160,7 @@ func (d *Drainer) Drain(o Order) (refused string, err error) {
 		j.epoch, j.notAfter, j.eligible, j.setting = o.Epoch, o.NotAfter, o.Eligible, o.Setting
 		refused := j.State == rollcallv1.Drain_DRAIN_REFUSED
 		again := refused && now.Sub(j.since) >= RetryRefused
-		rechecks = o.Recheck && j.State == rollcallv1.Drain_DRAIN_PREPARED
+		rechecks = o.Recheck && j.State == rollcallv1.Drain_DRAIN_DRAINED
 		// The coordinator's successor may order it after a restore that did not
 		// finish.
 		if ended := j.ctx.Err() != nil; !again && !ended && !rechecks {
@@ -174,7 +174,7 @@ func (d *Drainer) Drain(o Order) (refused string, err error) {
 	}
 	j := &Job{
 		Claim: o.Claim, kind: o.Kind, epoch: o.Epoch, eligible: o.Eligible, Undo: o.Undo, setting: o.Setting, notAfter: o.NotAfter,
-		State: rollcallv1.Drain_DRAIN_PREPARING, Detail: "started", since: now, rechecks: rechecks, drained: rechecks && drained,
+		State: rollcallv1.Drain_DRAIN_DRAINING, Detail: "started", since: now, rechecks: rechecks, drained: rechecks && drained,
 	}
 	j.ctx, j.cancel = context.WithCancel(d.ctx)
 	d.job = j
@@ -204,13 +204,13 @@ func (d *Drainer) carryOut(j *Job) {
 			d.undoUntilDone(j)
 			return
 		case errors.Is(err, errOutOfTime) && j.drained && !j.rechecks:
-			j.State, j.Detail = rollcallv1.Drain_DRAIN_PREPARED, "prepared before the agent restarted"
+			j.State, j.Detail = rollcallv1.Drain_DRAIN_DRAINED, "prepared before the agent restarted"
 		case errors.Is(err, errOutOfTime):
 			j.State, j.Detail = rollcallv1.Drain_DRAIN_REFUSED, err.Error()
 		case err != nil:
 			j.Detail = "failed and will be repeated: " + err.Error()
 		case progress.State == engines.Done:
-			j.State, j.drained = rollcallv1.Drain_DRAIN_PREPARED, true
+			j.State, j.drained = rollcallv1.Drain_DRAIN_DRAINED, true
 		case progress.State == engines.Refused:
 			j.State = rollcallv1.Drain_DRAIN_REFUSED
 		}
@@ -262,7 +262,7 @@ func (d *Drainer) drainOnce(j *Job) (engines.Progress, error) {
 	}
 	ctx, cancel := context.WithTimeout(j.ctx, callTimeout)
 	defer cancel()
-	return engine.Apply(ctx, d.engineOrder(o), j.Undo)
+	return engine.Drain(ctx, d.engineOrder(o), j.Undo)
 }
 
 // Restore undoes a claim: that of the current job, which it ends, or that of a pod
@@ -278,8 +278,8 @@ func (d *Drainer) Restore(ctx context.Context, claim string, epoch int64, undo [
 		if len(undo) == 0 {
 			undo = mine.Undo
 		}
-		if mine.State != rollcallv1.Drain_DRAIN_PREPARING {
-			mine.State, mine.since = rollcallv1.Drain_DRAIN_PREPARING, time.Now()
+		if mine.State != rollcallv1.Drain_DRAIN_DRAINING {
+			mine.State, mine.since = rollcallv1.Drain_DRAIN_DRAINING, time.Now()
 		}
 		mine.Detail, mine.restoring, mine.undone = "restoring", true, false
 		if len(mine.Undo) == 0 {

@@ -24,8 +24,8 @@ import (
 
 const (
 	none      = rollcallv1.Drain_DRAIN_NONE
-	preparing = rollcallv1.Drain_DRAIN_PREPARING
-	prepared  = rollcallv1.Drain_DRAIN_PREPARED
+	preparing = rollcallv1.Drain_DRAIN_DRAINING
+	prepared  = rollcallv1.Drain_DRAIN_DRAINED
 	refused   = rollcallv1.Drain_DRAIN_REFUSED
 )
 
@@ -61,7 +61,7 @@ func handoff(claim string, epoch int64) Order {
 
 func TestApplyIsRepeatedUntilDone(t *testing.T) {
 	var calls atomic.Int32
-	engine := &agenttest.Engine{OnApply: func(_ context.Context, o engines.Order, undo []byte) (engines.Progress, error) {
+	engine := &agenttest.Engine{OnDrain: func(_ context.Context, o engines.Order, undo []byte) (engines.Progress, error) {
 		require.Equal(t, "c1", o.Claim)
 		require.Equal(t, "undo", string(undo))
 		switch n := calls.Add(1); {
@@ -93,7 +93,7 @@ func TestApplyIsRepeatedUntilDone(t *testing.T) {
 func TestAPreparedPodIsLookedAtAnew(t *testing.T) {
 	var calls atomic.Int32
 	var leads atomic.Bool
-	engine := &agenttest.Engine{OnApply: func(_ context.Context, _ engines.Order, undo []byte) (engines.Progress, error) {
+	engine := &agenttest.Engine{OnDrain: func(_ context.Context, _ engines.Order, undo []byte) (engines.Progress, error) {
 		require.Equal(t, "undo", string(undo))
 		if calls.Add(1); leads.Load() {
 			return engines.Progress{State: engines.Running, Detail: "still leads books/1"}, nil
@@ -141,8 +141,8 @@ func TestOnlyOneWriterAtATime(t *testing.T) {
 		inside.Add(-1)
 	}
 	engine := &agenttest.Engine{
-		OnPlan: func(engines.Order) ([]byte, error) { enter(); return nil, nil },
-		OnApply: func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+		OnPlanDrain: func(engines.Order) ([]byte, error) { enter(); return nil, nil },
+		OnDrain: func(context.Context, engines.Order, []byte) (engines.Progress, error) {
 			enter()
 			return engines.Progress{State: engines.Running}, nil
 		},
@@ -186,7 +186,7 @@ func TestWhichOrderTakesThePlace(t *testing.T) {
 		"one with time left":      {timed("a", 1, time.Minute), handoff("b", 1), 10 * time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			draining(t, &agenttest.Engine{OnApply: running}, func(t *testing.T, d *Drainer) {
+			draining(t, &agenttest.Engine{OnDrain: running}, func(t *testing.T, d *Drainer) {
 				if !c.open.NotAfter.IsZero() { // virtual time has begun
 					c.open.NotAfter = time.Now().Add(c.open.NotAfter.Sub(time.Unix(0, 0)))
 				}
@@ -220,7 +220,7 @@ func timed(claim string, epoch int64, limit time.Duration) Order {
 func TestNothingIsWrittenPastNotAfter(t *testing.T) {
 	var late atomic.Int32
 	var limit time.Time
-	engine := &agenttest.Engine{OnApply: func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+	engine := &agenttest.Engine{OnDrain: func(context.Context, engines.Order, []byte) (engines.Progress, error) {
 		if time.Now().After(limit) {
 			late.Add(1)
 		}
@@ -244,7 +244,7 @@ func TestNothingIsWrittenPastNotAfter(t *testing.T) {
 
 func TestRefusedIsTriedAgainLater(t *testing.T) {
 	var calls atomic.Int32
-	engine := &agenttest.Engine{OnApply: func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+	engine := &agenttest.Engine{OnDrain: func(context.Context, engines.Order, []byte) (engines.Progress, error) {
 		if calls.Add(1) == 1 {
 			return engines.Progress{State: engines.Refused, Detail: "no other node"}, nil
 		}
@@ -265,7 +265,7 @@ func TestRefusedIsTriedAgainLater(t *testing.T) {
 
 func TestPlanOfAnOpenClaimAnswersItsUndo(t *testing.T) {
 	var plans atomic.Int32
-	engine := &agenttest.Engine{OnPlan: func(engines.Order) ([]byte, error) { plans.Add(1); return []byte("later"), nil }}
+	engine := &agenttest.Engine{OnPlanDrain: func(engines.Order) ([]byte, error) { plans.Add(1); return []byte("later"), nil }}
 	draining(t, engine, func(t *testing.T, d *Drainer) {
 		_, err := d.Drain(handoff("c", 1))
 		require.NoError(t, err)
@@ -335,7 +335,7 @@ func TestPreparedAgainAfterAHalfRestore(t *testing.T) {
 }
 
 func TestTooMuchUndo(t *testing.T) {
-	engine := &agenttest.Engine{OnPlan: func(engines.Order) ([]byte, error) { return make([]byte, engines.MaxUndo+1), nil }}
+	engine := &agenttest.Engine{OnPlanDrain: func(engines.Order) ([]byte, error) { return make([]byte, engines.MaxUndo+1), nil }}
 	draining(t, engine, func(t *testing.T, d *Drainer) {
 		_, _, err := d.Plan(t.Context(), handoff("c", 1))
 		require.ErrorContains(t, err, "at most 4096")

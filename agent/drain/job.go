@@ -19,7 +19,7 @@ type Job struct {
 	epoch    int64
 	eligible []string // pods
 	Undo     []byte
-	setting  engines.Shared
+	setting  engines.Setting
 	notAfter time.Time
 
 	State       rollcallv1.Drain
@@ -51,15 +51,15 @@ func (j *Job) level() slog.Level {
 
 // reported is the state in reports. A drained pod stays drained until the database
 // says otherwise: the coordinator rechecks in each of its rounds, and a report of
-// DRAIN_PREPARING would contradict it.
+// DRAIN_DRAINING would contradict it.
 func (j *Job) reported() rollcallv1.Drain {
 	if j.rechecks && !j.answered && j.Running() {
-		return rollcallv1.Drain_DRAIN_PREPARED
+		return rollcallv1.Drain_DRAIN_DRAINED
 	}
 	return j.State
 }
 
-func (j *Job) Running() bool { return j.State == rollcallv1.Drain_DRAIN_PREPARING }
+func (j *Job) Running() bool { return j.State == rollcallv1.Drain_DRAIN_DRAINING }
 
 // Expired reports whether the term of its order has expired. Nothing is certain
 // about the claim any more: others may have undone it since.
@@ -72,7 +72,7 @@ type Order struct {
 	Epoch    int64
 	Eligible []string
 	Undo     []byte
-	Setting  engines.Shared
+	Setting  engines.Setting
 	NotAfter time.Time
 	// Recheck: ask the adapter again if the pod was drained already.
 	Recheck bool
@@ -81,7 +81,7 @@ type Order struct {
 // Plan is what carrying out an order will change.
 type Plan struct {
 	Undo    []byte
-	Setting engines.Shared
+	Setting engines.Setting
 }
 
 // conflict returns why an order may not be taken now, or "". The caller holds mu.
@@ -102,6 +102,6 @@ func (d *Drainer) conflict(o Order, now time.Time) string {
 
 func (d *Drainer) engineOrder(o Order) engines.Order {
 	return engines.Order{
-		Kind: o.Kind, Claim: cmp.Or(o.Claim, d.OwnClaim), Eligible: d.Translate(o.Eligible), Shared: o.Setting, Epoch: o.Epoch, NotAfter: o.NotAfter,
+		Kind: o.Kind, Claim: cmp.Or(o.Claim, d.OwnClaim), Eligible: d.Translate(o.Eligible), Setting: o.Setting, Epoch: o.Epoch, NotAfter: o.NotAfter,
 	}
 }

@@ -146,7 +146,7 @@ func (d *Drainer) repair(ctx context.Context) (progress engines.Progress, result
 		return progress, "", nil
 	}
 	defer d.endRepair()
-	progress, err = engine.Tend(ctx)
+	progress, err = engine.Repair(ctx)
 	switch {
 	case err != nil && context.Cause(ctx) == context.Canceled:
 		return progress, repairInterrupted, err

@@ -45,7 +45,7 @@ func tends(t *testing.T, every time.Duration, body func(t *testing.T, x *tending
 	}
 	engine := &agenttest.Peered{
 		Engine: agenttest.Engine{
-			OnApply: func(ctx context.Context, _ engines.Order, _ []byte) (engines.Progress, error) {
+			OnDrain: func(ctx context.Context, _ engines.Order, _ []byte) (engines.Progress, error) {
 				defer alone()()
 				time.Sleep(3 * time.Second)
 				return engines.Progress{State: engines.Done}, nil
@@ -56,7 +56,7 @@ func tends(t *testing.T, every time.Duration, body func(t *testing.T, x *tending
 			},
 		},
 		OnStep: func(context.Context, engines.Step) ([]byte, error) { defer alone()(); return nil, nil },
-		OnTend: func(ctx context.Context) (engines.Progress, error) {
+		OnRepair: func(ctx context.Context) (engines.Progress, error) {
 			defer alone()()
 			x.mu.Lock()
 			x.started = append(x.started, time.Now())
@@ -102,7 +102,7 @@ func (x *tending) counted(result string) int {
 	return int(testutil.ToFloat64(x.RepairLoop.Rounds.WithLabelValues(result)))
 }
 
-func TestTendsAfterLooks(t *testing.T) {
+func TestRepairsAfterProbes(t *testing.T) {
 	for every, want := range map[time.Duration]int{10 * time.Millisecond: 10, time.Second: 10, 5 * time.Second: 2} {
 		tends(t, every, func(t *testing.T, x *tending) {
 			time.Sleep(10*time.Second - time.Millisecond)
@@ -117,7 +117,7 @@ func TestTendsAfterLooks(t *testing.T) {
 	}
 }
 
-func TestTendsOnlyWhenItMay(t *testing.T) {
+func TestRepairsOnlyWhenAllowed(t *testing.T) {
 	tends(t, time.Second, func(t *testing.T, x *tending) {
 		x.mu.Lock()
 		x.allowed = false
@@ -129,7 +129,7 @@ func TestTendsOnlyWhenItMay(t *testing.T) {
 }
 
 // From the beginning of a job until its claim is restored nothing is tended.
-func TestNeverTendsDuringAJob(t *testing.T) {
+func TestNeverRepairsDuringAJob(t *testing.T) {
 	for _, claim := range []string{"c", ""} { // a claim, the stop hook's own
 		tends(t, time.Second, func(t *testing.T, x *tending) {
 			time.Sleep(5 * time.Second)
@@ -154,7 +154,7 @@ func TestNeverTendsDuringAJob(t *testing.T) {
 }
 
 // Whoever has to write does not wait for what is only tended.
-func TestTendingGivesWay(t *testing.T) {
+func TestRepairGivesWay(t *testing.T) {
 	tends(t, time.Second, func(t *testing.T, x *tending) {
 		var inside atomic.Bool
 		x.mu.Lock()
@@ -190,7 +190,7 @@ func TestTendingGivesWay(t *testing.T) {
 	})
 }
 
-func TestTendingIsBoundedAndTold(t *testing.T) {
+func TestRepairIsBoundedAndReported(t *testing.T) {
 	tends(t, time.Second, func(t *testing.T, x *tending) {
 		x.mu.Lock()
 		x.answer = func(ctx context.Context, n int) (engines.Progress, error) {

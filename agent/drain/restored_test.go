@@ -16,7 +16,7 @@ import (
 // coordinator that had reconnected: nobody would ever undo it.
 func TestLatePrepareOfARestoredClaimIsRefused(t *testing.T) {
 	var plans atomic.Int32
-	engine := &agenttest.Engine{OnPlan: func(engines.Order) ([]byte, error) { plans.Add(1); return []byte("undo"), nil }}
+	engine := &agenttest.Engine{OnPlanDrain: func(engines.Order) ([]byte, error) { plans.Add(1); return []byte("undo"), nil }}
 	draining(t, engine, func(t *testing.T, d *Drainer) {
 		late := handoff("c", 3)
 		late.NotAfter = time.Now().Add(30 * time.Second)
@@ -71,7 +71,7 @@ func TestRestoredClaimMayBePreparedInTheNextEpoch(t *testing.T) {
 	})
 }
 
-func TestOversAreBounded(t *testing.T) {
+func TestRestoredClaimsAreBounded(t *testing.T) {
 	var o restoredClaims
 	for i := range 2 * maxRestoredClaims {
 		o.add(fmt.Sprint("c", i), 7)

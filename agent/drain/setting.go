@@ -12,7 +12,7 @@ var errNoSetting = errors.New("this database has no setting that belongs to all 
 
 // RestoreSetting puts a cluster setting back. It touches no job: the coordinator
 // knows which claims relied on the setting.
-func (d *Drainer) RestoreSetting(ctx context.Context, setting engines.Shared, notAfter time.Time) (engines.Progress, error) {
+func (d *Drainer) RestoreSetting(ctx context.Context, setting engines.Setting, notAfter time.Time) (engines.Progress, error) {
 	if err := d.take(ctx); err != nil {
 		return engines.Progress{}, err
 	}
@@ -24,11 +24,11 @@ func (d *Drainer) RestoreSetting(ctx context.Context, setting engines.Shared, no
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	sharer, ok := engine.(engines.Sharer)
+	sharer, ok := engine.(engines.SettingChanger)
 	if !ok {
 		return engines.Progress{}, errNoSetting
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return sharer.RestoreShared(ctx, setting, notAfter)
+	return sharer.RestoreSetting(ctx, setting, notAfter)
 }

@@ -16,19 +16,19 @@ type sharingEngine struct {
 	asked int
 }
 
-func (e *sharingEngine) Shared(context.Context, engines.Order) (engines.Shared, error) {
+func (e *sharingEngine) PlanSetting(context.Context, engines.Order) (engines.Setting, error) {
 	e.asked++
-	return engines.Shared{Knob: "allocation", Undo: []byte("all")}, nil
+	return engines.Setting{Name: "allocation", Undo: []byte("all")}, nil
 }
 
-func (e *sharingEngine) RestoreShared(context.Context, engines.Shared, time.Time) (engines.Progress, error) {
+func (e *sharingEngine) RestoreSetting(context.Context, engines.Setting, time.Time) (engines.Progress, error) {
 	return engines.Progress{State: engines.Done}, nil
 }
 
-func TestWhoIsAskedForASharedSetting(t *testing.T) {
+func TestWhoIsAskedForASetting(t *testing.T) {
 	engine := &sharingEngine{}
 	draining(t, &engine.Engine, func(t *testing.T, d *Drainer) {
-		_, err := d.RestoreSetting(t.Context(), engines.Shared{Knob: "allocation"}, time.Time{})
+		_, err := d.RestoreSetting(t.Context(), engines.Setting{Name: "allocation"}, time.Time{})
 		require.ErrorIs(t, err, errNoSetting)
 
 		d.Engine = slotOf(engine)
@@ -38,7 +38,7 @@ func TestWhoIsAskedForASharedSetting(t *testing.T) {
 		require.Zero(t, engine.asked)
 
 		order := handoff("c", 1)
-		order.Setting = engines.Shared{Knob: "allocation", Undo: []byte("recorded")}
+		order.Setting = engines.Setting{Name: "allocation", Undo: []byte("recorded")}
 		_, err = d.Drain(order)
 		require.NoError(t, err)
 		will, _, err = d.Plan(t.Context(), handoff("c", 1))

@@ -67,7 +67,7 @@ func (d *Drainer) Recall() {
 	j := &Job{
 		Claim: r.Claim, kind: r.Kind, epoch: r.Epoch, eligible: r.Eligible, Undo: r.Undo, notAfter: d.Clock.Time(r.Until),
 		drained: r.Drained, undoing: r.Undoing, restoring: r.Restoring, undone: r.Undone,
-		State: rollcallv1.Drain_DRAIN_PREPARING, Detail: recalled, since: time.Now(),
+		State: rollcallv1.Drain_DRAIN_DRAINING, Detail: recalled, since: time.Now(),
 	}
 	if j.undone {
 		j.State, j.Detail = rollcallv1.Drain_DRAIN_REFUSED, undone
@@ -171,7 +171,7 @@ func (d *Drainer) awaitExpiry(j *Job) bool {
 func (d *Drainer) startUndo(j *Job) {
 	j.undoing = true
 	if !j.Running() {
-		j.State, j.since = rollcallv1.Drain_DRAIN_PREPARING, time.Now()
+		j.State, j.since = rollcallv1.Drain_DRAIN_DRAINING, time.Now()
 	}
 	if !j.restoring {
 		j.Detail = overdue

@@ -48,7 +48,7 @@ func living(t *testing.T, body func(t *testing.T, l *lives)) {
 		}
 		l.restore = func(int) (engines.Progress, error) { return engines.Progress{State: engines.Done}, nil }
 		l.engine = &agenttest.Peered{Engine: agenttest.Engine{
-			OnApply: func(_ context.Context, o engines.Order, undo []byte) (engines.Progress, error) {
+			OnDrain: func(_ context.Context, o engines.Order, undo []byte) (engines.Progress, error) {
 				require.Equal(t, "undo", string(undo))
 				l.mu.Lock()
 				defer l.mu.Unlock()
@@ -353,7 +353,7 @@ func TestOthersAreNotKept(t *testing.T) {
 	living(t, func(t *testing.T, l *lives) {
 		l.end()
 		l.engine = &agenttest.Engine{
-			OnApply: func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+			OnDrain: func(context.Context, engines.Order, []byte) (engines.Progress, error) {
 				return engines.Progress{State: engines.Running}, nil
 			},
 			OnRestore: func([]byte) (engines.Progress, error) {

@@ -138,7 +138,7 @@ func (p *Peers) follow(roster gossip.Roster) []known {
 // it where it is.
 func leaves(h *rollcallv1.Headline) bool {
 	return h.GetPhase() == rollcallv1.Phase_PHASE_STOPPING ||
-		h.GetDrain() == rollcallv1.Drain_DRAIN_PREPARING || h.GetDrain() == rollcallv1.Drain_DRAIN_PREPARED
+		h.GetDrain() == rollcallv1.Drain_DRAIN_DRAINING || h.GetDrain() == rollcallv1.Drain_DRAIN_DRAINED
 }
 
 // Look implements engines.Peers.

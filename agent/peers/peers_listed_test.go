@@ -81,8 +81,8 @@ func TestWhoIsListed(t *testing.T) {
 		want   string
 	}{
 		{func(h *rollcallv1.Headline) { h.Phase = rollcallv1.Phase_PHASE_STOPPING }, "p1=n1?"},
-		{func(h *rollcallv1.Headline) { h.Drain = rollcallv1.Drain_DRAIN_PREPARING }, "p1=n1?"},
-		{func(h *rollcallv1.Headline) { h.Drain = rollcallv1.Drain_DRAIN_PREPARED }, "p1=n1?"},
+		{func(h *rollcallv1.Headline) { h.Drain = rollcallv1.Drain_DRAIN_DRAINING }, "p1=n1?"},
+		{func(h *rollcallv1.Headline) { h.Drain = rollcallv1.Drain_DRAIN_DRAINED }, "p1=n1?"},
 		{func(h *rollcallv1.Headline) { h.Drain = rollcallv1.Drain_DRAIN_REFUSED }, "p1=n1"},
 	} {
 		mesh.entries[1] = entry("p1", "1", "n1", "127.0.0.1:3", true)

@@ -82,7 +82,7 @@ func (v *Snapshot) timeless(allGroups bool) *rollcallv1.Report {
 		AllGroups:     allGroups,
 		Nodes:         v.nodes,
 		Epoch:         v.epoch,
-		Tending:       v.repairing,
+		Repairing:     v.repairing,
 		Excluded:      o.Excluded,
 	}
 	if allGroups {

@@ -52,7 +52,7 @@ func TestReportSaysWhatWasSeen(t *testing.T) {
 	require.Equal(t, "a", r.Groups[0].Id)
 	require.EqualValues(t, 99, r.DataBytes)
 	require.EqualValues(t, 4, r.Epoch)
-	require.Equal(t, "follows soon", r.Tending)
+	require.Equal(t, "follows soon", r.Repairing)
 	require.Empty(t, r.Busy, "it holds up nobody")
 	require.True(t, r.Last)
 
@@ -180,7 +180,7 @@ func TestBoardWakesOnlyForNews(t *testing.T) {
 	require.False(t, woken(changed))
 	v, _ := b.Latest()
 	require.EqualValues(t, 6, v.Result.Sequence, "but the newest is there")
-	b.SetDrain(DrainStatus{State: rollcallv1.Drain_DRAIN_PREPARING, Claim: "c"})
+	b.SetDrain(DrainStatus{State: rollcallv1.Drain_DRAIN_DRAINING, Claim: "c"})
 	require.True(t, woken(changed))
 	_, changed = b.Latest()
 	b.SetPhase(rollcallv1.Phase_PHASE_STOPPING)

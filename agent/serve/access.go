@@ -22,11 +22,13 @@ import (
 // that is served, health and reflection included, is for reading. Only agents ask
 // each other for steps; a coordinator orders only what it can undo.
 var neededRoles = map[string][]string{
-	rollcallv1.AgentService_Prepare_FullMethodName: {config.RoleCoordinator},
-	rollcallv1.AgentService_Restore_FullMethodName: {config.RoleCoordinator},
-	rollcallv1.AgentService_Relieve_FullMethodName: {config.RoleCoordinator},
-	rollcallv1.PeerService_Look_FullMethodName:     {config.RoleCoordinator, config.RoleReader, config.RoleAgent},
-	rollcallv1.PeerService_Step_FullMethodName:     {config.RoleAgent},
+	rollcallv1.AgentService_PlanDrain_FullMethodName:       {config.RoleCoordinator},
+	rollcallv1.AgentService_Drain_FullMethodName:           {config.RoleCoordinator},
+	rollcallv1.AgentService_Restore_FullMethodName:         {config.RoleCoordinator},
+	rollcallv1.AgentService_RestoreSetting_FullMethodName:  {config.RoleCoordinator},
+	rollcallv1.AgentService_HandoffOnBehalf_FullMethodName: {config.RoleCoordinator},
+	rollcallv1.PeerService_Look_FullMethodName:             {config.RoleCoordinator, config.RoleReader, config.RoleAgent},
+	rollcallv1.PeerService_Step_FullMethodName:             {config.RoleAgent},
 }
 
 var readingRoles = []string{config.RoleCoordinator, config.RoleReader}

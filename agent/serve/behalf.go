@@ -8,7 +8,6 @@ import (
 
 	"github.com/rollcall-dev/rollcall/agent/drain"
 	"github.com/rollcall-dev/rollcall/engines"
-
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -23,12 +22,12 @@ func (s *Service) checkOther(node string) error {
 }
 
 // checkOtherPod checks that the order is for another pod, whose member is to be
-// evacuated. An older agent refuses that pod's UID.
-func (s *Service) checkOtherPod(r *rollcallv1.PrepareRequest) error {
+// evacuated.
+func (s *Service) checkOtherPod(r drainRequest) error {
 	v, _ := s.Board.Latest()
 	switch {
-	case r.GetKind() != rollcallv1.PrepareKind_PREPARE_KIND_EVACUATE:
-		return status.Error(codes.InvalidArgument, "node is only for PREPARE_KIND_EVACUATE; Relieve hands over for another member")
+	case r.GetKind() != rollcallv1.DrainKind_DRAIN_KIND_EVACUATE:
+		return status.Error(codes.InvalidArgument, "node is only for DRAIN_KIND_EVACUATE; HandoffOnBehalf hands over for another member")
 	case r.GetPodUid() == "" || r.GetPodUid() == v.Identity.PodUid:
 		return status.Errorf(codes.InvalidArgument, "pod_uid is %.64q; with node it must be that of another pod than this one, %s", r.GetPodUid(), v.Identity.PodUid)
 	}
@@ -37,39 +36,29 @@ func (s *Service) checkOtherPod(r *rollcallv1.PrepareRequest) error {
 
 // drainOnBehalf makes one round of evacuating a member whose pod has no running
 // agent.
-func (s *Service) drainOnBehalf(ctx context.Context, o drain.Order, node string, apply bool) (*rollcallv1.PrepareResponse, error) {
-	if !apply {
-		undo, err := s.Drainer.PlanOnBehalf(ctx, o, node)
-		if err != nil {
-			return nil, engineError(ctx, err)
-		}
-		return &rollcallv1.PrepareResponse{Undo: undo, Drain: rollcallv1.Drain_DRAIN_NONE}, nil
-	}
+func (s *Service) drainOnBehalf(ctx context.Context, o drain.Order, node string) (*rollcallv1.DrainResponse, error) {
 	progress, err := s.Drainer.DrainOnBehalf(ctx, o, node)
 	if err != nil {
 		return nil, engineError(ctx, err)
 	}
-	response := &rollcallv1.PrepareResponse{
-		Undo: o.Undo, Drain: rollcallv1.Drain_DRAIN_PREPARING, Detail: progress.Detail,
-		Done: uint32(max(0, progress.Done)), Total: uint32(max(0, progress.Total)),
-	}
+	state := rollcallv1.Drain_DRAIN_DRAINING
 	switch progress.State {
 	case engines.Done:
-		response.Drain = rollcallv1.Drain_DRAIN_PREPARED
+		state = rollcallv1.Drain_DRAIN_DRAINED
 	case engines.Refused:
-		response.Drain = rollcallv1.Drain_DRAIN_REFUSED
+		state = rollcallv1.Drain_DRAIN_REFUSED
 	}
-	return response, nil
+	return drainResponse(state, progress), nil
 }
 
-// Relieve hands over for a member whose pod has no agent.
-func (s *Service) Relieve(ctx context.Context, r *rollcallv1.RelieveRequest) (*rollcallv1.RelieveResponse, error) {
-	response, err := s.relieve(ctx, r)
-	s.counted(orderRelieve, err)
+// HandoffOnBehalf is an RPC.
+func (s *Service) HandoffOnBehalf(ctx context.Context, r *rollcallv1.HandoffOnBehalfRequest) (*rollcallv1.HandoffOnBehalfResponse, error) {
+	response, err := s.handoffOnBehalf(ctx, r)
+	s.counted(orderHandoffOnBehalf, err)
 	return response, err
 }
 
-func (s *Service) relieve(ctx context.Context, r *rollcallv1.RelieveRequest) (*rollcallv1.RelieveResponse, error) {
+func (s *Service) handoffOnBehalf(ctx context.Context, r *rollcallv1.HandoffOnBehalfRequest) (*rollcallv1.HandoffOnBehalfResponse, error) {
 	o := drain.Order{Claim: r.GetClaim(), Epoch: r.GetFence().GetEpoch(), Eligible: r.GetEligible()}
 	if err := checkOrder(o.Claim, nil); err != nil {
 		return nil, err
@@ -88,5 +77,5 @@ func (s *Service) relieve(ctx context.Context, r *rollcallv1.RelieveRequest) (*r
 	if err != nil {
 		return nil, engineError(ctx, err)
 	}
-	return &rollcallv1.RelieveResponse{Done: progress.State != engines.Running, Detail: progress.Detail}, nil
+	return &rollcallv1.HandoffOnBehalfResponse{Done: progress.State != engines.Running, Detail: progress.Detail}, nil
 }

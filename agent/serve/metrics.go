@@ -41,7 +41,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	}
 	results := []string{resultOK, resultRefused, resultFailed}
 	for _, r := range results {
-		for _, o := range []string{orderPlan, orderPrepare, orderRestore, orderRelieve} {
+		for _, o := range []string{orderPlanDrain, orderDrain, orderRestore, orderRestoreSetting, orderHandoffOnBehalf} {
 			m.orders.WithLabelValues(o, r)
 		}
 		for _, q := range []string{requestLook, requestStep} {

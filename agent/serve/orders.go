@@ -10,7 +10,6 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/drain"
 	"github.com/rollcall-dev/rollcall/agent/fence"
 	"github.com/rollcall-dev/rollcall/engines"
-
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -21,34 +20,31 @@ const (
 	maxEligible = 4096
 )
 
-func (s *Service) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
-	name := orderPlan
-	if r.GetApply() {
-		name = orderPrepare
-	}
-	response, err := s.prepare(ctx, r)
-	s.counted(name, err)
-	return response, err
+// drainRequest is what PlanDrain and Drain have in common.
+type drainRequest interface {
+	orderRequest
+	GetKind() rollcallv1.DrainKind
+	GetClaim() string
+	GetPodUid() string
+	GetNode() string
 }
 
-func (s *Service) prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
-	o := drain.Order{
-		Claim: r.GetClaim(), Epoch: r.GetFence().GetEpoch(), Eligible: r.GetEligible(), Undo: r.GetUndo(),
-		Setting: engines.Shared{Knob: r.GetKnob(), Undo: r.GetKnobUndo()}, Recheck: r.GetAnew(),
-	}
+// drainOrder checks a request and returns the order in it.
+func (s *Service) drainOrder(r drainRequest, undo []byte, setting engines.Setting) (drain.Order, error) {
+	o := drain.Order{Claim: r.GetClaim(), Epoch: r.GetFence().GetEpoch(), Eligible: r.GetEligible(), Undo: undo, Setting: setting}
 	switch r.GetKind() {
-	case rollcallv1.PrepareKind_PREPARE_KIND_HANDOFF:
+	case rollcallv1.DrainKind_DRAIN_KIND_HANDOFF:
 		o.Kind = engines.Handoff
-	case rollcallv1.PrepareKind_PREPARE_KIND_EVACUATE:
+	case rollcallv1.DrainKind_DRAIN_KIND_EVACUATE:
 		o.Kind = engines.Evacuate
 	default:
-		return nil, status.Error(codes.InvalidArgument, "kind must be PREPARE_KIND_HANDOFF or PREPARE_KIND_EVACUATE")
+		return o, status.Error(codes.InvalidArgument, "kind must be DRAIN_KIND_HANDOFF or DRAIN_KIND_EVACUATE")
 	}
 	if err := checkOrder(o.Claim, o.Undo); err != nil {
-		return nil, err
+		return o, err
 	}
-	if err := checkShared(o.Setting); err != nil {
-		return nil, err
+	if err := checkSetting(setting); err != nil {
+		return o, err
 	}
 	var err error
 	if r.GetNode() != "" {
@@ -57,29 +53,32 @@ func (s *Service) prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*r
 		err = s.checkPod(r.GetPodUid())
 	}
 	if err != nil {
-		return nil, err
+		return o, err
 	}
-	if o.NotAfter, err = s.mayOrder(r); err != nil {
-		return nil, err
-	}
-	switch {
-	case r.GetNode() != "":
-		return s.drainOnBehalf(ctx, o, r.GetNode(), r.GetApply())
-	case !r.GetApply():
-		return s.plan(ctx, o)
-	}
-	refused, err := s.Drainer.Drain(o)
-	if err != nil {
-		return nil, engineError(ctx, err)
-	}
-	if refused != "" {
-		return &rollcallv1.PrepareResponse{Drain: rollcallv1.Drain_DRAIN_REFUSED, Detail: refused}, nil
-	}
-	return s.progress(ctx, o.Claim), nil
+	o.NotAfter, err = s.mayOrder(r)
+	return o, err
 }
 
-func (s *Service) plan(ctx context.Context, o drain.Order) (*rollcallv1.PrepareResponse, error) {
-	will, refused, err := s.Drainer.Plan(ctx, o)
+// PlanDrain is an RPC.
+func (s *Service) PlanDrain(ctx context.Context, r *rollcallv1.PlanDrainRequest) (*rollcallv1.PlanDrainResponse, error) {
+	response, err := s.planDrain(ctx, r)
+	s.counted(orderPlanDrain, err)
+	return response, err
+}
+
+func (s *Service) planDrain(ctx context.Context, r *rollcallv1.PlanDrainRequest) (*rollcallv1.PlanDrainResponse, error) {
+	o, err := s.drainOrder(r, nil, engines.Setting{})
+	if err != nil {
+		return nil, err
+	}
+	if node := r.GetNode(); node != "" {
+		undo, err := s.Drainer.PlanOnBehalf(ctx, o, node)
+		if err != nil {
+			return nil, engineError(ctx, err)
+		}
+		return &rollcallv1.PlanDrainResponse{Undo: undo}, nil
+	}
+	planned, refused, err := s.Drainer.Plan(ctx, o)
 	switch {
 	case err != nil:
 		return nil, engineError(ctx, err)
@@ -88,29 +87,46 @@ func (s *Service) plan(ctx context.Context, o drain.Order) (*rollcallv1.PrepareR
 		// nothing to undo.
 		return nil, fence.Refuse(codes.FailedPrecondition, fence.ReasonOtherClaim, nil, "%s", refused)
 	}
-	response := &rollcallv1.PrepareResponse{
-		Undo: will.Undo, Drain: rollcallv1.Drain_DRAIN_NONE, Knob: will.Setting.Knob, KnobUndo: will.Setting.Undo,
+	return &rollcallv1.PlanDrainResponse{Undo: planned.Undo, Setting: planned.Setting.Name, SettingUndo: planned.Setting.Undo}, nil
+}
+
+// Drain is an RPC.
+func (s *Service) Drain(ctx context.Context, r *rollcallv1.DrainRequest) (*rollcallv1.DrainResponse, error) {
+	response, err := s.drain(ctx, r)
+	s.counted(orderDrain, err)
+	return response, err
+}
+
+func (s *Service) drain(ctx context.Context, r *rollcallv1.DrainRequest) (*rollcallv1.DrainResponse, error) {
+	o, err := s.drainOrder(r, r.GetUndo(), engines.Setting{Name: r.GetSetting(), Undo: r.GetSettingUndo()})
+	if err != nil {
+		return nil, err
 	}
-	if j, _ := s.Drainer.Status(); j.Claim == o.Claim {
-		response.Drain, response.Detail = j.State, j.Detail
+	if node := r.GetNode(); node != "" {
+		return s.drainOnBehalf(ctx, o, node)
 	}
-	return response, nil
+	o.Recheck = r.GetRecheck()
+	refused, err := s.Drainer.Drain(o)
+	if err != nil {
+		return nil, engineError(ctx, err)
+	}
+	if refused != "" {
+		return &rollcallv1.DrainResponse{State: rollcallv1.Drain_DRAIN_REFUSED, Detail: refused}, nil
+	}
+	return s.progress(ctx, o.Claim), nil
 }
 
 // progress returns once the claim's job has ended, or after longPoll with what it is
 // waiting for.
-func (s *Service) progress(ctx context.Context, claim string) *rollcallv1.PrepareResponse {
+func (s *Service) progress(ctx context.Context, claim string) *rollcallv1.DrainResponse {
 	limit := time.NewTimer(longPoll)
 	defer limit.Stop()
 	for {
 		j, changed := s.Drainer.Status()
 		if j.Claim != claim {
-			return &rollcallv1.PrepareResponse{Drain: rollcallv1.Drain_DRAIN_REFUSED, Detail: "another order took this one's place"}
+			return &rollcallv1.DrainResponse{State: rollcallv1.Drain_DRAIN_REFUSED, Detail: "another order took this one's place"}
 		}
-		response := &rollcallv1.PrepareResponse{
-			Undo: j.Undo, Drain: j.State, Detail: j.Detail,
-			Done: uint32(max(0, j.Done)), Total: uint32(max(0, j.Total)),
-		}
+		response := drainResponse(j.State, engines.Progress{Detail: j.Detail, Done: j.Done, Total: j.Total})
 		if !j.Running() {
 			return response
 		}
@@ -126,28 +142,9 @@ func (s *Service) progress(ctx context.Context, claim string) *rollcallv1.Prepar
 	}
 }
 
-func (s *Service) Restore(ctx context.Context, r *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
-	response, err := s.restore(ctx, r)
-	s.counted(orderRestore, err)
-	return response, err
-}
-
-func (s *Service) restore(ctx context.Context, r *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
-	if r.GetKnob() != "" {
-		return s.restoreShared(ctx, r)
+// drainResponse renders progress.
+func drainResponse(state rollcallv1.Drain, p engines.Progress) *rollcallv1.DrainResponse {
+	return &rollcallv1.DrainResponse{
+		State: state, Detail: p.Detail, Done: uint32(max(0, p.Done)), Total: uint32(max(0, p.Total)),
 	}
-	if err := checkOrder(r.GetClaim(), r.GetUndo()); err != nil {
-		return nil, err
-	}
-	if err := s.admit(s.Fence.Pass, r.GetFence()); err != nil {
-		return nil, err
-	}
-	if of := engines.ClaimOf(r.GetUndo()); of != "" && of != r.GetClaim() {
-		return nil, status.Errorf(codes.InvalidArgument, "undo is of claim %.64q, and the order of claim %.64q", of, r.GetClaim())
-	}
-	progress, err := s.Drainer.Restore(ctx, r.GetClaim(), r.GetFence().GetEpoch(), r.GetUndo())
-	if err != nil {
-		return nil, engineError(ctx, err)
-	}
-	return &rollcallv1.RestoreResponse{Done: progress.State == engines.Done, Detail: progress.Detail}, nil
 }

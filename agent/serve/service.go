@@ -24,11 +24,13 @@ const (
 	rosterGap = 100 * time.Millisecond
 )
 
+// Orders, as the metric names them.
 const (
-	orderPlan    = "plan"
-	orderPrepare = "prepare"
-	orderRestore = "restore"
-	orderRelieve = "relieve"
+	orderPlanDrain       = "plan_drain"
+	orderDrain           = "drain"
+	orderRestore         = "restore"
+	orderRestoreSetting  = "restore_setting"
+	orderHandoffOnBehalf = "handoff_on_behalf"
 )
 
 // Service is the AgentService of gRPC.

@@ -18,7 +18,7 @@ import (
 // does that has nobody to hand over to. The pod is not said to stop for ever: nobody would tend it, or roll the others.
 func TestRefusedStopsKeepNoPodStopping(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
-		s.engine.OnApply = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+		s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
 			return engines.Progress{State: engines.Refused, Detail: "nobody to hand over to"}, nil
 		}
 		stopping := 0
@@ -39,8 +39,8 @@ func TestStopAmongRefusedOnesIsCarriedOut(t *testing.T) {
 	for _, from := range []string{FromElsewhere, FromNode} {
 		stopTest(t, func(t *testing.T, s *stopping) {
 			var yields atomic.Bool
-			done := s.engine.OnApply
-			s.engine.OnApply = func(ctx context.Context, o engines.Order, undo []byte) (engines.Progress, error) {
+			done := s.engine.OnDrain
+			s.engine.OnDrain = func(ctx context.Context, o engines.Order, undo []byte) (engines.Progress, error) {
 				if yields.Load() {
 					return done(ctx, o, undo)
 				}

@@ -79,7 +79,7 @@ func TestStrangersUseUpNoCallOfTheKubelet(t *testing.T) {
 // over was not stopped by that.
 func TestAwayWhileItHandsOver(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
-		s.engine.OnApply = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+		s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
 			time.Sleep(10 * time.Second)
 			return engines.Progress{State: engines.Done}, nil
 		}
@@ -131,12 +131,12 @@ func TestWhatWasNotCarriedOutHoldsNoStop(t *testing.T) {
 // asked for again by the next stop.
 func TestRefusedDrainHoldsNoStop(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
-		done := s.engine.OnApply
-		s.engine.OnApply = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+		done := s.engine.OnDrain
+		s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
 			return engines.Progress{State: engines.Refused, Detail: "no other copy"}, nil
 		}
 		require.Contains(t, s.Call(t.Context(), FromElsewhere).Line, "no other copy")
-		s.engine.OnApply = done
+		s.engine.OnDrain = done
 		time.Sleep(drain.RetryRefused)
 		require.Equal(t, CallTaken, s.Call(t.Context(), FromElsewhere).Result)
 		require.Equal(t, 1, s.applied())
@@ -181,7 +181,7 @@ func TestCoolDownOutlivesTheAgent(t *testing.T) {
 func TestStopIsGoneOnWithAfterARestart(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		began := time.Now()
-		s.engine.OnApply = func(ctx context.Context, _ engines.Order, _ []byte) (engines.Progress, error) {
+		s.engine.OnDrain = func(ctx context.Context, _ engines.Order, _ []byte) (engines.Progress, error) {
 			s.note("apply stop-uid Handoff")
 			return engines.Progress{State: engines.Running}, nil
 		}
@@ -207,7 +207,7 @@ func TestStopIsGoneOnWithAfterARestart(t *testing.T) {
 // again joins it, or begins nothing.
 func TestCallerThatGoesAwayUsesUpTheStop(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
-		s.engine.OnApply = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+		s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
 			s.note("apply stop-uid Handoff")
 			time.Sleep(20 * time.Second)
 			return engines.Progress{State: engines.Done}, nil

@@ -26,7 +26,7 @@ func TestHookOfAPodThatWasPreparedLongAgo(t *testing.T) {
 		require.Equal(t, []string{"apply claim-1 Handoff"}, s.noted())
 
 		time.Sleep(24 * time.Hour)
-		require.Equal(t, rollcallv1.Drain_DRAIN_PREPARED, s.drainState())
+		require.Equal(t, rollcallv1.Drain_DRAIN_DRAINED, s.drainState())
 		require.Contains(t, s.Stop(t.Context()), "Handoff done")
 		// Not under the claim: nobody would undo that any more.
 		require.Equal(t, []string{"apply stop-uid Handoff"}, s.noted()[1:])

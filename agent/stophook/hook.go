@@ -176,7 +176,7 @@ func (h *Hook) perform(ctx context.Context, run *stopRun) (result, line string) 
 		if j.Running() {
 			j = h.await(ctx)
 		}
-		if j.State == rollcallv1.Drain_DRAIN_PREPARED && j.Claim != "" && !j.Expired(time.Now()) {
+		if j.State == rollcallv1.Drain_DRAIN_DRAINED && j.Claim != "" && !j.Expired(time.Now()) {
 			return stopPrepared, "prepared under claim " + j.Claim
 		}
 	}
@@ -233,7 +233,7 @@ func (h *Hook) one(ctx context.Context, run *stopRun, kind engines.Kind, deadlin
 	case j.Running() && (errors.Is(context.Cause(ctx), errNotMember) || errors.Is(context.Cause(ctx), errLastMember)):
 		takeBack() // nobody has taken anything over
 		return stopSilent, context.Cause(ctx).Error()
-	case j.State == rollcallv1.Drain_DRAIN_PREPARED:
+	case j.State == rollcallv1.Drain_DRAIN_DRAINED:
 		return stopDone, j.Detail
 	case j.State == rollcallv1.Drain_DRAIN_REFUSED:
 		takeBack()

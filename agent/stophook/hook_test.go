@@ -89,7 +89,7 @@ func TestHookIsShortWhenTheDatabaseDoesNotAnswer(t *testing.T) {
 
 func TestHookEndsWithinTheGracePeriod(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
-		s.engine.OnApply = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+		s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
 			return engines.Progress{State: engines.Running, Detail: "3 of 5 moved"}, nil
 		}
 		start := time.Now()
@@ -108,7 +108,7 @@ func TestHookEndsWithinTheGracePeriod(t *testing.T) {
 // When all pods are deleted at once, the last one has nobody to hand over to.
 func TestHookEndsWhenNobodyElseIsLeft(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
-		s.engine.OnApply = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+		s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
 			return engines.Progress{State: engines.Running, Detail: "waiting for another leader"}, nil
 		}
 		time.AfterFunc(5*time.Second, func() { s.becomes(engines.NotLive) })
@@ -135,7 +135,7 @@ func TestHookEndsWhenNobodyElseIsLeft(t *testing.T) {
 
 func TestHookEndsWhenAllAreStopped(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
-		s.engine.OnApply = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+		s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
 			return engines.Progress{State: engines.Running, Detail: "waiting for another leader"}, nil
 		}
 		var left, back, unknown atomic.Bool
@@ -172,7 +172,7 @@ func TestHookEndsWhenAllAreStopped(t *testing.T) {
 
 func TestTwoCallsShareOneRun(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
-		s.engine.OnApply = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+		s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
 			s.note("apply")
 			time.Sleep(5 * time.Second)
 			return engines.Progress{State: engines.Done}, nil

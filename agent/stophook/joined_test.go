@@ -18,7 +18,7 @@ func TestKubeletThatJoinsHasItsWholeTime(t *testing.T) {
 	for takes, want := range map[time.Duration]string{70 * time.Second: "Handoff done", time.Hour: "timeout"} {
 		stopTest(t, func(t *testing.T, s *stopping) {
 			began := time.Now()
-			s.engine.OnApply = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+			s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
 				if time.Since(began) < takes {
 					return engines.Progress{State: engines.Running, Detail: "catching up"}, nil
 				}
@@ -45,8 +45,8 @@ func TestRefusedStopsAreNotRememberedForEver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			stopTest(t, func(t *testing.T, s *stopping) {
-				s.engine.OnPlan = func(engines.Order) ([]byte, error) { return []byte(c.undo()), nil }
-				s.engine.OnApply = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+				s.engine.OnPlanDrain = func(engines.Order) ([]byte, error) { return []byte(c.undo()), nil }
+				s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
 					return engines.Progress{State: engines.Refused, Detail: "nobody to hand over to"}, nil
 				}
 				first := c.undo()

@@ -52,7 +52,7 @@ func newStopping(t *testing.T, dir string) *stopping {
 			}
 			return engines.Observation{Node: "n", Member: member}, nil
 		},
-		OnApply: func(_ context.Context, o engines.Order, _ []byte) (engines.Progress, error) {
+		OnDrain: func(_ context.Context, o engines.Order, _ []byte) (engines.Progress, error) {
 			s.note("apply " + o.Claim + " " + o.Kind.String())
 			return engines.Progress{State: engines.Done}, nil
 		},

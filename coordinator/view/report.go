@@ -208,9 +208,9 @@ func memberOf(m rollcallv1.Membership) policy.Membership {
 
 func drainOf(d rollcallv1.Drain) policy.DrainState {
 	switch d {
-	case rollcallv1.Drain_DRAIN_PREPARING:
+	case rollcallv1.Drain_DRAIN_DRAINING:
 		return policy.DrainPreparing
-	case rollcallv1.Drain_DRAIN_PREPARED:
+	case rollcallv1.Drain_DRAIN_DRAINED:
 		return policy.DrainPrepared
 	case rollcallv1.Drain_DRAIN_REFUSED:
 		return policy.DrainRefused

@@ -9,14 +9,14 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/memory"
 )
 
-func TestRelieveLeavesNothingBehind(t *testing.T) {
+func TestHandoffOnBehalfLeavesNothingBehind(t *testing.T) {
 	db := memory.New(memory.Options{Step: 1}, "a", "b", "c")
 	db.AddGroup("s1", "a", "b", "c")
 	db.AddGroup("s2", "a", "b", "c")
 	order := engines.Order{Kind: engines.Handoff, Claim: "x", Node: "a"}
 	rounds := 0
 	for ; rounds < 5; rounds++ {
-		progress, err := engines.Relieve(t.Context(), db.Engine("b"), order)
+		progress, err := engines.HandoffOnBehalf(t.Context(), db.Engine("b"), order)
 		require.NoError(t, err)
 		if progress.State == engines.Done {
 			break

@@ -54,7 +54,7 @@ func handOverForAnother(s *suite) {
 	undo := s.plan(e, order)
 	if s.h.Role {
 		before := s.db.Leads(0)
-		progress, err := e.Apply(s.Context(), order, undo)
+		progress, err := e.Drain(s.Context(), order, undo)
 		require.NoError(s, err)
 		require.Equal(s, engines.Refused, progress.State)
 		require.NotEmpty(s, progress.Detail)
@@ -88,7 +88,7 @@ func prepareByTwo(s *suite) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = second.Apply(s.Context(), order, undo) // interferes; its answer does not matter
+		_, _ = second.Drain(s.Context(), order, undo) // interferes; its answer does not matter
 	}()
 	s.apply(first, order, undo)
 	<-ended
@@ -103,7 +103,7 @@ func prepareAfterPartialFailure(s *suite) {
 	undo := s.plan(e, order)
 	for after := range 3 {
 		s.db.FailChanges(after)
-		progress, err := s.try(func(ctx context.Context) (engines.Progress, error) { return e.Apply(ctx, order, undo) })
+		progress, err := s.try(func(ctx context.Context) (engines.Progress, error) { return e.Drain(ctx, order, undo) })
 		if err == nil && (s.db.Leads(0) > 0 || order.Kind == engines.Evacuate && s.db.Hosts(0) > 0) {
 			require.NotEqual(s, engines.Done, progress.State, "after %d changes", after)
 		}
@@ -122,7 +122,7 @@ func neverDoneOnBroken(s *suite) {
 	for _, f := range Faults {
 		s.db.Fault(0, f)
 		s.within(f.String(), func(ctx context.Context) {
-			progress, err := e.Apply(ctx, order, undo)
+			progress, err := e.Drain(ctx, order, undo)
 			require.True(s, err != nil || progress.State == engines.Running, "%s: Apply answered %+v", f, progress)
 		})
 		s.within(f.String(), func(ctx context.Context) {
@@ -130,7 +130,7 @@ func neverDoneOnBroken(s *suite) {
 			require.True(s, err != nil || progress.State == engines.Running, "%s: Restore answered %+v", f, progress)
 		})
 		s.within(f.String(), func(ctx context.Context) {
-			_, err := e.Plan(ctx, s.order(engines.Handoff))
+			_, err := e.PlanDrain(ctx, s.order(engines.Handoff))
 			require.Error(s, err, "%s", f)
 			require.Error(s, e.Sweep(ctx, nil), "%s", f)
 		})
@@ -144,7 +144,7 @@ func noWriteAfterEnd(s *suite) {
 	order.NotAfter = time.Now().Add(-time.Second)
 	undo := s.plan(e, order)
 	before := s.db.Leads(0)
-	progress, err := e.Apply(s.Context(), order, undo)
+	progress, err := e.Drain(s.Context(), order, undo)
 	require.True(s, err != nil || progress.State != engines.Done)
 	require.Empty(s, s.db.Leftovers())
 	require.Equal(s, before, s.db.Leads(0))
@@ -157,7 +157,7 @@ func wrongOrders(s *suite) {
 		wrong = append(wrong, engines.Order{Kind: engines.Evacuate, Claim: "claim", Node: s.db.Members[1]})
 	}
 	for _, order := range wrong {
-		_, err := e.Plan(s.Context(), order)
+		_, err := e.PlanDrain(s.Context(), order)
 		require.Error(s, err, "%+v", order)
 	}
 	require.Empty(s, s.db.Leftovers())
@@ -171,7 +171,7 @@ func wrongUndo(s *suite) {
 	before := s.db.Leads(0)
 	bad := [][]byte{nil, []byte("{}"), []byte("null"), []byte("\x00\xff"), slices.Concat(mine, mine), make([]byte, 2*engines.MaxUndo)}
 	for _, undo := range append(bad, theirs) {
-		_, err := e.Apply(s.Context(), order, undo)
+		_, err := e.Drain(s.Context(), order, undo)
 		require.Error(s, err, "apply %q", undo)
 	}
 	for _, undo := range bad {
@@ -179,7 +179,7 @@ func wrongUndo(s *suite) {
 		require.Error(s, err, "restore %q", undo)
 	}
 	other := s.order(engines.Handoff)
-	_, err := e.Apply(s.Context(), other, mine)
+	_, err := e.Drain(s.Context(), other, mine)
 	require.Error(s, err, "undo of another claim")
 	require.Equal(s, before, s.db.Leads(0))
 	require.Empty(s, s.db.Leftovers())
@@ -200,7 +200,7 @@ func evacuateTwice(s *suite) {
 	order := s.order(engines.Evacuate)
 	e := s.engine(0)
 	undo := s.plan(e, order)
-	_, err := e.Apply(s.Context(), order, undo)
+	_, err := e.Drain(s.Context(), order, undo)
 	require.NoError(s, err)
 	s.apply(s.engine(0), order, undo) // the next agent takes it up
 	s.apply(e, order, undo)

@@ -49,29 +49,29 @@ func (d *Database) allocate(value string) {
 	}
 }
 
-// Shared answers the setting as it is, where the database has one.
-func (e *Engine) Shared(ctx context.Context, _ engines.Order) (engines.Shared, error) {
+// PlanSetting returns the setting as it is, where the database has one.
+func (e *Engine) PlanSetting(ctx context.Context, _ engines.Order) (engines.Setting, error) {
 	e.d.mu.Lock()
 	none := e.d.allocation == ""
 	e.d.mu.Unlock()
 	if none {
-		return engines.Shared{}, nil
+		return engines.Setting{}, nil
 	}
 	if err := e.enter(ctx, "read "+Allocation, true); err != nil {
-		return engines.Shared{}, err
+		return engines.Setting{}, err
 	}
 	e.d.mu.Lock()
 	defer e.d.mu.Unlock()
-	return engines.Shared{Knob: Allocation, Undo: []byte(e.d.allocation)}, nil
+	return engines.Setting{Name: Allocation, Undo: []byte(e.d.allocation)}, nil
 }
 
-// throttle is the part of Apply that changes the setting.
+// throttle is the part of Drain that changes the setting.
 func (e *Engine) throttle(ctx context.Context, order engines.Order) error {
-	if order.Shared.Knob == "" {
+	if order.Setting.Name == "" {
 		return nil
 	}
-	if order.Shared.Knob != Allocation {
-		return fmt.Errorf("setting %.64q: want %s", order.Shared.Knob, Allocation)
+	if order.Setting.Name != Allocation {
+		return fmt.Errorf("setting %.64q: want %s", order.Setting.Name, Allocation)
 	}
 	_, err := ask(ctx, e, "throttle", func() bool {
 		e.d.allocate(throttled)
@@ -80,20 +80,20 @@ func (e *Engine) throttle(ctx context.Context, order engines.Order) error {
 	return err
 }
 
-// RestoreShared puts the setting back.
-func (e *Engine) RestoreShared(ctx context.Context, shared engines.Shared, notAfter time.Time) (engines.Progress, error) {
+// RestoreSetting puts the setting back.
+func (e *Engine) RestoreSetting(ctx context.Context, setting engines.Setting, notAfter time.Time) (engines.Progress, error) {
 	if err := e.enter(ctx, "restore "+Allocation, true); err != nil {
 		return engines.Progress{}, err
 	}
-	if shared.Knob != Allocation || len(shared.Undo) == 0 {
-		return engines.Progress{}, fmt.Errorf("setting %.64q: want %s and its value", shared.Knob, Allocation)
+	if setting.Name != Allocation || len(setting.Undo) == 0 {
+		return engines.Progress{}, fmt.Errorf("setting %.64q: want %s and its value", setting.Name, Allocation)
 	}
 	if !notAfter.IsZero() && !time.Now().Before(notAfter) {
 		return engines.Progress{}, context.DeadlineExceeded
 	}
 	_, err := ask(ctx, e, "restore", func() bool {
 		if !e.d.NoRestoreShared {
-			e.d.allocate(string(shared.Undo))
+			e.d.allocate(string(setting.Undo))
 		}
 		return true
 	})

@@ -6,18 +6,18 @@ import (
 	"fmt"
 )
 
-// ErrOwnAgentOnly is what Relieve answers when Progress says so.
+// ErrOwnAgentOnly is the error of HandoffOnBehalf when Progress says so.
 var ErrOwnAgentOnly = errors.New("only its own agent can hand over")
 
-// Relieve makes one round of handing over duties and leaves nothing to be
-// undone: once they have moved, what was marked on the way is taken back.
-// Repeat it until the answer is not Running.
-func Relieve(ctx context.Context, e Engine, order Order) (Progress, error) {
-	undo, err := e.Plan(ctx, order)
+// HandoffOnBehalf makes one round of handing over another member's duties and leaves
+// nothing to be undone: once they have moved, it takes back what it marked on the
+// way. Repeat it until the answer is not Running.
+func HandoffOnBehalf(ctx context.Context, e Engine, order Order) (Progress, error) {
+	undo, err := e.PlanDrain(ctx, order)
 	if err != nil {
 		return Progress{}, err
 	}
-	progress, err := e.Apply(ctx, order, undo)
+	progress, err := e.Drain(ctx, order, undo)
 	if err != nil || progress.State == Running {
 		return progress, err
 	}
