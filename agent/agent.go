@@ -130,8 +130,8 @@ type Agent struct {
 	keys    trust.Keys
 	prober  *probe.Prober
 	metrics *metrics
-	// lately is what was refused recently, for people.
-	lately *door.Refusals
+	// refusals remembers for people what was refused recently.
+	refusals *door.Refusals
 }
 
 // New wires the agent and starts nothing.
@@ -140,13 +140,13 @@ func New(o Options) (*Agent, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
-	a := &Agent{options: o, logger: o.Logger, registry: prometheus.NewRegistry(), lately: &door.Refusals{}}
+	a := &Agent{options: o, logger: o.Logger, registry: prometheus.NewRegistry(), refusals: &door.Refusals{}}
 	a.board = probe.NewBoard(a.identity(), a.logger)
-	a.board.Refusals = a.lately
+	a.board.Refusals = a.refusals
 	a.fence = &fence.Fence{OnRaise: a.board.SetEpoch}
 	a.mesh = peers.NewKeeper(o.SyncTimeout, a.logger)
 	a.metrics = newMetrics(a.registry, o.Version, a.board)
-	a.metrics.gossip.Lately = a.lately
+	a.metrics.gossip.Lately = a.refusals
 	return a, nil
 }
 
@@ -182,7 +182,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 
 	doors := door.New(a.metrics.serve.Connections, a.logger)
-	doors.Lately = a.lately
+	doors.Lately = a.refusals
 	grpcListener, httpListener = doors.Limit("grpc", grpcListener, serve.GRPCLimits), doors.Limit("http", httpListener, serve.HTTPLimits)
 
 	// The inner context ends after the servers have, so that nobody is served by
@@ -193,11 +193,11 @@ func (a *Agent) Run(ctx context.Context) error {
 	rpc := serve.NewGRPC(serve.GRPCOptions{
 		Service: p.service, PeerService: p.peerService, Keys: p.keys,
 		ServerName: config.ServerName(a.options.Identity.Namespace, a.options.Identity.Cluster),
-		Metrics:    a.metrics.serve, Refusals: a.lately, Logger: a.logger,
+		Metrics:    a.metrics.serve, Refusals: a.refusals, Logger: a.logger,
 	})
 	site := (&serve.Web{
 		Token: a.options.Identity.StopToken, Hook: p.stopper.Call, Origins: stophook.NewOrigins(a.options.Identity, p.settings.stopNetworks),
-		Calls: a.metrics.stop.Calls, Quiet: door.NewQuiet(), Refusals: a.lately, Gatherer: prometheus.Gatherers{a.registry, process()}, Logger: a.logger,
+		Calls: a.metrics.stop.Calls, Quiet: door.NewQuiet(), Refusals: a.refusals, Gatherer: prometheus.Gatherers{a.registry, process()}, Logger: a.logger,
 		Unready: func() []string { return a.unready(p.settings) },
 	}).Server(httpListener.Addr().String())
 

@@ -41,7 +41,7 @@ func (a *Agent) assemble(ctx context.Context, port string, stopping <-chan struc
 		p.keys = &a.keys
 		security = p.keys.Client()
 	}
-	p.peers = peers.New(a.options.Identity.Pod, a.mesh, a.fence, security)
+	p.peers = peers.New(peers.Options{Pod: a.options.Identity.Pod, Mesh: a.mesh, Fence: a.fence, Credentials: security})
 	v, _ := a.board.Latest()
 	p.settings = &settings{
 		peers:   p.peers,

@@ -251,7 +251,7 @@ func TestMembersFollowRotation(t *testing.T) {
 	})
 	asksAnew := func() error { // over a connection of its own
 		a := r.members[0].agent
-		p := peers.New(r.members[0].pod, a.mesh, a.fence, a.keys.Client())
+		p := peers.New(peers.Options{Pod: r.members[0].pod, Mesh: a.mesh, Fence: a.fence, Credentials: a.keys.Client()})
 		defer p.Close()
 		_, err := p.Look(t.Context(), node(1), false)
 		return err

@@ -35,6 +35,14 @@ const (
 	MaxClaim   = 256
 )
 
+// Options of Peers. All are required.
+type Options struct {
+	Pod         string // this agent's own
+	Mesh        *Keeper
+	Fence       *fence.Fence
+	Credentials credentials.TransportCredentials
+}
+
 // Peers asks the agents of the database's other members. It implements
 // engines.Peers.
 //
@@ -43,11 +51,8 @@ const (
 // ends within Timeout. There is one connection per agent, closed when the agent is
 // not alive.
 type Peers struct {
-	own         string // pod
-	mesh        *Keeper
-	fence       *fence.Fence
-	credentials credentials.TransportCredentials
-	timeout     time.Duration // of each call
+	Options
+	timeout time.Duration // of each call
 
 	mu     sync.Mutex
 	links  map[string]*link  // by pod UID
@@ -72,8 +77,8 @@ type known struct {
 	uid, address string
 }
 
-func New(own string, mesh *Keeper, f *fence.Fence, c credentials.TransportCredentials) *Peers {
-	return &Peers{own: own, mesh: mesh, fence: f, credentials: c, timeout: Timeout, links: map[string]*link{}, nodes: map[string]string{}}
+func New(o Options) *Peers {
+	return &Peers{Options: o, timeout: Timeout, links: map[string]*link{}, nodes: map[string]string{}}
 }
 
 // List implements engines.Peers.
@@ -87,7 +92,7 @@ func (p *Peers) List() []engines.Peer {
 
 // known reads the roster, and closes connections to agents that are gone.
 func (p *Peers) known() []known {
-	roster, _ := p.mesh.Roster()
+	roster, _ := p.Mesh.Roster()
 	return p.follow(roster)
 }
 
@@ -99,7 +104,7 @@ func (p *Peers) follow(roster gossip.Roster) []known {
 	there := map[string]bool{}
 	for _, e := range roster.Entries {
 		h := e.Headline
-		if h.GetPod() == p.own {
+		if h.GetPod() == p.Pod {
 			continue
 		}
 		there[h.GetPodUid()] = true
@@ -205,12 +210,12 @@ func (p *Peers) Step(ctx context.Context, node string, step engines.Step) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	cluster, highest := p.fence.Seen()
+	cluster, highest := p.Fence.Seen()
 	if step.Epoch == 0 {
 		step.Epoch = highest
 	}
 	request := &rollcallv1.StepRequest{
-		Step: step.Name, Claim: step.Claim, Node: node, AskedBy: p.own, Body: string(step.Body),
+		Step: step.Name, Claim: step.Claim, Node: node, AskedBy: p.Pod, Body: string(step.Body),
 		Fence: &rollcallv1.Fence{ClusterUid: cluster, Epoch: step.Epoch}, Term: until,
 	}
 	answer, err := to.client().Step(ctx, request)
@@ -222,7 +227,7 @@ func (p *Peers) Step(ctx context.Context, node string, step engines.Step) ([]byt
 		}
 		// The current coordinator has not ordered anything here yet. Without this, a
 		// step that undoes something would be refused until it does.
-		p.fence.Heard(config.HeardEpoch(fence.HighestOf(err)))
+		p.Fence.Heard(config.HeardEpoch(fence.HighestOf(err)))
 		return nil, peerError(ctx, node, err)
 	}
 	return []byte(answer.GetBody()), nil
@@ -256,7 +261,7 @@ func (p *Peers) link(node string) (*link, error) {
 	l := p.links[to.uid]
 	if l == nil {
 		connection, err := grpc.NewClient("passthrough:///"+to.address,
-			grpc.WithTransportCredentials(p.credentials), grpc.WithNoProxy(), grpc.WithIdleTimeout(peerIdle),
+			grpc.WithTransportCredentials(p.Credentials), grpc.WithNoProxy(), grpc.WithIdleTimeout(peerIdle),
 			grpc.WithConnectParams(grpc.ConnectParams{
 				Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, MaxDelay: time.Second},
 				MinConnectTimeout: 3 * time.Second,

@@ -33,7 +33,7 @@ func TestSilentPeerIsBounded(t *testing.T) {
 	defer silent.Close()
 	keeper := NewKeeper(0, nil)
 	keeper.mesh = &rosterOf{entries: []gossip.Entry{entry("p1", "1", "n1", silent.Addr().String(), true)}}
-	p := New("p0", keeper, &fence.Fence{}, insecure.NewCredentials())
+	p := New(Options{Pod: "p0", Mesh: keeper, Fence: &fence.Fence{}, Credentials: insecure.NewCredentials()})
 	defer p.Close()
 	p.timeout = 300 * time.Millisecond
 	_, err = p.Look(t.Context(), "n1", true)

@@ -36,7 +36,7 @@ func TestWhoIsListed(t *testing.T) {
 	mesh := &rosterOf{}
 	keeper := NewKeeper(0, nil)
 	keeper.mesh = mesh
-	p := New("p0", keeper, &fence.Fence{}, insecure.NewCredentials())
+	p := New(Options{Pod: "p0", Mesh: keeper, Fence: &fence.Fence{}, Credentials: insecure.NewCredentials()})
 	names := func() (out []string) {
 		for _, k := range p.List() {
 			text := k.Pod + "=" + k.Node

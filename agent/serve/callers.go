@@ -26,16 +26,16 @@ const callerLogEvery = time.Minute
 
 // callers counts refused callers, and logs at most one of each kind per minute.
 type callers struct {
-	refused *prometheus.CounterVec
-	logger  *slog.Logger
-	lately  *door.Refusals
+	refused  *prometheus.CounterVec
+	logger   *slog.Logger
+	refusals *door.Refusals
 
 	mu   sync.Mutex
 	told map[string]time.Time // by reason
 }
 
-func newCallers(refused *prometheus.CounterVec, lately *door.Refusals, logger *slog.Logger) *callers {
-	return &callers{refused: refused, lately: lately, logger: logger, told: map[string]time.Time{}}
+func newCallers(refused *prometheus.CounterVec, refusals *door.Refusals, logger *slog.Logger) *callers {
+	return &callers{refused: refused, refusals: refusals, logger: logger, told: map[string]time.Time{}}
 }
 
 // refuse counts and logs a caller; from may be nil.
@@ -45,7 +45,7 @@ func (c *callers) refuse(reason string, from net.Addr, err error) {
 	if from != nil {
 		address = from.String()
 	}
-	c.lately.Note("caller: "+reason, address)
+	c.refusals.Note("caller: "+reason, address)
 	now := time.Now()
 	c.mu.Lock()
 	quiet := !c.told[reason].IsZero() && now.Sub(c.told[reason]) < callerLogEvery
