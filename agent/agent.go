@@ -14,32 +14,31 @@ import (
 
 	"github.com/hashicorp/memberlist"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/encoding"
-	encodingproto "google.golang.org/grpc/encoding/proto"
-	"google.golang.org/grpc/health"
-	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/reflection"
-	"google.golang.org/grpc/tap"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/agent/door"
+	"github.com/rollcall-dev/rollcall/agent/fence"
 	"github.com/rollcall-dev/rollcall/agent/gossip"
+	"github.com/rollcall-dev/rollcall/agent/peers"
+	"github.com/rollcall-dev/rollcall/agent/probe"
+	"github.com/rollcall-dev/rollcall/agent/serve"
+	"github.com/rollcall-dev/rollcall/agent/state"
+	"github.com/rollcall-dev/rollcall/agent/stophook"
+	"github.com/rollcall-dev/rollcall/agent/trust"
 	"github.com/rollcall-dev/rollcall/engines"
+
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// Options of an Agent. Identity and NewEngine are required; everything else has
-// the default that is named.
+// Options of an Agent. Identity and NewEngine are required; the others have
+// defaults.
 type Options struct {
 	Identity config.Identity
-	// NewEngine makes the adapter that the configuration asks for, which reaches
-	// the database's other members through the peers.
+	// NewEngine makes the adapter for the configuration. It reaches the database's
+	// other members through the peers.
 	NewEngine func(config.File, engines.Peers) (engines.Engine, error)
-	// Version of the agent, told to others. Default "dev".
+	// Version of the agent in reports. Default "dev".
 	Version string
 
 	ConfigDir string // default config.Dir
@@ -48,22 +47,22 @@ type Options struct {
 	GRPCAddress string // default :7947
 	HTTPAddress string // default :7948
 	GossipPort  uint16 // default 7946; bound on the pod's IP
-	// Insecure serves everything without encryption and to everybody. For
-	// development only.
+	// Insecure serves everything to everybody, without encryption. For development
+	// only.
 	Insecure bool
 
 	ProbeInterval  time.Duration // default 1 s
 	ProbeTimeout   time.Duration // default 10 s
 	Heartbeat      time.Duration // of streams, default 5 s
 	ConfigInterval time.Duration // default 1 s
-	// SyncTimeout is how long orders wait for the peers' epochs after the start of
-	// gossip. Default 30 s.
+	// SyncTimeout is how long orders wait for the peers' epochs after gossip has
+	// started. Default 30 s.
 	SyncTimeout time.Duration
 
 	// Peers finds agents by the name of their Service. Default: DNS, and GossipPort.
 	Peers func(ctx context.Context, service string) ([]netip.AddrPort, error)
 	// NewMesh joins the gossip. Default: gossip.New.
-	NewMesh func(gossip.Options) (Mesh, error)
+	NewMesh func(gossip.Options) (peers.Mesh, error)
 	// Transport of gossip and listeners, for tests. Default: the network.
 	Transport    memberlist.Transport
 	GRPCListener net.Listener
@@ -73,13 +72,7 @@ type Options struct {
 }
 
 const (
-	// maxRequestBytes has room for the largest request of another agent.
-	maxRequestBytes = engines.MaxStep + 16<<10
-	maxStreams      = 64
-	// maxHeaders and window bound what a connection has in memory before a method is called.
-	maxHeaders = 16 << 10
-	window     = 64 << 10
-	teardown   = 2 * time.Second
+	teardown = 2 * time.Second
 )
 
 func (o *Options) complete() {
@@ -97,7 +90,7 @@ func (o *Options) complete() {
 		o.Peers = resolve(o.GossipPort)
 	}
 	if o.NewMesh == nil {
-		o.NewMesh = func(g gossip.Options) (Mesh, error) { return gossip.New(g) }
+		o.NewMesh = func(g gossip.Options) (peers.Mesh, error) { return gossip.New(g) }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -130,16 +123,15 @@ type Agent struct {
 	logger   *slog.Logger
 	registry *prometheus.Registry
 
-	slot    slot
-	board   *board
-	fence   *fence
-	mesh    *meshKeeper
-	keys    keys
-	prober  *prober
+	slot    probe.Slot
+	board   *probe.Board
+	fence   *fence.Fence
+	mesh    *peers.Keeper
+	keys    trust.Keys
+	prober  *probe.Prober
 	metrics *metrics
-	gossip  *gossip.Metrics
-	// lately is what was refused, for people.
-	lately *door.Refusals
+	// refusals remembers for people what was refused recently.
+	refusals *door.Refusals
 }
 
 // New wires the agent and starts nothing.
@@ -148,23 +140,15 @@ func New(o Options) (*Agent, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
-	a := &Agent{options: o, logger: o.Logger, registry: prometheus.NewRegistry(), lately: &door.Refusals{}}
-	a.board = newBoard(a.identity(), a.logger)
-	a.board.lately = a.lately
-	a.fence = &fence{raised: a.board.setEpoch}
-	a.mesh = newMeshKeeper(o.SyncTimeout, a.logger)
-	a.metrics = newMetrics(a.registry, o.Version, a.age)
-	a.gossip = gossip.NewMetrics(a.registry)
-	a.gossip.Lately = a.lately
+	a := &Agent{options: o, logger: o.Logger, registry: prometheus.NewRegistry(), refusals: &door.Refusals{}}
+	a.board = probe.NewBoard(a.identity(), a.logger)
+	a.board.Refusals = a.refusals
+	a.fence = &fence.Fence{OnRaise: a.board.SetEpoch}
+	a.mesh = peers.NewKeeper(o.SyncTimeout, a.logger)
+	a.metrics = newMetrics(a.registry, o.Version, a.board)
+	a.metrics.gossip.Lately = a.refusals
 	return a, nil
 }
-
-// process has the metrics of the whole process, whatever runs in it.
-var process = sync.OnceValue(func() prometheus.Gatherer {
-	r := prometheus.NewRegistry()
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return r
-})
 
 func (a *Agent) identity() *rollcallv1.Identity {
 	id := a.options.Identity
@@ -177,23 +161,15 @@ func (a *Agent) identity() *rollcallv1.Identity {
 
 // incarnation numbers this run of the agent in its pod.
 func (a *Agent) incarnation(now time.Time) uint64 {
-	number, err := store{a.options.StateDir, a.options.Identity.PodUID}.nextRun(now)
+	number, err := state.Store{Dir: a.options.StateDir, PodUID: a.options.Identity.PodUID}.NextRun(now)
 	if err != nil {
 		a.logger.Warn("this run is told from earlier ones by the clock alone, which may have been set back", "error", err)
 	}
 	return number
 }
 
-func (a *Agent) age() time.Duration {
-	v, _ := a.board.newest()
-	if v.sighting.sequence == 0 {
-		return 0
-	}
-	return time.Since(v.sighting.started)
-}
-
-// Run serves until ctx ends, and ends when everything that it started has ended.
-// It fails only when it cannot listen.
+// Run serves until ctx ends, and returns when everything that it started has ended.
+// It fails only if it cannot listen.
 func (a *Agent) Run(ctx context.Context) error {
 	grpcListener, err := listen(a.options.GRPCListener, a.options.GRPCAddress)
 	if err != nil {
@@ -205,21 +181,25 @@ func (a *Agent) Run(ctx context.Context) error {
 		return fmt.Errorf("agent: HTTP: %w", err)
 	}
 
-	doors := door.New(a.metrics.connections, a.logger)
-	doors.Lately = a.lately
-	grpcListener, httpListener = doors.Limit("grpc", grpcListener, grpcLimits), doors.Limit("http", httpListener, httpLimits)
+	doors := door.New(a.metrics.serve.Connections, a.logger)
+	doors.Lately = a.refusals
+	grpcListener, httpListener = doors.Limit("grpc", grpcListener, serve.GRPCLimits), doors.Limit("http", httpListener, serve.HTTPLimits)
 
 	// The inner context ends after the servers have, so that nobody is served by
 	// parts that have stopped.
 	inner, stopInner := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopInner()
 	p := a.assemble(inner, portOf(grpcListener), ctx.Done())
-	rpc := a.rpc(p)
-	site := (&web{
-		token: a.options.Identity.StopToken, hook: p.stopper.call, origins: newOrigins(a.options.Identity, p.settings.stopNetworks),
-		calls: a.metrics.stopCalls, quiet: door.NewQuiet(), lately: a.lately, gatherer: prometheus.Gatherers{a.registry, process()}, logger: a.logger,
-		unready: func() []string { return a.unready(p.settings) },
-	}).server(httpListener.Addr().String())
+	rpc := serve.NewGRPC(serve.GRPCOptions{
+		Service: p.service, PeerService: p.peerService, Keys: p.keys,
+		ServerName: config.ServerName(a.options.Identity.Namespace, a.options.Identity.Cluster),
+		Metrics:    a.metrics.serve, Refusals: a.refusals, Logger: a.logger,
+	})
+	site := (&serve.Web{
+		Token: a.options.Identity.StopToken, Hook: p.stopper.Call, Origins: stophook.NewOrigins(a.options.Identity, p.settings.stopNetworks),
+		Calls: a.metrics.stop.Calls, Quiet: door.NewQuiet(), Refusals: a.refusals, Gatherer: prometheus.Gatherers{a.registry, process()}, Logger: a.logger,
+		Unready: func() []string { return a.unready(p.settings) },
+	}).Server(httpListener.Addr().String())
 
 	var servers sync.WaitGroup
 	ended := p.start(inner)
@@ -243,46 +223,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	return err
 }
 
-func (a *Agent) rpc(p *parts) *grpc.Server {
-	reading := newReaders(func(from net.Addr) {
-		a.metrics.connections.WithLabelValues("grpc", "reader").Inc()
-		a.lately.Note("connections: readers", from.String())
-	})
-	options := []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(maxRequestBytes),
-		grpc.MaxConcurrentStreams(maxStreams),
-		grpc.MaxHeaderListSize(maxHeaders),
-		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
-		grpc.ConnectionTimeout(10 * time.Second),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-		grpc.ReadBufferSize(8 << 10), grpc.WriteBufferSize(8 << 10),
-		grpc.ForceServerCodecV2(reading.codec(exact{encoding.GetCodecV2(encodingproto.Name)})),
-	}
-	if a.options.Insecure {
-		options = append(options, grpc.Creds(insecure.NewCredentials()))
-		a.logger.Warn("INSECURE: gRPC and gossip are open to everybody, without encryption; for development only")
-	} else {
-		callers := newCallers(a.metrics.callers, a.lately, a.logger)
-		who := access{config.ServerName(a.options.Identity.Namespace, a.options.Identity.Cluster), &a.keys, callers}
-		options = append(options, grpc.Creds(guarded{a.keys.server(), callers, who, reading}),
-			grpc.InTapHandle(func(ctx context.Context, call *tap.Info) (context.Context, error) {
-				return ctx, who.authorize(ctx, call.FullMethodName)
-			}),
-			grpc.ChainUnaryInterceptor(who.unary, reading.unary), grpc.ChainStreamInterceptor(who.stream, reading.stream))
-	}
-	server := grpc.NewServer(options...)
-	rollcallv1.RegisterAgentServiceServer(server, p.service)
-	rollcallv1.RegisterPeerServiceServer(server, p.peerService)
-	healthy := health.NewServer()
-	healthy.SetServingStatus(rollcallv1.AgentService_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
-	grpc_health_v1.RegisterHealthServer(server, healthy)
-	reflection.Register(server)
-	return server
-}
-
-// unready says what is not as it should be. The database is not affected by any
-// of it.
+// unready says what is wrong. None of it affects the database.
 func (a *Agent) unready(s *settings) []string {
 	var reasons []string
 	if problem := s.trouble(); problem != "" {
@@ -290,28 +231,28 @@ func (a *Agent) unready(s *settings) []string {
 	} else if !s.isApplied() {
 		reasons = append(reasons, "configuration: not read yet")
 	}
-	if !a.options.Insecure && !a.keys.loaded() {
+	if !a.options.Insecure && !a.keys.Loaded() {
 		reasons = append(reasons, "gRPC: no certificate yet")
 	}
-	if problem := a.mesh.trouble(); problem != "" {
+	if problem := a.mesh.Problem(); problem != "" {
 		reasons = append(reasons, "gossip: "+problem)
-	} else if !a.mesh.heard() {
+	} else if !a.mesh.Heard() {
 		reasons = append(reasons, "gossip: no peer was heard yet")
 	}
-	v, _ := a.board.newest()
-	if err := v.report(time.Now(), false).GetError(); err != "" {
+	v, _ := a.board.Latest()
+	if err := v.Report(time.Now(), false).GetError(); err != "" {
 		reasons = append(reasons, "database: "+err)
 	}
 	return reasons
 }
 
 func (a *Agent) translate(pods []string) []string {
-	roster, _ := a.mesh.roster()
-	v, _ := a.board.newest()
-	return nodesOf(pods, roster, v.sighting.observation.Nodes)
+	roster, _ := a.mesh.Roster()
+	v, _ := a.board.Latest()
+	return peers.NodesOf(pods, roster, v.Result.Observation.Nodes)
 }
 
-// stopServers ends requests gently at first; streams end by themselves.
+// stopServers lets requests finish first; streams end by themselves.
 func stopServers(rpc *grpc.Server, site *http.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), teardown)
 	defer cancel()
@@ -338,7 +279,7 @@ func listen(given net.Listener, address string) (net.Listener, error) {
 	return net.Listen("tcp", address)
 }
 
-// portOf is the port of a listener, and the usual one of none.
+// portOf returns the port of a listener, and the default one without a listener.
 func portOf(l net.Listener) string {
 	if l == nil {
 		return strconv.Itoa(config.PortGRPC)

@@ -1,20 +1,15 @@
 package agent
 
 import (
-	"bytes"
-	"context"
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -23,8 +18,11 @@ import (
 
 	"github.com/rollcall-dev/rollcall/agent/agenttest"
 	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/agent/fence"
+	"github.com/rollcall-dev/rollcall/agent/peers"
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/memory"
+
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -47,37 +45,37 @@ func TestPrepareAndRestoreOverTheWire(t *testing.T) {
 	require.Equal(t, testUID, report.Identity.ClusterUid)
 
 	// Phase one changes nothing.
-	planned, err := coordinator.Prepare(t.Context(), first.order(5, "claim-1", nil, false))
+	planned, err := coordinator.PlanDrain(t.Context(), first.plan(5, "claim-1"))
 	require.NoError(t, err)
 	require.NotEmpty(t, planned.Undo)
-	require.Equal(t, rollcallv1.Drain_DRAIN_NONE, planned.Drain)
+	require.Equal(t, rollcallv1.Drain_DRAIN_NONE, first.report(true).Drain)
 	require.Equal(t, 2, r.database.Leads(node(0)))
 
-	applied, err := coordinator.Prepare(t.Context(), first.order(5, "claim-1", planned.Undo, true))
+	applied, err := coordinator.Drain(t.Context(), first.drain(5, "claim-1", planned.Undo))
 	require.NoError(t, err)
-	require.Equal(t, rollcallv1.Drain_DRAIN_PREPARED, applied.Drain, applied.Detail)
+	require.Equal(t, rollcallv1.Drain_DRAIN_DRAINED, applied.State, applied.Detail)
 	require.Zero(t, r.database.Leads(node(0)))
 	require.NotEmpty(t, r.database.Marks())
 
 	report = first.report(true)
-	require.Equal(t, rollcallv1.Drain_DRAIN_PREPARED, report.Drain)
+	require.Equal(t, rollcallv1.Drain_DRAIN_DRAINED, report.Drain)
 	require.Equal(t, "claim-1", report.DrainClaim)
 	require.EqualValues(t, 5, report.Epoch)
 	eventually(t, "the others know that it is prepared", func() bool {
-		return second.entry(first.pod).Headline.Drain == rollcallv1.Drain_DRAIN_PREPARED
+		return second.entry(first.pod).Headline.Drain == rollcallv1.Drain_DRAIN_DRAINED
 	})
 
 	// The epoch travels: an older order is refused by an agent that never saw one.
 	eventually(t, "the others know the epoch", func() bool { return second.report(false).Epoch == 5 })
-	_, err = second.as(config.RoleCoordinator).Prepare(t.Context(), second.order(4, "claim-2", nil, false))
-	requireRefused(t, err, codes.FailedPrecondition, ReasonStaleEpoch)
+	_, err = second.as(config.RoleCoordinator).PlanDrain(t.Context(), second.plan(4, "claim-2"))
+	agenttest.RequireRefused(t, err, codes.FailedPrecondition, fence.ReasonStaleEpoch)
 
 	// A second claim has to wait for the first one's end.
-	_, err = coordinator.Prepare(t.Context(), first.order(5, "claim-2", nil, false))
-	requireRefused(t, err, codes.FailedPrecondition, ReasonOtherClaim)
-	other, err := coordinator.Prepare(t.Context(), first.order(5, "claim-2", planned.Undo, true))
+	_, err = coordinator.PlanDrain(t.Context(), first.plan(5, "claim-2"))
+	agenttest.RequireRefused(t, err, codes.FailedPrecondition, fence.ReasonOtherClaim)
+	other, err := coordinator.Drain(t.Context(), first.drain(5, "claim-2", planned.Undo))
 	require.NoError(t, err)
-	require.Equal(t, rollcallv1.Drain_DRAIN_REFUSED, other.Drain)
+	require.Equal(t, rollcallv1.Drain_DRAIN_REFUSED, other.State)
 	require.Contains(t, other.Detail, "claim claim-1 is open")
 
 	restored, err := coordinator.Restore(t.Context(), &rollcallv1.RestoreRequest{
@@ -93,9 +91,9 @@ func TestPrepareAndRestoreOverTheWire(t *testing.T) {
 func TestAnotherAgentRestores(t *testing.T) {
 	r := three(t)
 	first, second := r.members[0], r.members[1]
-	planned, err := first.as(config.RoleCoordinator).Prepare(t.Context(), first.order(1, "claim-1", nil, false))
+	planned, err := first.as(config.RoleCoordinator).PlanDrain(t.Context(), first.plan(1, "claim-1"))
 	require.NoError(t, err)
-	_, err = first.as(config.RoleCoordinator).Prepare(t.Context(), first.order(1, "claim-1", planned.Undo, true))
+	_, err = first.as(config.RoleCoordinator).Drain(t.Context(), first.drain(1, "claim-1", planned.Undo))
 	require.NoError(t, err)
 	require.NotEmpty(t, r.database.Marks())
 
@@ -112,31 +110,25 @@ func TestAnotherAgentRestores(t *testing.T) {
 	require.Equal(t, rollcallv1.Drain_DRAIN_NONE, second.report(false).Drain)
 }
 
-// A pod without an agent is relieved by a neighbour's, which stays as it is.
+// An agent hands over on behalf of a pod without one, and its own pod stays as it is.
 func TestAnotherAgentHandsOver(t *testing.T) {
 	r := three(t)
 	second := r.members[1]
 	require.Equal(t, 2, r.database.Leads(node(0)))
 	coordinator := second.as(config.RoleCoordinator)
-	answer, err := coordinator.Relieve(t.Context(), second.relief(1, "adopt", node(0)))
+	answer, err := coordinator.HandoffOnBehalf(t.Context(), second.onBehalf(1, "adopt", node(0)))
 	require.NoError(t, err)
 	require.True(t, answer.Done, answer.Detail)
 	require.Zero(t, r.database.Leads(node(0)))
 	require.Empty(t, r.database.Marks(), "nothing is left to be undone")
 	require.Equal(t, rollcallv1.Drain_DRAIN_NONE, second.report(true).Drain)
 
-	_, err = coordinator.Relieve(t.Context(), second.relief(1, "adopt", node(1)))
-	require.Equal(t, codes.InvalidArgument, status.Code(err), "its own duties are prepared, not relieved: %v", err)
-	_, err = coordinator.Relieve(t.Context(), second.relief(0, "adopt", node(0)))
+	_, err = coordinator.HandoffOnBehalf(t.Context(), second.onBehalf(1, "adopt", node(1)))
+	require.Equal(t, codes.InvalidArgument, status.Code(err), "its own duties are for Drain: %v", err)
+	_, err = coordinator.HandoffOnBehalf(t.Context(), second.onBehalf(0, "adopt", node(0)))
 	require.Error(t, err)
-	_, err = r.members[2].as(config.RoleCoordinator).Relieve(t.Context(), second.relief(1, "adopt", node(0)))
-	requireRefused(t, err, codes.FailedPrecondition, ReasonWrongPod)
-}
-
-func TestNobodyElseCanHandOver(t *testing.T) {
-	err := engineError(t.Context(), fmt.Errorf("%w: db-2 follows db-0", engines.ErrOwnAgentOnly))
-	requireRefused(t, err, codes.FailedPrecondition, ReasonOwnAgentOnly)
-	require.ErrorContains(t, err, "db-2 follows db-0")
+	_, err = r.members[2].as(config.RoleCoordinator).HandoffOnBehalf(t.Context(), second.onBehalf(1, "adopt", node(0)))
+	agenttest.RequireRefused(t, err, codes.FailedPrecondition, fence.ReasonWrongPod)
 }
 
 func TestRoles(t *testing.T) {
@@ -172,8 +164,8 @@ func TestRoles(t *testing.T) {
 			_, err = stream.Recv()
 			return err
 		},
-		"prepare": func(c *grpc.ClientConn) error {
-			_, err := rollcallv1.NewAgentServiceClient(c).Prepare(t.Context(), m.order(1, "c", nil, false))
+		"plan": func(c *grpc.ClientConn) error {
+			_, err := rollcallv1.NewAgentServiceClient(c).PlanDrain(t.Context(), m.plan(1, "c"))
 			return err
 		},
 		"restore": func(c *grpc.ClientConn) error {
@@ -182,40 +174,48 @@ func TestRoles(t *testing.T) {
 			})
 			return err
 		},
-		"relieve": func(c *grpc.ClientConn) error {
-			_, err := rollcallv1.NewAgentServiceClient(c).Relieve(t.Context(), m.relief(1, "c", node(1)))
+		"drain": func(c *grpc.ClientConn) error {
+			_, err := rollcallv1.NewAgentServiceClient(c).Drain(t.Context(), m.drain(1, "c", nil))
+			return err
+		},
+		"restore setting": func(c *grpc.ClientConn) error {
+			_, err := rollcallv1.NewAgentServiceClient(c).RestoreSetting(t.Context(), m.putBack(memory.Allocation, "all"))
+			return err
+		},
+		"handoff on behalf": func(c *grpc.ClientConn) error {
+			_, err := rollcallv1.NewAgentServiceClient(c).HandoffOnBehalf(t.Context(), m.onBehalf(1, "c", node(1)))
 			return err
 		},
 	}
 	for name, call := range calls {
-		order := name == "prepare" || name == "restore" || name == "relieve"
+		order := slices.Contains([]string{"plan", "drain", "restore", "restore setting", "handoff on behalf"}, name)
 		require.NoError(t, call(m.connection(config.RoleCoordinator)), name)
 		if order {
-			requireRefused(t, call(m.connection(config.RoleReader)), codes.PermissionDenied, ReasonRole)
+			agenttest.RequireRefused(t, call(m.connection(config.RoleReader)), codes.PermissionDenied, fence.ReasonRole)
 		} else {
 			require.NoError(t, call(m.connection(config.RoleReader)), name)
 		}
 		for _, role := range []string{"", config.RoleAgent, otherAgent} {
-			requireRefused(t, call(m.connection(role)), codes.PermissionDenied, ReasonRole)
+			agenttest.RequireRefused(t, call(m.connection(role)), codes.PermissionDenied, fence.ReasonRole)
 		}
 		require.Equal(t, codes.Unavailable, status.Code(call(m.connection("none"))), name)
 	}
 
 	counted := func(reason string) float64 {
-		return testutil.ToFloat64(m.agent.metrics.callers.WithLabelValues(reason))
+		return testutil.ToFloat64(m.agent.metrics.serve.Callers.WithLabelValues(reason))
 	}
-	require.EqualValues(t, 3*len(calls)+3, counted(callerRole), "three with no fitting role for each, and readers that order")
-	require.Positive(t, counted(callerCertificate), "those without one")
+	require.EqualValues(t, 3*len(calls)+5, counted("role"), "three with no fitting role for each, and readers that order")
+	require.Positive(t, counted("certificate"), "those without one")
 
 	// A role from another authority is none, and older TLS is not spoken.
-	strangers := counted(callerCertificate)
+	strangers := counted("certificate")
 	stranger := agenttest.NewAuthority(t).Client(config.ServerName(testNamespace, testCluster), config.RoleCoordinator)
 	stranger.InsecureSkipVerify = true
 	require.Error(t, dial(m.rpc, stranger))
 	old := r.authority.Client(config.ServerName(testNamespace, testCluster), config.RoleCoordinator)
 	old.MinVersion, old.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
 	require.Error(t, dial(m.rpc, old))
-	eventually(t, "both to be counted", func() bool { return counted(callerCertificate) == strangers+2 })
+	eventually(t, "both to be counted", func() bool { return counted("certificate") == strangers+2 })
 }
 
 // dial fails when the server does not accept the client, which TLS 1.3 tells with
@@ -239,57 +239,33 @@ func TestRefusedOrders(t *testing.T) {
 	r := three(t)
 	m := r.members[0]
 	for name, c := range map[string]struct {
-		change func(*rollcallv1.PrepareRequest)
+		change func(*rollcallv1.DrainRequest)
 		code   codes.Code
 		reason string
 	}{
-		"other pod":     {func(p *rollcallv1.PrepareRequest) { p.PodUid = "uid-9" }, codes.FailedPrecondition, ReasonWrongPod},
-		"other cluster": {func(p *rollcallv1.PrepareRequest) { p.Fence.ClusterUid = "x" }, codes.FailedPrecondition, ReasonWrongCluster},
-		"no epoch":      {func(p *rollcallv1.PrepareRequest) { p.Fence.Epoch = 0 }, codes.InvalidArgument, ""},
-		"no fence":      {func(p *rollcallv1.PrepareRequest) { p.Fence = nil }, codes.FailedPrecondition, ReasonWrongCluster},
-		"no claim":      {func(p *rollcallv1.PrepareRequest) { p.Claim = "" }, codes.InvalidArgument, ""},
-		"no kind":       {func(p *rollcallv1.PrepareRequest) { p.Kind = 0 }, codes.InvalidArgument, ""},
-		"huge undo":     {func(p *rollcallv1.PrepareRequest) { p.Undo = make([]byte, engines.MaxUndo+1) }, codes.InvalidArgument, ""},
-		"too late":      {func(p *rollcallv1.PrepareRequest) { p.Term = m.term(-time.Millisecond) }, codes.FailedPrecondition, ReasonExpired},
-		"no term":       {func(p *rollcallv1.PrepareRequest) { p.Term = nil }, codes.FailedPrecondition, ReasonNoTerm},
-		"endless":       {func(p *rollcallv1.PrepareRequest) { p.Term.Until = nil }, codes.InvalidArgument, ""},
-		"other run":     {func(p *rollcallv1.PrepareRequest) { p.Term.Incarnation-- }, codes.FailedPrecondition, ReasonOtherRun},
-		"huge message":  {func(p *rollcallv1.PrepareRequest) { p.Undo = make([]byte, 2*maxRequestBytes) }, codes.ResourceExhausted, ""},
+		"other pod":     {func(p *rollcallv1.DrainRequest) { p.PodUid = "uid-9" }, codes.FailedPrecondition, fence.ReasonWrongPod},
+		"other cluster": {func(p *rollcallv1.DrainRequest) { p.Fence.ClusterUid = "x" }, codes.FailedPrecondition, fence.ReasonWrongCluster},
+		"no epoch":      {func(p *rollcallv1.DrainRequest) { p.Fence.Epoch = 0 }, codes.InvalidArgument, ""},
+		"no fence":      {func(p *rollcallv1.DrainRequest) { p.Fence = nil }, codes.FailedPrecondition, fence.ReasonWrongCluster},
+		"no claim":      {func(p *rollcallv1.DrainRequest) { p.Claim = "" }, codes.InvalidArgument, ""},
+		"no kind":       {func(p *rollcallv1.DrainRequest) { p.Kind = 0 }, codes.InvalidArgument, ""},
+		"huge undo":     {func(p *rollcallv1.DrainRequest) { p.Undo = make([]byte, engines.MaxUndo+1) }, codes.InvalidArgument, ""},
+		"too late":      {func(p *rollcallv1.DrainRequest) { p.Term = m.term(-time.Millisecond) }, codes.FailedPrecondition, fence.ReasonExpired},
+		"no term":       {func(p *rollcallv1.DrainRequest) { p.Term = nil }, codes.FailedPrecondition, fence.ReasonNoTerm},
+		"endless":       {func(p *rollcallv1.DrainRequest) { p.Term.Until = nil }, codes.InvalidArgument, ""},
+		"other run":     {func(p *rollcallv1.DrainRequest) { p.Term.Incarnation-- }, codes.FailedPrecondition, fence.ReasonOtherRun},
+		"huge message":  {func(p *rollcallv1.DrainRequest) { p.Undo = make([]byte, 2*peers.MaxMessage) }, codes.ResourceExhausted, ""},
 	} {
-		request := m.order(1, "claim", nil, true)
+		request := m.drain(1, "claim", nil)
 		c.change(request)
-		_, err := m.as(config.RoleCoordinator).Prepare(t.Context(), request)
-		requireRefused(t, err, c.code, c.reason)
+		_, err := m.as(config.RoleCoordinator).Drain(t.Context(), request)
+		agenttest.RequireRefused(t, err, c.code, c.reason)
 		require.Equal(t, rollcallv1.Drain_DRAIN_NONE, m.report(false).Drain, name)
 	}
 	_, err := m.as(config.RoleCoordinator).Restore(t.Context(), &rollcallv1.RestoreRequest{Claim: "claim",
-		Fence: m.order(1, "claim", nil, true).Fence, Undo: []byte(`{"v":1,"kind":"Handoff","claim":"other","node":"n"}`)})
+		Fence: m.drain(1, "claim", nil).Fence, Undo: []byte(`{"v":1,"kind":"Handoff","claim":"other","node":"n"}`)})
 	require.ErrorContains(t, err, `undo is of claim "other", and the order of claim "claim"`)
 	require.Equal(t, 2, r.database.Leads(node(0)), "nothing happened")
-}
-
-// An agent that has just started does not know the highest epoch: it hears its
-// peers first, and waits for them no longer than SyncTimeout.
-func TestNoOrderBeforePeersWereHeard(t *testing.T) {
-	database := memory.New(memory.Options{}, node(0))
-	r := newRing(t, database)
-	const limit = time.Hour
-	m := r.start(0, func(o *Options) {
-		o.SyncTimeout = limit
-		o.Peers = func(context.Context, string) ([]netip.AddrPort, error) { return nil, errors.New("no such host") }
-	})
-	r.run(m)
-	m.report(true)
-	coordinator := m.as(config.RoleCoordinator)
-	_, err := coordinator.Prepare(t.Context(), m.order(1, "claim", nil, false))
-	requireRefused(t, err, codes.Unavailable, ReasonNotSynced)
-	_, err = coordinator.Restore(t.Context(), &rollcallv1.RestoreRequest{Claim: "claim", Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: 1}})
-	requireRefused(t, err, codes.Unavailable, ReasonNotSynced)
-	m.agent.mesh.mu.Lock()
-	m.agent.mesh.since = m.agent.mesh.since.Add(-limit)
-	m.agent.mesh.mu.Unlock()
-	_, err = coordinator.Prepare(t.Context(), m.order(1, "claim", nil, false))
-	require.NoError(t, err, "it has waited long enough")
 }
 
 func TestStreams(t *testing.T) {
@@ -348,7 +324,7 @@ func TestStopHookOverTheWire(t *testing.T) {
 	require.Zero(t, r.database.Leads(node(0)))
 	eventually(t, "the others know that it stops", func() bool {
 		h := other.entry(m.pod).Headline
-		return h.Phase == rollcallv1.Phase_PHASE_STOPPING && h.Drain == rollcallv1.Drain_DRAIN_PREPARED
+		return h.Phase == rollcallv1.Phase_PHASE_STOPPING && h.Drain == rollcallv1.Drain_DRAIN_DRAINED
 	})
 	require.Empty(t, m.report(false).DrainClaim)
 
@@ -374,7 +350,7 @@ func TestHealthAndMetrics(t *testing.T) {
 	for _, want := range []string{
 		"rollcall_gossip_members 3", `rollcall_gossip_rejected_total{reason="cluster"} 0`,
 		`rollcall_build_info{`, "rollcall_certificate_expiry_timestamp_seconds 1", `rollcall_agent_probes_total{result="ok"}`,
-		`rollcall_agent_stop_hooks_total{result="done"} 0`, `rollcall_agent_orders_total{order="prepare",result="refused"} 0`,
+		`rollcall_agent_stop_hooks_total{result="done"} 0`, `rollcall_agent_orders_total{order="drain",result="refused"} 0`,
 	} {
 		require.Contains(t, body, want)
 	}
@@ -382,111 +358,4 @@ func TestHealthAndMetrics(t *testing.T) {
 		code, _ := m.get(path, nil)
 		require.Equal(t, want, code, path)
 	}
-}
-
-// Certificates, authorities, keys and the cluster itself change under a running
-// agent.
-func TestRotation(t *testing.T) {
-	r := three(t)
-	m := r.members[0]
-	old := m.connection(config.RoleReader)
-	r.authority = agenttest.NewAuthority(t)
-	key := bytes.Repeat([]byte{3}, 32)
-	for _, member := range r.members {
-		r.authority.Mount(member.dir, testNamespace, testCluster, r.file, append(bytes.Clone(key), bytes.Repeat([]byte{4}, 32)...))
-	}
-	for _, member := range r.members {
-		member.clients = map[string]*grpc.ClientConn{}
-	}
-	eventually(t, "the new authority counts", func() bool {
-		_, err := m.as(config.RoleReader).GetReport(t.Context(), &rollcallv1.GetReportRequest{})
-		return err == nil
-	})
-	_, err := rollcallv1.NewAgentServiceClient(old).GetReport(t.Context(), &rollcallv1.GetReportRequest{})
-	require.Error(t, err, "a connection that was made before does not go on")
-	_ = old.Close()
-	roster := m.roster()
-	require.Len(t, roster.Entries, 3)
-
-	// The old gossip key is not listed any more; who comes now has never had it.
-	key = bytes.Repeat([]byte{4}, 32)
-	late := r.start(2, func(o *Options) {
-		o.Identity.Pod, o.Identity.PodUID = "search-3", "uid-3"
-		o.GossipPort = gossipPort(t)
-	})
-	for _, member := range r.members {
-		r.authority.Mount(member.dir, testNamespace, testCluster, r.file, key)
-	}
-	r.run(late)
-	for _, member := range r.members {
-		eventually(t, "all see the one with the new key", func() bool {
-			return member.entry("search-3").Liveness == rollcallv1.Liveness_LIVENESS_ALIVE && len(member.roster().Entries) == 4
-		})
-	}
-
-	// Broken files change nothing but the readiness.
-	broken := r.file
-	broken.ClusterUID = ""
-	r.authority.Mount(m.dir, testNamespace, testCluster, broken, key)
-	eventually(t, "readiness says why", func() bool {
-		code, body := m.get("/readyz", nil)
-		return code == http.StatusServiceUnavailable && bytes.Contains([]byte(body), []byte("clusterUID is empty"))
-	})
-	require.Equal(t, rollcallv1.Membership_MEMBERSHIP_LIVE, m.report(true).Member)
-
-	// Another cluster is another gossip and another fence.
-	other := r.file
-	other.ClusterUID = "reborn"
-	r.authority.Mount(m.dir, testNamespace, testCluster, other, key)
-	eventually(t, "alone in the new cluster", func() bool {
-		roster := m.roster()
-		return len(roster.Entries) == 1 && roster.Identity.ClusterUid == "reborn"
-	})
-	eventually(t, "the former peers see that it is gone", func() bool { // its good-bye may be lost
-		return r.members[1].entry(m.pod).Liveness != rollcallv1.Liveness_LIVENESS_ALIVE
-	})
-}
-
-// The Secret may come long after the pod: the agent waits and says so.
-func TestWaitsForItsConfiguration(t *testing.T) {
-	r := three(t)
-	late := r.start(2, func(o *Options) {
-		o.ConfigDir = t.TempDir()
-		o.Identity.Pod, o.Identity.PodUID = "search-3", "uid-3"
-		o.GossipPort = gossipPort(t)
-	})
-	r.members = r.members[:3]
-	r.run(late)
-	eventually(t, "it says what is missing", func() bool {
-		code, body := late.get("/readyz", nil)
-		return code == http.StatusServiceUnavailable && bytes.Contains([]byte(body), []byte("configuration incomplete"))
-	})
-	code, body := late.get(config.StopPath, http.Header{config.StopHeader: {"secret"}})
-	require.Equal(t, http.StatusOK, code)
-	require.Contains(t, body, "nothing done")
-
-	// Networks without its own address are no reason to do without the rest.
-	elsewhere := r.file
-	elsewhere.GossipCIDRs = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
-	r.authority.Mount(late.agent.options.ConfigDir, testNamespace, testCluster, elsewhere, bytes.Repeat([]byte{3}, 32))
-	require.Equal(t, rollcallv1.Membership_MEMBERSHIP_LIVE, late.report(true).Member)
-
-	r.authority.Mount(late.agent.options.ConfigDir, testNamespace, testCluster, r.file, bytes.Repeat([]byte{3}, 32))
-	require.Equal(t, rollcallv1.Membership_MEMBERSHIP_LIVE, late.report(true).Member)
-}
-
-func requireRefused(t *testing.T, err error, code codes.Code, reason string) {
-	t.Helper()
-	require.Equal(t, code, status.Code(err), "%v", err)
-	if reason == "" {
-		return
-	}
-	for _, d := range status.Convert(err).Details() {
-		if info, ok := d.(*errdetails.ErrorInfo); ok {
-			require.Equal(t, reason, info.Reason)
-			require.Equal(t, errorDomain, info.Domain)
-			return
-		}
-	}
-	require.FailNow(t, "no reason is given", "%v", err)
 }

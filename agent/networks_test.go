@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/agent/gossip"
+	"github.com/rollcall-dev/rollcall/agent/peers"
 	"github.com/rollcall-dev/rollcall/engines/memory"
 )
 
@@ -23,7 +24,7 @@ func TestOldNetworksShutNobodyOut(t *testing.T) {
 	var told gossip.Options
 	for i := range 3 {
 		r.start(i, func(o *Options) {
-			o.NewMesh = func(g gossip.Options) (Mesh, error) {
+			o.NewMesh = func(g gossip.Options) (peers.Mesh, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				if i == 0 {

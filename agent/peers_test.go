@@ -2,21 +2,22 @@ package agent
 
 import (
 	"context"
-	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	"github.com/rollcall-dev/rollcall/agent/agenttest"
 	"github.com/rollcall-dev/rollcall/agent/config"
-	"github.com/rollcall-dev/rollcall/agent/gossip"
+	"github.com/rollcall-dev/rollcall/agent/fence"
+	"github.com/rollcall-dev/rollcall/agent/peers"
 	"github.com/rollcall-dev/rollcall/engines"
+
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -94,9 +95,9 @@ func TestMembersAskEachOther(t *testing.T) {
 
 	// One that is prepared says that it leaves; one that is gone stays listed.
 	coordinator := r.members[1].as(config.RoleCoordinator)
-	planned, err := coordinator.Prepare(t.Context(), r.members[1].order(8, "claim-1", nil, false))
+	planned, err := coordinator.PlanDrain(t.Context(), r.members[1].plan(8, "claim-1"))
 	require.NoError(t, err)
-	_, err = coordinator.Prepare(t.Context(), r.members[1].order(8, "claim-1", planned.Undo, true))
+	_, err = coordinator.Drain(t.Context(), r.members[1].drain(8, "claim-1", planned.Undo))
 	require.NoError(t, err)
 	eventually(t, "it leaves", func() bool { return first.List()[0].Leaving })
 	require.False(t, first.List()[1].Leaving)
@@ -105,7 +106,6 @@ func TestMembersAskEachOther(t *testing.T) {
 	require.Equal(t, node(1), first.List()[0].Node)
 	_, err = first.Look(t.Context(), node(1), false)
 	require.ErrorContains(t, err, "no agent that is alive")
-	require.Empty(t, first.(*peers).links, "no connection is kept to it")
 }
 
 func TestWhoMayAskMembers(t *testing.T) {
@@ -127,7 +127,7 @@ func TestWhoMayAskMembers(t *testing.T) {
 		if may {
 			require.NoError(t, fresh(role), role)
 		} else {
-			requireRefused(t, fresh(role), codes.PermissionDenied, ReasonRole) // each takes a session of the database
+			agenttest.RequireRefused(t, fresh(role), codes.PermissionDenied, fence.ReasonRole) // each takes a session of the database
 		}
 	}
 	for role, may := range map[string]struct{ look, step bool }{
@@ -144,7 +144,7 @@ func TestWhoMayAskMembers(t *testing.T) {
 			if c.may {
 				require.NoError(t, c.call(role), role)
 			} else {
-				requireRefused(t, c.call(role), codes.PermissionDenied, ReasonRole)
+				agenttest.RequireRefused(t, c.call(role), codes.PermissionDenied, fence.ReasonRole)
 			}
 		}
 	}
@@ -155,9 +155,9 @@ func TestWhoMayAskMembers(t *testing.T) {
 }
 
 func (m *member) step() *rollcallv1.StepRequest {
-	v, _ := m.agent.board.newest()
+	v, _ := m.agent.board.Latest()
 	return &rollcallv1.StepRequest{
-		Step: "promote", Claim: "c", Node: v.sighting.node, AskedBy: "search-9", Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: 3},
+		Step: "promote", Claim: "c", Node: v.Result.Node, AskedBy: "search-9", Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: 3},
 		Term: &rollcallv1.Term{},
 	}
 }
@@ -173,29 +173,29 @@ func TestRefusedSteps(t *testing.T) {
 		code   codes.Code
 		reason string
 	}{
-		"other node":    {func(s *rollcallv1.StepRequest) { s.Node = node(0) }, codes.FailedPrecondition, ReasonWrongNode},
-		"no node":       {func(s *rollcallv1.StepRequest) { s.Node = "" }, codes.FailedPrecondition, ReasonWrongNode},
-		"other cluster": {func(s *rollcallv1.StepRequest) { s.Fence.ClusterUid = "x" }, codes.FailedPrecondition, ReasonWrongCluster},
-		"no fence":      {func(s *rollcallv1.StepRequest) { s.Fence = nil }, codes.FailedPrecondition, ReasonWrongCluster},
-		"stale":         {func(s *rollcallv1.StepRequest) { s.Fence.Epoch = 2 }, codes.FailedPrecondition, ReasonStaleEpoch},
-		"no epoch":      {func(s *rollcallv1.StepRequest) { s.Fence.Epoch = 0 }, codes.FailedPrecondition, ReasonStaleEpoch},
+		"other node":    {func(s *rollcallv1.StepRequest) { s.Node = node(0) }, codes.FailedPrecondition, fence.ReasonWrongNode},
+		"no node":       {func(s *rollcallv1.StepRequest) { s.Node = "" }, codes.FailedPrecondition, fence.ReasonWrongNode},
+		"other cluster": {func(s *rollcallv1.StepRequest) { s.Fence.ClusterUid = "x" }, codes.FailedPrecondition, fence.ReasonWrongCluster},
+		"no fence":      {func(s *rollcallv1.StepRequest) { s.Fence = nil }, codes.FailedPrecondition, fence.ReasonWrongCluster},
+		"stale":         {func(s *rollcallv1.StepRequest) { s.Fence.Epoch = 2 }, codes.FailedPrecondition, fence.ReasonStaleEpoch},
+		"no epoch":      {func(s *rollcallv1.StepRequest) { s.Fence.Epoch = 0 }, codes.FailedPrecondition, fence.ReasonStaleEpoch},
 		"negative":      {func(s *rollcallv1.StepRequest) { s.Fence.Epoch = -1 }, codes.InvalidArgument, ""},
-		"too late":      {func(s *rollcallv1.StepRequest) { s.Term = m.term(-time.Millisecond) }, codes.FailedPrecondition, ReasonExpired},
-		"no term":       {func(s *rollcallv1.StepRequest) { s.Term = nil }, codes.FailedPrecondition, ReasonNoTerm},
-		"other run":     {func(s *rollcallv1.StepRequest) { s.Term = m.term(time.Minute); s.Term.Incarnation++ }, codes.FailedPrecondition, ReasonOtherRun},
+		"too late":      {func(s *rollcallv1.StepRequest) { s.Term = m.term(-time.Millisecond) }, codes.FailedPrecondition, fence.ReasonExpired},
+		"no term":       {func(s *rollcallv1.StepRequest) { s.Term = nil }, codes.FailedPrecondition, fence.ReasonNoTerm},
+		"other run":     {func(s *rollcallv1.StepRequest) { s.Term = m.term(time.Minute); s.Term.Incarnation++ }, codes.FailedPrecondition, fence.ReasonOtherRun},
 		"no name":       {func(s *rollcallv1.StepRequest) { s.Step = "" }, codes.InvalidArgument, ""},
-		"huge claim":    {func(s *rollcallv1.StepRequest) { s.Claim = strings.Repeat("c", maxClaim+1) }, codes.InvalidArgument, ""},
+		"huge claim":    {func(s *rollcallv1.StepRequest) { s.Claim = strings.Repeat("c", 257) }, codes.InvalidArgument, ""},
 		"huge":          {func(s *rollcallv1.StepRequest) { s.Body = strings.Repeat("x", engines.MaxStep+1) }, codes.InvalidArgument, ""},
-		"huger":         {func(s *rollcallv1.StepRequest) { s.Body = strings.Repeat("x", 2*maxRequestBytes) }, codes.ResourceExhausted, ""},
+		"huger":         {func(s *rollcallv1.StepRequest) { s.Body = strings.Repeat("x", 2*peers.MaxMessage) }, codes.ResourceExhausted, ""},
 	} {
 		request := m.step()
 		c.change(request)
 		_, err := client.Step(t.Context(), request)
 		require.Equal(t, c.code, status.Code(err), "%s: %v", name, err)
-		requireRefused(t, err, c.code, c.reason)
+		agenttest.RequireRefused(t, err, c.code, c.reason)
 	}
 	_, err = client.Look(t.Context(), &rollcallv1.LookRequest{Node: node(0)})
-	requireRefused(t, err, codes.FailedPrecondition, ReasonWrongNode)
+	agenttest.RequireRefused(t, err, codes.FailedPrecondition, fence.ReasonWrongNode)
 	require.Len(t, all[1].taken(), 1)
 	_, body := m.get("/metrics", nil)
 	require.Contains(t, body, `rollcall_agent_peer_requests_total{request="step",result="ok"} 1`)
@@ -215,17 +215,16 @@ func TestMembersThatDoNothingTogether(t *testing.T) {
 }
 
 func TestNoStepBeforePeersWereHeard(t *testing.T) {
-	r, all := twins(t, 1)
+	var deaf atomic.Bool
+	r, all := twins(t, 1, func(o *Options) { o.SyncTimeout, o.NewMesh = time.Hour, hardOfHearing(&deaf) })
 	m := r.members[0]
 	client := rollcallv1.NewPeerServiceClient(m.connection(config.RoleAgent))
 	_, err := client.Step(t.Context(), m.step())
 	require.NoError(t, err)
 	eventually(t, "it is tended", func() bool { return all[0].tended() > 0 })
-	m.agent.mesh.mu.Lock()
-	m.agent.mesh.mesh, m.agent.mesh.since = nil, time.Now().Add(time.Hour)
-	m.agent.mesh.mu.Unlock()
+	deaf.Store(true)
 	_, err = client.Step(t.Context(), m.step())
-	requireRefused(t, err, codes.Unavailable, ReasonNotSynced)
+	agenttest.RequireRefused(t, err, codes.Unavailable, fence.ReasonNotSynced)
 	_, err = client.Look(t.Context(), &rollcallv1.LookRequest{})
 	require.NoError(t, err)
 }
@@ -250,26 +249,19 @@ func TestMembersFollowRotation(t *testing.T) {
 		_, err := all[0].peers.Look(t.Context(), node(1), false)
 		return err == nil
 	})
-	p := all[0].peers.(*peers)
-	p.mu.Lock()
-	for uid, l := range p.links {
-		require.NoError(t, l.connection.Close())
-		delete(p.links, uid)
+	asksAnew := func() error { // over a connection of its own
+		a := r.members[0].agent
+		p := peers.New(peers.Options{Pod: r.members[0].pod, Mesh: a.mesh, Fence: a.fence, Credentials: a.keys.Client()})
+		defer p.Close()
+		_, err := p.Look(t.Context(), node(1), false)
+		return err
 	}
-	p.mu.Unlock()
-	_, err = all[0].peers.Look(t.Context(), node(1), false)
-	require.NoError(t, err, "a new one is made with the new keys")
+	require.NoError(t, asksAnew(), "a new one is made with the new keys")
 
 	// Another cluster's agent at a member's address is told nothing.
 	r.authority.Mount(r.members[1].dir, testNamespace, "other", r.file, []byte(strings.Repeat("\x03", 32)))
 	eventually(t, "it is another's", func() bool {
-		p.mu.Lock()
-		for uid, l := range p.links {
-			_ = l.connection.Close()
-			delete(p.links, uid)
-		}
-		p.mu.Unlock()
-		_, err = p.Look(t.Context(), node(1), false)
+		err := asksAnew()
 		return err != nil && strings.Contains(err.Error(), "certificate is valid for other.prod.agent.rollcall")
 	})
 }
@@ -282,17 +274,17 @@ func TestInsecureMembers(t *testing.T) {
 }
 
 // What is owed is shown, and nothing is tended in mode Observe.
-func TestTendingOfAMember(t *testing.T) {
+func TestRepairOfAMember(t *testing.T) {
 	r, all := twins(t, 1)
 	m := r.members[0]
-	eventually(t, "it is shown", func() bool { return m.report(false).Tending == "follows soon" })
+	eventually(t, "it is shown", func() bool { return m.report(false).Repairing == "follows soon" })
 	_, body := m.get("/metrics", nil)
-	require.Contains(t, body, `rollcall_agent_tends_total{result="running"}`)
-	require.Contains(t, body, `rollcall_agent_tends_total{result="interrupted"} 0`)
+	require.Contains(t, body, `rollcall_agent_repair_rounds_total{result="running"}`)
+	require.Contains(t, body, `rollcall_agent_repair_rounds_total{result="interrupted"} 0`)
 
 	r.file.Observe = true
 	r.authority.Mount(m.dir, testNamespace, testCluster, r.file, []byte(strings.Repeat("\x03", 32)))
-	eventually(t, "nothing is owed any more", func() bool { return m.report(true).Tending == "" })
+	eventually(t, "nothing is owed any more", func() bool { return m.report(true).Repairing == "" })
 	before := all[0].tended()
 	for range 20 {
 		m.report(true) // each is a look
@@ -301,29 +293,4 @@ func TestTendingOfAMember(t *testing.T) {
 }
 
 // Whose clock ends a call is chance: it is the same error.
-func TestWhoseClockEndsACall(t *testing.T) {
-	late, cancel := context.WithTimeout(t.Context(), 0)
-	defer cancel()
-	for _, ctx := range []context.Context{t.Context(), late} {
-		err := peerError(ctx, "n1", status.Error(codes.DeadlineExceeded, "hung"))
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorContains(t, err, "n1: hung")
-	}
-	require.NotErrorIs(t, peerError(t.Context(), "n1", status.Error(codes.Aborted, "hung")), context.DeadlineExceeded)
-}
-
 // A host that takes connections and says nothing costs a bounded time.
-func TestSilentPeerIsBounded(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer silent.Close()
-	keeper := newMeshKeeper(0, nil)
-	keeper.mesh = &rosterOf{entries: []gossip.Entry{entry("p1", "1", "n1", silent.Addr().String(), true)}}
-	p := newPeers("p0", keeper, &fence{}, insecure.NewCredentials())
-	defer p.close()
-	p.timeout = 300 * time.Millisecond
-	_, err = p.Look(t.Context(), "n1", true)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	_, err = p.Step(t.Context(), "n1", engines.Step{Name: "x"})
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-}

@@ -3,7 +3,6 @@ package agent
 import (
 	"bytes"
 	"context"
-	"crypto/x509"
 	"testing"
 	"time"
 
@@ -30,7 +29,7 @@ func TestAConnectionDoesNotOutliveItsAuthority(t *testing.T) {
 	require.NoError(t, err)
 	_, err = stream.Recv()
 	require.NoError(t, err)
-	require.Positive(t, m.agent.keys.callers.Len())
+	require.Positive(t, m.agent.keys.Callers.Len())
 
 	m.clients = map[string]*grpc.ClientConn{} // the thief's stay as they are
 	r.authority = agenttest.NewAuthority(t)
@@ -43,23 +42,4 @@ func TestAConnectionDoesNotOutliveItsAuthority(t *testing.T) {
 	require.Error(t, err)
 	_, err = m.as(config.RoleCoordinator).GetReport(t.Context(), &rollcallv1.GetReportRequest{}, grpc.WaitForReady(true))
 	require.NoError(t, err)
-}
-
-// Between the change and the end of a connection each call is judged by itself.
-func TestEachCallIsJudgedByTheAuthoritiesOfNow(t *testing.T) {
-	authority, next := agenttest.NewAuthority(t), agenttest.NewAuthority(t)
-	var k keys
-	name := config.ServerName(testNamespace, testCluster)
-	for _, c := range []struct {
-		trusted *agenttest.Authority
-		counts  bool
-	}{{authority, true}, {next, false}, {authority, true}} {
-		own := c.trusted.Agent(name, name)
-		k.set(&own.Certificates[0], own.RootCAs, name)
-		leaf, err := x509.ParseCertificate(authority.Client(name, config.RoleCoordinator).Certificates[0].Certificate[0])
-		require.NoError(t, err)
-		require.Equal(t, c.counts, k.refuses([]*x509.Certificate{leaf}) == nil)
-	}
-	require.Error(t, k.refuses(nil))
-	require.Error(t, new(keys).refuses(nil))
 }

@@ -200,22 +200,28 @@ func (m *member) entry(pod string) *rollcallv1.RosterEntry {
 	return &rollcallv1.RosterEntry{Headline: &rollcallv1.Headline{}}
 }
 
-func (m *member) order(epoch int64, claim string, undo []byte, apply bool) *rollcallv1.PrepareRequest {
-	return &rollcallv1.PrepareRequest{
-		Kind: rollcallv1.PrepareKind_PREPARE_KIND_HANDOFF, Claim: claim, PodUid: m.agent.options.Identity.PodUID,
-		Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: epoch}, Undo: undo, Apply: apply,
-		Term: m.term(time.Minute),
+func (m *member) plan(epoch int64, claim string) *rollcallv1.PlanDrainRequest {
+	return &rollcallv1.PlanDrainRequest{
+		Kind: rollcallv1.DrainKind_DRAIN_KIND_HANDOFF, Claim: claim, PodUid: m.agent.options.Identity.PodUID,
+		Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: epoch}, Term: m.term(time.Minute),
+	}
+}
+
+func (m *member) drain(epoch int64, claim string, undo []byte) *rollcallv1.DrainRequest {
+	return &rollcallv1.DrainRequest{
+		Kind: rollcallv1.DrainKind_DRAIN_KIND_HANDOFF, Claim: claim, PodUid: m.agent.options.Identity.PodUID,
+		Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: epoch}, Undo: undo, Term: m.term(time.Minute),
 	}
 }
 
 // term is how long an order is good, as one who knows the agent's uptime names it.
 func (m *member) term(left time.Duration) *rollcallv1.Term {
-	run := m.agent.board.run
+	run := m.agent.board.Run
 	return &rollcallv1.Term{Incarnation: run.Incarnation, Until: run.Uptime(time.Now().Add(left))}
 }
 
-func (m *member) relief(epoch int64, claim, node string) *rollcallv1.RelieveRequest {
-	return &rollcallv1.RelieveRequest{
+func (m *member) onBehalf(epoch int64, claim, node string) *rollcallv1.HandoffOnBehalfRequest {
+	return &rollcallv1.HandoffOnBehalfRequest{
 		Claim: claim, Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: epoch}, PodUid: m.agent.options.Identity.PodUID, Node: node,
 		Term: m.term(time.Minute),
 	}

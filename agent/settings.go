@@ -15,21 +15,26 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/agent/fence"
 	"github.com/rollcall-dev/rollcall/agent/gossip"
+	"github.com/rollcall-dev/rollcall/agent/peers"
+	"github.com/rollcall-dev/rollcall/agent/probe"
+	"github.com/rollcall-dev/rollcall/agent/trust"
 	"github.com/rollcall-dev/rollcall/engines"
+
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 // settings applies the mounted files, and every change of them, to the running
-// agent. Files that are missing or wrong leave everything as it is.
+// agent. Missing or invalid files change nothing.
 type settings struct {
 	options  *Options
 	identity *rollcallv1.Identity
-	slot     *slot
-	board    *board
-	fence    *fence
-	mesh     *meshKeeper
-	keys     *keys
+	slot     *probe.Slot
+	board    *probe.Board
+	fence    *fence.Fence
+	mesh     *peers.Keeper
+	keys     *trust.Keys
 	peers    engines.Peers
 	metrics  *metrics
 	gossip   *gossip.Metrics
@@ -40,17 +45,17 @@ type settings struct {
 	mu      sync.Mutex
 	applied bool
 	file    config.File // of current, for readers
-	problem string      // why the files of now are not used, or the engine is not
+	problem string      // why the current files, or the engine, are not used
 }
 
 // run polls the files until ctx ends: the kubelet swaps whole directories, and
-// reading five small files costs less than watching them. polled is called after
-// each time.
+// reading five small files costs less than watching them. It calls polled after each
+// poll.
 func (s *settings) run(ctx context.Context, polled func()) {
-	defer s.mesh.stop()
+	defer s.mesh.Stop()
 	for {
 		problem := s.poll(ctx)
-		s.keys.sweep()
+		s.keys.Sweep()
 		polled()
 		s.mu.Lock()
 		if problem != s.problem {
@@ -90,12 +95,13 @@ func (s *settings) poll(ctx context.Context) (problem string) {
 
 func (s *settings) apply(ctx context.Context, m config.Material) error {
 	if own := s.options.Identity.PodIP; !m.File.GossipFrom(own) {
-		// All else counts: a list that somebody forgot a network in must not keep certificates from being renewed.
+		// The rest of the configuration still applies: a list that lacks a network
+		// must not keep certificates from being renewed.
 		s.logger.Warn("this pod's own address is not among gossipCIDRs, so the other agents drop what it says in the gossip; the networks of all database pods are wanted (agent.gossipCIDRs of Rollcall's chart)",
 			"address", own.String(), "gossipCIDRs", fmt.Sprint(m.File.GossipCIDRs))
 	}
 	if m.Certificate != nil {
-		s.keys.set(m.Certificate, m.ClientCAs, config.ServerName(s.options.Identity.Namespace, s.options.Identity.Cluster))
+		s.keys.Set(m.Certificate, m.ClientCAs, config.ServerName(s.options.Identity.Namespace, s.options.Identity.Cluster))
 		s.metrics.certificate(m.Certificate.Leaf)
 	}
 	old := s.current.File
@@ -106,7 +112,7 @@ func (s *settings) apply(ctx context.Context, m config.Material) error {
 		engine, err := s.options.NewEngine(m.File, s.peers)
 		if err != nil {
 			failed = fmt.Errorf("engine: %w", err)
-		} else if err := s.slot.set(engine); err != nil {
+		} else if err := s.slot.Set(engine); err != nil {
 			s.logger.Warn("former engine adapter did not close", "error", err)
 		}
 	}
@@ -117,17 +123,17 @@ func (s *settings) apply(ctx context.Context, m config.Material) error {
 	s.current = m
 
 	if first || old.ClusterUID != m.File.ClusterUID || old.Service != m.File.Service {
-		s.mesh.stop()
+		s.mesh.Stop()
 		identity := proto.CloneOf(s.identity)
 		identity.ClusterUid = m.File.ClusterUID
 		s.identity = identity
-		s.fence.belong(m.File.ClusterUID)
-		s.board.identified(identity, m.File.Engine)
-		s.mesh.start(ctx, m.GossipKeys, func(keys [][]byte) (Mesh, error) { return s.newMesh(m.File, keys) })
+		s.fence.SetCluster(m.File.ClusterUID)
+		s.board.SetIdentity(identity, m.File.Engine)
+		s.mesh.Start(ctx, m.GossipKeys, func(keys [][]byte) (peers.Mesh, error) { return s.newMesh(m.File, keys) })
 	} else {
-		s.board.identified(s.identity, m.File.Engine)
+		s.board.SetIdentity(s.identity, m.File.Engine)
 		if !sameKeys(previous.GossipKeys, m.GossipKeys) {
-			if err := s.mesh.rekey(m.GossipKeys); err != nil {
+			if err := s.mesh.Rekey(m.GossipKeys); err != nil {
 				failed = errors.Join(failed, err)
 			} else {
 				s.logger.Info("gossip keys changed", "keys", len(m.GossipKeys))
@@ -137,7 +143,7 @@ func (s *settings) apply(ctx context.Context, m config.Material) error {
 	return failed
 }
 
-func (s *settings) newMesh(file config.File, keys [][]byte) (Mesh, error) {
+func (s *settings) newMesh(file config.File, keys [][]byte) (peers.Mesh, error) {
 	id := s.options.Identity
 	return s.options.NewMesh(gossip.Options{
 		Namespace: id.Namespace, Cluster: id.Cluster, ClusterUID: file.ClusterUID,
@@ -162,7 +168,7 @@ func (s *settings) newMesh(file config.File, keys [][]byte) (Mesh, error) {
 	})
 }
 
-// stopNetworks are those that the configuration names for the stop hook.
+// stopNetworks returns those that the configuration names for the stop hook.
 func (s *settings) stopNetworks() []netip.Prefix {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,8 +181,8 @@ func (s *settings) drain() config.Drain {
 	return s.file.Drain
 }
 
-// observes tells whether nothing is to be done that nobody asked for. Before
-// anything was read, that is so.
+// observes reports whether the agent must do nothing that nobody ordered. That is so
+// until the configuration was read.
 func (s *settings) observes() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,8 +217,8 @@ func sameKeys(a, b [][]byte) bool {
 	return true
 }
 
-// resolve finds peers by the name of the headless Service, which lists pods that
-// are not ready too.
+// resolve finds peers by the name of the headless Service, which includes pods that
+// are not ready.
 func resolve(port uint16) func(context.Context, string) ([]netip.AddrPort, error) {
 	return func(ctx context.Context, service string) ([]netip.AddrPort, error) {
 		if service == "" {

@@ -10,8 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 
+	"github.com/rollcall-dev/rollcall/agent/agenttest"
 	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/agent/fence"
 	"github.com/rollcall-dev/rollcall/agent/gossip"
+
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -66,14 +69,14 @@ func TestStolenGossipKeyUsesUpNoEpochs(t *testing.T) {
 			})
 			coordinator := m.as(config.RoleCoordinator)
 			if c.refused > 0 {
-				_, err := coordinator.Prepare(t.Context(), m.order(c.refused, "claim", nil, false))
-				requireRefused(t, err, codes.FailedPrecondition, ReasonStaleEpoch)
-				require.Equal(t, c.said, highestOf(err), "the coordinator learns what it has to go above")
+				_, err := coordinator.PlanDrain(t.Context(), m.plan(c.refused, "claim"))
+				agenttest.RequireRefused(t, err, codes.FailedPrecondition, fence.ReasonStaleEpoch)
+				require.Equal(t, c.said, fence.HighestOf(err), "the coordinator learns what it has to go above")
 			}
-			_, err := coordinator.Prepare(t.Context(), m.order(c.passes, "claim", nil, false))
+			_, err := coordinator.PlanDrain(t.Context(), m.plan(c.passes, "claim"))
 			require.NoError(t, err)
-			_, err = coordinator.Prepare(t.Context(), m.order(c.passes-1, "claim", nil, false))
-			requireRefused(t, err, codes.FailedPrecondition, ReasonStaleEpoch)
+			_, err = coordinator.PlanDrain(t.Context(), m.plan(c.passes-1, "claim"))
+			agenttest.RequireRefused(t, err, codes.FailedPrecondition, fence.ReasonStaleEpoch)
 			eventually(t, "the fence to be told", func() bool { return m.report(true).Epoch == c.passes })
 		})
 	}
@@ -88,7 +91,7 @@ func TestStolenGossipKeyDoesNotSpeakForAPod(t *testing.T) {
 	after := r.members[1].report(true)
 	require.Equal(t, before.Member, after.Member)
 	require.Equal(t, before.Identity.PodUid, after.Identity.PodUid)
-	_, err := r.members[1].as(config.RoleCoordinator).Prepare(t.Context(), r.members[1].order(1, "claim", nil, false))
+	_, err := r.members[1].as(config.RoleCoordinator).PlanDrain(t.Context(), r.members[1].plan(1, "claim"))
 	require.NoError(t, err, "orders go to the pod's own address, over TLS")
 }
 
@@ -106,7 +109,7 @@ func TestStepOfANeighbourUsesUpNoEpochs(t *testing.T) {
 		return err
 	}
 	order := func(epoch int64) error {
-		_, err := m.as(config.RoleCoordinator).Prepare(t.Context(), m.order(epoch, "claim", nil, false))
+		_, err := m.as(config.RoleCoordinator).PlanDrain(t.Context(), m.plan(epoch, "claim"))
 		return err
 	}
 	require.NoError(t, order(5))
@@ -115,10 +118,10 @@ func TestStepOfANeighbourUsesUpNoEpochs(t *testing.T) {
 		require.NoError(t, order(5), "%d was believed", absurd)
 	}
 	require.NoError(t, step(config.MaxHeardEpoch))
-	requireRefused(t, order(5), codes.FailedPrecondition, ReasonStaleEpoch)
+	agenttest.RequireRefused(t, order(5), codes.FailedPrecondition, fence.ReasonStaleEpoch)
 	_, metrics := m.get("/metrics", nil)
-	require.Contains(t, metrics, `rollcall_agent_orders_total{order="plan",result="refused"} 1`)
+	require.Contains(t, metrics, `rollcall_agent_orders_total{order="plan_drain",result="refused"} 1`)
 	require.NoError(t, order(config.MaxHeardEpoch+1))
-	requireRefused(t, step(config.MaxHeardEpoch), codes.FailedPrecondition, ReasonStaleEpoch)
+	agenttest.RequireRefused(t, step(config.MaxHeardEpoch), codes.FailedPrecondition, fence.ReasonStaleEpoch)
 	require.NoError(t, step(config.MaxHeardEpoch+1), "a step of that coordinator's still passes")
 }

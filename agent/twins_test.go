@@ -45,7 +45,7 @@ func (w *twin) Step(ctx context.Context, step engines.Step) ([]byte, error) {
 	return step.Body, nil
 }
 
-func (w *twin) Tend(context.Context) (engines.Progress, error) {
+func (w *twin) Repair(context.Context) (engines.Progress, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tends++
@@ -87,7 +87,7 @@ func twins(t *testing.T, n int, change ...func(*Options)) (*ring, []*twin) {
 	for i := range n {
 		eventually(t, "all are alive and named", func() bool {
 			found := 0
-			if roster, _ := r.members[i].agent.mesh.roster(); roster.Synced {
+			if roster, _ := r.members[i].agent.mesh.Roster(); roster.Synced {
 				for _, e := range roster.Entries {
 					if e.Headline.GetNode() != "" && e.Liveness == rollcallv1.Liveness_LIVENESS_ALIVE {
 						found++

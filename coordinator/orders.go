@@ -17,7 +17,7 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// poolsOf is what a step is told of the StatefulSets.
+// poolsOf is what an Actor is told of the StatefulSets.
 func poolsOf(pools []kube.Pool) []rollout.Pool {
 	out := make([]rollout.Pool, 0, len(pools))
 	for i := range pools {
@@ -37,7 +37,7 @@ func volumesOf(pools []kube.Pool) map[string][]string {
 	return out
 }
 
-// orders carries orders to the agents of one database cluster.
+// orders carries an Actor's orders to the agents of one database cluster.
 type orders struct {
 	agents     *agents.Agents
 	cache      Cache
@@ -56,18 +56,25 @@ const reasonStaleEpoch = "STALE_EPOCH"
 const reasonOwnAgentOnly = "OWN_AGENT_ONLY"
 
 func (o orders) Plan(ctx context.Context, to rollout.Target, order rollout.Order) ([]byte, rollout.Shared, error) {
-	answer, err := o.prepare(ctx, to, order, nil, false)
-	return answer.GetUndo(), rollout.Shared{Knob: answer.GetKnob(), Undo: answer.GetKnobUndo()}, err
+	answer, err := o.agents.PlanDrain(ctx, o.key, to.UID, &rollcallv1.PlanDrainRequest{
+		Kind: kindOf(order), Claim: order.Claim, Fence: o.fence(order.Epoch), PodUid: order.For.UID, Node: order.For.Node,
+		Eligible: order.Eligible,
+	}, order.NotAfter)
+	return answer.GetUndo(), rollout.Shared{Knob: answer.GetSetting(), Undo: answer.GetSettingUndo()}, judge(err)
 }
 
 func (o orders) Prepare(ctx context.Context, to rollout.Target, order rollout.Order, undo []byte) (rollout.Progress, error) {
-	answer, err := o.prepare(ctx, to, order, undo, true)
+	answer, err := o.agents.Drain(ctx, o.key, to.UID, &rollcallv1.DrainRequest{
+		Kind: kindOf(order), Claim: order.Claim, Fence: o.fence(order.Epoch), PodUid: order.For.UID, Node: order.For.Node,
+		Eligible: order.Eligible, Undo: undo,
+		Setting: order.Shared.Knob, SettingUndo: order.Shared.Undo, Recheck: order.Anew,
+	}, order.NotAfter)
 	if err != nil {
-		return rollout.Progress{}, err
+		return rollout.Progress{}, judge(err)
 	}
 	progress := rollout.Progress{State: model.DrainPreparing, Detail: answer.GetDetail()}
-	switch answer.GetDrain() {
-	case rollcallv1.Drain_DRAIN_PREPARED:
+	switch answer.GetState() {
+	case rollcallv1.Drain_DRAIN_DRAINED:
 		progress.State = model.DrainPrepared
 	case rollcallv1.Drain_DRAIN_REFUSED:
 		progress.State = model.DrainRefused
@@ -78,21 +85,15 @@ func (o orders) Prepare(ctx context.Context, to rollout.Target, order rollout.Or
 	return progress, nil
 }
 
-func (o orders) prepare(ctx context.Context, to rollout.Target, order rollout.Order, undo []byte, apply bool) (*rollcallv1.PrepareResponse, error) {
-	kind := rollcallv1.PrepareKind_PREPARE_KIND_HANDOFF
+func kindOf(order rollout.Order) rollcallv1.DrainKind {
 	if order.Prepare == model.PrepareEvacuate {
-		kind = rollcallv1.PrepareKind_PREPARE_KIND_EVACUATE
+		return rollcallv1.DrainKind_DRAIN_KIND_EVACUATE
 	}
-	answer, err := o.agents.Prepare(ctx, o.key, to.UID, &rollcallv1.PrepareRequest{
-		Kind: kind, Claim: order.Claim, Fence: o.fence(order.Epoch), PodUid: order.For.UID, Node: order.For.Node,
-		Eligible: order.Eligible, Apply: apply, Undo: undo,
-		Knob: order.Shared.Knob, KnobUndo: order.Shared.Undo, Anew: order.Anew,
-	}, order.NotAfter)
-	return answer, judge(err)
+	return rollcallv1.DrainKind_DRAIN_KIND_HANDOFF
 }
 
 func (o orders) Relieve(ctx context.Context, to rollout.Target, order rollout.Order, member string) (rollout.Progress, error) {
-	answer, err := o.agents.Relieve(ctx, o.key, to.UID, &rollcallv1.RelieveRequest{
+	answer, err := o.agents.HandoffOnBehalf(ctx, o.key, to.UID, &rollcallv1.HandoffOnBehalfRequest{
 		Claim: order.Claim, Fence: o.fence(order.Epoch), Node: member,
 		Eligible: order.Eligible,
 	}, order.NotAfter)
@@ -110,10 +111,9 @@ func (o orders) Restore(ctx context.Context, to rollout.Target, claim string, ep
 	return answer.GetDone(), judge(err)
 }
 
-// RestoreShared names no claim, so that an agent which knows no knobs refuses.
 func (o orders) RestoreShared(ctx context.Context, to rollout.Target, shared rollout.Shared, epoch int64, notAfter time.Time) (bool, error) {
-	answer, err := o.agents.RestoreShared(ctx, o.key, to.UID, &rollcallv1.RestoreRequest{
-		Fence: o.fence(epoch), Undo: shared.Undo, Knob: shared.Knob,
+	answer, err := o.agents.RestoreSetting(ctx, o.key, to.UID, &rollcallv1.RestoreSettingRequest{
+		Fence: o.fence(epoch), Setting: shared.Knob, SettingUndo: shared.Undo,
 	}, notAfter)
 	return answer.GetDone(), judge(err)
 }

@@ -25,7 +25,7 @@ func (o orders) Unaided(ctx context.Context, pod rollout.Target, order rollout.O
 		return rollout.Progress{}, err
 	}
 	defer engine.Close()
-	progress, err := engines.Relieve(ctx, engine, engines.Order{Kind: engines.Handoff, Claim: order.Claim, NotAfter: order.NotAfter})
+	progress, err := engines.HandoffOnBehalf(ctx, engine, engines.Order{Kind: engines.Handoff, Claim: order.Claim, NotAfter: order.NotAfter})
 	out := rollout.Progress{State: model.DrainPreparing, Detail: progress.Detail}
 	if err == nil && progress.State != engines.Running {
 		out.State = model.DrainPrepared
@@ -48,11 +48,11 @@ func (o orders) RestoreUnaided(ctx context.Context, pod rollout.Target, shared r
 		return false, err
 	}
 	defer engine.Close()
-	sharer, ok := engine.(engines.Sharer)
+	changer, ok := engine.(engines.SettingChanger)
 	if !ok {
 		return false, fmt.Errorf("engine %s has no setting that belongs to the whole database", spec.Engine)
 	}
-	progress, err := sharer.RestoreShared(ctx, engines.Shared{Knob: shared.Knob, Undo: shared.Undo}, notAfter)
+	progress, err := changer.RestoreSetting(ctx, engines.Setting{Name: shared.Knob, Undo: shared.Undo}, notAfter)
 	return err == nil && progress.State == engines.Done, err
 }
 

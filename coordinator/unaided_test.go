@@ -28,28 +28,28 @@ type shownOnce struct {
 
 func (c shownOnce) Cluster(Key) (kube.ClusterObjects, bool) { return c.objects, true }
 
-// plain is a database without a setting of all of it, a sharer one that has it.
+// plain is a database without a setting of all of it, a settingChanger one that has it.
 type plain struct{ engines.Engine }
 
 func (plain) Close() error { return nil }
 
-type sharer struct {
+type settingChanger struct {
 	plain
-	restored *engines.Shared
+	restored *engines.Setting
 }
 
-func (s sharer) Shared(context.Context, engines.Order) (engines.Shared, error) {
+func (s settingChanger) PlanSetting(context.Context, engines.Order) (engines.Setting, error) {
 	return *s.restored, nil
 }
 
-func (s sharer) RestoreShared(_ context.Context, shared engines.Shared, _ time.Time) (engines.Progress, error) {
+func (s settingChanger) RestoreSetting(_ context.Context, shared engines.Setting, _ time.Time) (engines.Progress, error) {
 	*s.restored = shared
 	return engines.Progress{State: engines.Done}, nil
 }
 
 // A setting is put back through the database that is reached at the pod's own address.
 func TestASettingIsPutBackUnaided(t *testing.T) {
-	var restored engines.Shared
+	var restored engines.Setting
 	objects := kube.ClusterObjects{Cluster: &v1alpha1.DatabaseCluster{}, Pods: []kube.Pod{{Name: "s-0", UID: "a", IP: "10.0.0.1"}, {Name: "s-1", UID: "b"}}}
 	shared := rollout.Shared{Knob: "allocation", Undo: []byte("all")}
 	reached := map[string]error{}
@@ -61,10 +61,10 @@ func TestASettingIsPutBackUnaided(t *testing.T) {
 		return o.RestoreUnaided(t.Context(), rollout.Target{Pod: "s", UID: uid}, shared, time.Time{})
 	}
 
-	done, err := restore("a", sharer{restored: &restored}, nil)
+	done, err := restore("a", settingChanger{restored: &restored}, nil)
 	require.NoError(t, err)
 	require.True(t, done)
-	require.Equal(t, engines.Shared(shared), restored)
+	require.Equal(t, engines.Setting{Name: shared.Knob, Undo: shared.Undo}, restored)
 	require.Equal(t, map[string]error{"10.0.0.1": nil}, reached)
 
 	_, err = restore("a", nil, errNotUnaided)

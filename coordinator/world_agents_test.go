@@ -177,55 +177,90 @@ func (m *member) roster() *rollcallv1.Roster {
 	return roster
 }
 
-func (m *member) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
+// ordered is what PlanDrain and Drain are told.
+type ordered interface {
+	GetClaim() string
+	GetFence() *rollcallv1.Fence
+	GetTerm() *rollcallv1.Term
+	GetPodUid() string
+	GetNode() string
+}
+
+// lets judges an order, and ends with mu held if it passes.
+func (m *member) lets(ctx context.Context, r ordered) error {
+	if err := m.awake(ctx); err != nil {
+		return err
+	}
 	w := m.db.w
 	w.mu.Lock()
-	hung := m.db.hung
-	w.mu.Unlock()
-	if hung {
-		<-ctx.Done()
-		return nil, ctx.Err()
+	if err := m.judge(r); err != nil {
+		w.mu.Unlock()
+		return err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	return nil
+}
+
+// judge says why an order is refused. mu is held.
+func (m *member) judge(r ordered) error {
 	if r.GetFence().GetClusterUid() != m.db.uid {
-		return nil, grpcstatus.Error(codes.FailedPrecondition, "another database is meant")
+		return grpcstatus.Error(codes.FailedPrecondition, "another database is meant")
 	}
 	if r.GetFence().GetEpoch() < m.db.heard {
 		m.db.refused++
 		s, err := grpcstatus.New(codes.FailedPrecondition, "an order of a later epoch has been seen").WithDetails(
 			&errdetails.ErrorInfo{Domain: "rollcall.dev", Reason: reasonStaleEpoch})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return nil, s.Err()
+		return s.Err()
 	}
 	m.db.heard = r.GetFence().GetEpoch()
 	if err := m.inTime(r.GetTerm()); err != nil {
-		return nil, err
+		return err
 	}
 	if r.GetNode() != "" {
-		return m.emptyOther(r)
+		if m.strandedPod(r) == "" {
+			return grpcstatus.Errorf(codes.FailedPrecondition, "%s is no stranded pod", r.GetNode())
+		}
+		return nil
 	}
 	if r.GetPodUid() != string(m.uid) {
-		return nil, grpcstatus.Error(codes.FailedPrecondition, "another pod is meant")
+		return grpcstatus.Error(codes.FailedPrecondition, "another pod is meant")
 	}
-	if !r.GetApply() {
-		answer := &rollcallv1.PrepareResponse{Undo: []byte(r.GetClaim())}
-		if m.db.allocation != "" && m.db.old != m.pod {
-			answer.Knob, answer.KnobUndo = knob, []byte(m.db.allocation)
-		}
-		return answer, nil
+	return nil
+}
+
+func (m *member) PlanDrain(ctx context.Context, r *rollcallv1.PlanDrainRequest) (*rollcallv1.PlanDrainResponse, error) {
+	if err := m.lets(ctx, r); err != nil {
+		return nil, err
 	}
-	if r.GetKnob() != "" && m.db.old != m.pod {
-		m.db.allocation = string(r.GetKnobUndo()) + ", throttled"
+	defer m.db.w.mu.Unlock()
+	answer := &rollcallv1.PlanDrainResponse{Undo: []byte(r.GetClaim())}
+	if r.GetNode() == "" && m.db.allocation != "" && m.db.old != m.pod {
+		answer.Setting, answer.SettingUndo = knob, []byte(m.db.allocation)
+	}
+	return answer, nil
+}
+
+func (m *member) Drain(ctx context.Context, r *rollcallv1.DrainRequest) (*rollcallv1.DrainResponse, error) {
+	if err := m.lets(ctx, r); err != nil {
+		return nil, err
+	}
+	defer m.db.w.mu.Unlock()
+	if r.GetNode() != "" {
+		m.db.applied[r.GetClaim()], m.db.excluded[m.strandedPod(r)] = r.GetPodUid(), r.GetClaim()
+		m.db.told()
+		return &rollcallv1.DrainResponse{State: rollcallv1.Drain_DRAIN_DRAINED}, nil
+	}
+	if r.GetSetting() != "" && m.db.old != m.pod {
+		m.db.allocation = string(r.GetSettingUndo()) + ", throttled"
 		m.db.writes++
 	}
 	m.db.applied[r.GetClaim()] = string(m.uid)
-	if r.GetKind() == rollcallv1.PrepareKind_PREPARE_KIND_EVACUATE {
+	if r.GetKind() == rollcallv1.DrainKind_DRAIN_KIND_EVACUATE {
 		m.db.excluded[m.pod] = r.GetClaim()
 	}
-	m.drain, m.claim = rollcallv1.Drain_DRAIN_PREPARED, r.GetClaim()
+	m.drain, m.claim = rollcallv1.Drain_DRAIN_DRAINED, r.GetClaim()
 	if m.db.leader == m.pod {
 		for _, name := range slices.Sorted(keys(m.db.members)) {
 			if other := m.db.members[name]; other != m && other.live && m.db.mayLead(other) {
@@ -235,22 +270,17 @@ func (m *member) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*ro
 		}
 	}
 	m.db.told()
-	return &rollcallv1.PrepareResponse{Undo: r.GetUndo(), Drain: rollcallv1.Drain_DRAIN_PREPARED}, nil
+	return &rollcallv1.DrainResponse{State: rollcallv1.Drain_DRAIN_DRAINED}, nil
 }
 
-// emptyOther empties a pod in which nothing runs. mu is held.
-func (m *member) emptyOther(r *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
+// strandedPod is the pod in which nothing runs that an order is about, or none. mu is held.
+func (m *member) strandedPod(r ordered) string {
 	for pod, uid := range m.db.stranded {
-		if string(uid) != r.GetPodUid() || m.db.node(pod) != r.GetNode() {
-			continue
+		if string(uid) == r.GetPodUid() && m.db.node(pod) == r.GetNode() {
+			return pod
 		}
-		if r.GetApply() {
-			m.db.applied[r.GetClaim()], m.db.excluded[pod] = string(uid), r.GetClaim()
-			m.db.told()
-		}
-		return &rollcallv1.PrepareResponse{Undo: []byte(r.GetClaim()), Drain: rollcallv1.Drain_DRAIN_PREPARED}, nil
 	}
-	return nil, grpcstatus.Errorf(codes.FailedPrecondition, "%s is no stranded pod", r.GetNode())
+	return ""
 }
 
 // node is the name that the database has for a pod.
@@ -261,26 +291,40 @@ func (db *database) node(pod string) string {
 	return pod + ":8983_solr"
 }
 
-func (m *member) Restore(ctx context.Context, r *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
+// awake waits for as long as the database hangs.
+func (m *member) awake(ctx context.Context) error {
 	m.db.w.mu.Lock()
 	hung := m.db.hung
 	m.db.w.mu.Unlock()
 	if hung {
 		<-ctx.Done()
-		return nil, ctx.Err()
+		return ctx.Err()
+	}
+	return nil
+}
+
+func (m *member) RestoreSetting(ctx context.Context, r *rollcallv1.RestoreSettingRequest) (*rollcallv1.RestoreSettingResponse, error) {
+	if err := m.awake(ctx); err != nil {
+		return nil, err
 	}
 	m.db.w.mu.Lock()
 	defer m.db.w.mu.Unlock()
-	switch {
-	case r.GetClaim() == "" && m.db.old == m.pod:
-		return nil, grpcstatus.Error(codes.InvalidArgument, "claim must have 1 to 256 characters")
-	case r.GetKnob() != "":
-		if err := m.inTime(r.GetTerm()); err != nil {
-			return nil, err
-		}
-		m.db.allocation = string(r.GetUndo())
-		return &rollcallv1.RestoreResponse{Done: true}, nil
+	if m.db.old == m.pod {
+		return nil, grpcstatus.Error(codes.Unimplemented, "unknown method RestoreSetting")
 	}
+	if err := m.inTime(r.GetTerm()); err != nil {
+		return nil, err
+	}
+	m.db.allocation = string(r.GetSettingUndo())
+	return &rollcallv1.RestoreSettingResponse{Done: true}, nil
+}
+
+func (m *member) Restore(ctx context.Context, r *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
+	if err := m.awake(ctx); err != nil {
+		return nil, err
+	}
+	m.db.w.mu.Lock()
+	defer m.db.w.mu.Unlock()
 	delete(m.db.applied, string(r.GetUndo()))
 	maps.DeleteFunc(m.db.excluded, func(_, claim string) bool { return claim == r.GetClaim() })
 	if m.claim == r.GetClaim() {

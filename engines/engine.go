@@ -1,8 +1,8 @@
 // Package engines is the seam between Rollcall's agent and a database.
 //
 // An adapter (engines/<x>) knows one database's protocol and nothing of gossip,
-// Kubernetes or other databases. It answers one question (Observe) and carries
-// out two orders (Prepare and its inverse, Restore).
+// Kubernetes or other databases. It observes (Observe), drains (PlanDrain, Drain)
+// and undoes that (Restore).
 package engines
 
 import (
@@ -25,18 +25,17 @@ type Engine interface {
 	// lists may be those of an earlier Observation: nobody changes them.
 	Observe(ctx context.Context) (Observation, error)
 
-	// Plan is the first phase of a prepare: it reads, changes nothing, and answers
-	// the bytes (at most MaxUndo) with which Restore of any agent of the same
-	// database can undo what Apply will do. Empty bytes: nothing to undo.
-	Plan(ctx context.Context, order Order) (undo []byte, err error)
+	// PlanDrain returns what a drain would change, as the bytes (at most MaxUndo)
+	// with which Restore of any agent of the same database can undo it. It reads,
+	// and changes nothing. Empty bytes: nothing to undo.
+	PlanDrain(ctx context.Context, order Order) (undo []byte, err error)
 
-	// Apply is the second phase. It starts or continues the work of the order and
-	// answers how far it is; the caller repeats it until Done or Refused. Done
-	// only when the database itself confirms.
-	Apply(ctx context.Context, order Order, undo []byte) (Progress, error)
+	// Drain starts or continues the drain and returns how far it is; the caller
+	// repeats it until Done or Refused. Done only if the database itself confirms.
+	Drain(ctx context.Context, order Order, undo []byte) (Progress, error)
 
-	// Restore undoes what Apply did under undo, and nothing else. It answers like
-	// Apply and is repeated until Done.
+	// Restore undoes what Drain did under undo, and nothing else. It answers like
+	// Drain and is repeated until Done.
 	Restore(ctx context.Context, undo []byte) (Progress, error)
 
 	// Sweep removes what an earlier agent of this very member left behind with our
@@ -50,10 +49,10 @@ type Engine interface {
 	Close() error
 }
 
-// MaxUndo bounds the undo bytes of one prepare.
+// MaxUndo bounds the undo bytes of one drain.
 const MaxUndo = 4 << 10
 
-// Order says what to prepare for.
+// Order says what to drain, and how.
 type Order struct {
 	Kind Kind
 	// Claim names the order; asynchronous work and marks in the database carry it.
@@ -64,9 +63,9 @@ type Order struct {
 	Node string
 	// Eligible are the nodes (Member.Node) that may take over duties. Empty: any.
 	Eligible []string
-	// Shared is the setting of the whole database that Apply of a Sharer may change,
-	// as it was before anybody did. Without it that setting stays as it is.
-	Shared Shared
+	// Setting is the cluster setting that Drain of a SettingChanger may change, as
+	// it was before anybody changed it. Without it that setting stays as it is.
+	Setting Setting
 	// Epoch of the order, for what other members are asked to do. 0: the highest that
 	// the agent has seen.
 	Epoch int64

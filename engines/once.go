@@ -6,7 +6,7 @@ import (
 )
 
 // Once is work that is worth one attempt for each claim, like a flush before a
-// restart. It is not repeated when it failed, or each Apply that asks whether the
+// restart. It is not repeated when it failed, or each Drain that asks whether the
 // work of a claim still stands would wait for it anew. The zero value is ready.
 type Once struct {
 	mu     sync.Mutex

@@ -63,9 +63,9 @@ const MaxStep = 64 << 10
 
 // Peered is an Engine whose members do some things together.
 //
-// Its claims are not left half done when nobody asks again: the next process of
-// an agent goes on with Apply; past Order.NotAfter, if Apply was never Done, the
-// agent calls Restore by itself until Done, as it does once a Restore was begun.
+// Its claims are not left half done when nobody asks again: the next process of an
+// agent continues Drain; past Order.NotAfter, if Drain was never Done, the agent
+// itself calls Restore until Done, as it does once a Restore was begun.
 type Peered interface {
 	Engine
 
@@ -75,14 +75,14 @@ type Peered interface {
 	Look(ctx context.Context, fresh bool) ([]byte, error)
 
 	// Step takes a step that another member's adapter asks for. It may be repeated;
-	// it never runs at the same time as Plan, Apply, Restore or Tend. Its context
-	// does not end with that of the member that asks.
+	// it never runs at the same time as PlanDrain, Drain, Restore or Repair. Its
+	// context does not end with that of the member that asks.
 	Step(ctx context.Context, step Step) ([]byte, error)
 
-	// Tend does at most one thing that the members owe each other while no order is
-	// in hand: what a switchover left unfinished when an agent or a server ended in
-	// the middle of it. It is called again and again, after looks, but at most once
-	// a second, and never in mode Observe; its context ends as soon as anything else
-	// has to be written. Done: nothing to do.
-	Tend(ctx context.Context) (Progress, error)
+	// Repair does at most one thing that the members owe each other while there is
+	// no order: what a switchover left unfinished when an agent or a server ended in
+	// the middle of it. The repair loop calls it again and again, after probes, but
+	// at most once a second, and never in mode Observe; its context ends as soon as
+	// anything else has to be written. Done: nothing to do.
+	Repair(ctx context.Context) (Progress, error)
 }

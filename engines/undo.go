@@ -10,8 +10,8 @@ import (
 // ErrUndo: the undo bytes are not from an adapter, or not for this order.
 var ErrUndo = errors.New("undo bytes are not readable")
 
-// Undo is what adapters answer to Plan that keep the details in the database, with
-// a mark: it names what to undo.
+// Undo is what adapters return from PlanDrain that keep the details in the database
+// with a mark: it names what to undo.
 type Undo struct {
 	Version int    `json:"v"`
 	Kind    string `json:"kind"` // Kind as text

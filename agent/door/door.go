@@ -25,30 +25,32 @@ const (
 
 // Limits of one listener.
 type Limits struct {
-	// Strangers are connections at a time of those who are not known, and of one
-	// address PerPeer of them.
+	// Strangers is how many connections of strangers there may be, and PerPeer how
+	// many of one address.
 	Strangers, PerPeer int
-	// Known are connections at a time of those who are known.
+	// Known is how many connections of known peers there may be.
 	Known int
-	// Local: who comes by a forwarded port is known.
+	// Local: whoever comes by a forwarded port is known.
 	Local bool
-	// Grace is how long a stranger who has just come is not ended, so that what he sends at once is read, however many come
-	// at the same time. Meanwhile there may be lobby more of them; then the next one waits.
+	// Grace is how long a new stranger is not ended, so that what it sends at once
+	// is read, however many connect at the same time. Meanwhile there may be lobby
+	// more of them; then the next one waits.
 	Grace time.Duration
 }
 
-// lobby is how many connections there may be beyond the limits while they have just come.
+// lobby is how many new connections there may be beyond the limits.
 const lobby = 128
 
 // Doors are all listeners of a program.
 type Doors struct {
 	refused *prometheus.CounterVec
 	logger  *slog.Logger
-	// Lately remembers them for people. Default: nothing does.
+	// Lately remembers ended connections for people. Nil: nothing does.
 	Lately *Refusals
 }
 
-// New makes the doors of a program. The counter has the labels listener and reason.
+// New returns the doors of a program. The counter has the labels listener and
+// reason.
 func New(refused *prometheus.CounterVec, logger *slog.Logger) *Doors {
 	return &Doors{refused: refused, logger: logger}
 }
@@ -71,10 +73,10 @@ type listener struct {
 	clock atomic.Int64 // counts reads
 	mu    sync.Mutex
 	conns map[*conn]bool
-	again *time.Timer // when some have had their grace
+	again *time.Timer // fires when the grace of some is over
 }
 
-// conn is one of a listener's. Its peer and whether it is known are the listener's.
+// conn is a connection of a listener, which guards peer and known.
 type conn struct {
 	net.Conn
 	listener *listener
@@ -85,7 +87,7 @@ type conn struct {
 	served   atomic.Int64 // when it last carried a good request; 0: never
 }
 
-// Accept waits for nobody but the next one.
+// Accept waits only for the next connection.
 func (l *listener) Accept() (net.Conn, error) {
 	raw, err := l.Listener.Accept()
 	if err != nil {
@@ -102,12 +104,13 @@ func (l *listener) Accept() (net.Conn, error) {
 	case crowded && full:
 		time.Sleep(l.limits.Grace)
 	case crowded:
-		runtime.Gosched() // those who have come are read before more are let in
+		runtime.Gosched() // let those who are in be read before more are let in
 	}
 	return c, nil
 }
 
-// admit makes room for c, and takes it in. It answers whether there are too many who have just come.
+// admit makes room for c and takes it in. It returns whether there are too many new
+// connections.
 func (l *listener) admit(c *conn) (crowded bool) {
 	held := 0
 	for other := range l.conns {
@@ -116,8 +119,10 @@ func (l *listener) admit(c *conn) (crowded bool) {
 		}
 	}
 	if c.known && held >= l.limits.Known {
-		// Who has most makes room, the newcomer counted; else who calls again and again would end those who wait in silence. Those
-		// that Served was said of go last: others may come from as many addresses as they like.
+		// Whoever has most makes room, the newcomer counted; else somebody who
+		// connects again and again would end those who wait silently. Connections
+		// marked by Served are ended last: others may come from any number of
+		// addresses.
 		among := func(o *conn) bool { return o.known && o.served.Load() == 0 }
 		if l.silent(among) == nil {
 			among = func(o *conn) bool { return o.known }
@@ -129,7 +134,8 @@ func (l *listener) admit(c *conn) (crowded bool) {
 	return !c.known && l.trim(c)
 }
 
-// trim ends strangers of whom there are too many, but not the newest. It answers whether some are left that have just come.
+// trim ends strangers if there are too many, but not the newest. It returns whether
+// new ones are left.
 func (l *listener) trim(newest *conn) (crowded bool) {
 	for {
 		c, reason := l.surplus(newest)
@@ -151,12 +157,13 @@ func (l *listener) trim(newest *conn) (crowded bool) {
 	}
 }
 
-// full: no more can have their grace. Who has too many from one address loses them then; with many addresses, the next one waits.
+// full reports whether no more connections can have their grace. Whoever has too
+// many from one address then loses them; with many addresses, the next one waits.
 func (l *listener) full() bool {
 	return len(l.conns) > l.limits.Strangers+l.limits.Known+lobby
 }
 
-// surplus is which stranger there is no room for, and why.
+// surplus returns a stranger for whom there is no room, and why.
 func (l *listener) surplus(newest *conn) (*conn, string) {
 	held, counts := 0, map[netip.Prefix]int{}
 	for c := range l.conns {
@@ -185,7 +192,7 @@ func (l *listener) surplus(newest *conn) (*conn, string) {
 	return nil, ""
 }
 
-// silent is who has been silent for longest.
+// silent returns the connection that has been silent for longest.
 func (l *listener) silent(among func(*conn) bool) (found *conn) {
 	for c := range l.conns {
 		if among(c) && (found == nil || c.heard.Load() < found.heard.Load()) {
@@ -195,9 +202,9 @@ func (l *listener) silent(among func(*conn) bool) (found *conn) {
 	return found
 }
 
-// least is who has been silent for longest, but for those that have carried a good request
-// of late. Of one address half of what it may have is spared, no more: who makes up good
-// requests must leave room for newcomers.
+// least is silent, but spares connections that have carried a good request recently.
+// It spares at most half of what one address may have: whoever sends good requests
+// must leave room for newcomers.
 func (l *listener) least(among func(*conn) bool) *conn {
 	spared := map[*conn]bool{}
 	served := map[netip.Prefix][]*conn{}
@@ -218,8 +225,9 @@ func (l *listener) least(among func(*conn) bool) *conn {
 	return l.silent(among)
 }
 
-// mostOf is the peer with most connections among some, with one more that comes; among equals the newcomer's own, if it has others, and
-// then the one whose connection has been silent for longest.
+// mostOf returns the peer with most connections among some, counting one more that
+// comes. Among equals that is the newcomer's own, if it has others, and then the one
+// whose connection has been silent for longest.
 func (l *listener) mostOf(next *conn, among func(*conn) bool) netip.Prefix {
 	counts := map[netip.Prefix]int{}
 	most := 0
@@ -239,7 +247,7 @@ func (l *listener) end(c *conn, reason string) {
 	delete(l.conns, c)
 	l.doors.refused.WithLabelValues(l.name, reason).Inc()
 	l.doors.Lately.Note("connections: "+l.name, c.RemoteAddr().String())
-	// Not in the way of the next one: to close is to wait for a write that is under way.
+	// In the background: Close waits for a write in progress.
 	go func() { _ = c.Conn.Close() }()
 	if l.quiet.Due(reason) {
 		l.doors.logger.Warn("connections are ended to make room for others; further ones of the next minute are only counted",
@@ -247,7 +255,7 @@ func (l *listener) end(c *conn, reason string) {
 	}
 }
 
-// Read notes that the peer has said something.
+// Read notes that the peer has sent something.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
@@ -264,7 +272,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// keep makes a connection one of the known.
+// keep marks a connection as known.
 func (c *conn) keep() {
 	l := c.listener
 	l.mu.Lock()
@@ -277,7 +285,8 @@ func (c *conn) keep() {
 	l.admit(c)
 }
 
-// KeepConn makes a connection, or that below TLS, one of the known: who it is was verified.
+// KeepConn marks a connection, or the one below TLS, as known: the peer was
+// authenticated.
 func KeepConn(c net.Conn) {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
@@ -301,8 +310,8 @@ func Keep(ctx context.Context) {
 	}
 }
 
-// Served notes that the connection of a request has carried a good one, which whoever asked
-// for nothing but a connection has not.
+// Served notes that the connection of a request has carried a good one. A peer that
+// only connects has not.
 func Served(ctx context.Context) {
 	if c, ok := ctx.Value(connKey{}).(net.Conn); ok {
 		ServedConn(c)
@@ -319,15 +328,16 @@ func ServedConn(c net.Conn) {
 	}
 }
 
-// Forwarded tells whether somebody comes by a forwarded port, whom the API server knows: kubelets dial
-// from these two. What else is loopback may be anybody: 127.0.0.6 is whoever the sidecar of a service mesh lets in.
+// Forwarded reports whether somebody comes by a forwarded port, and so is known to
+// the API server: kubelets dial from these two addresses. Other loopback addresses
+// may be anybody's: 127.0.0.6 is whoever the sidecar of a service mesh lets in.
 func Forwarded(address netip.Addr) bool {
 	address = address.Unmap()
 	return address == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || address == netip.IPv6Loopback()
 }
 
-// Peer is whom an address counts as: itself, or of IPv6 its network of 64 bits, of
-// which one machine mostly has all.
+// Peer is whom an address belongs to: the address itself, or with IPv6 its /64
+// network, which one machine usually has as a whole.
 func Peer(address netip.Addr) netip.Prefix {
 	address = address.Unmap().WithZone("")
 	bits := address.BitLen()

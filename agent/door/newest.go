@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// Newest serves so many requests at a time. The next one has one ended, that
-// which began first of the address that has most: what is answered to a reader who does not
-// read is held in memory, and who reads has read it by then, unless somebody else asks all the time.
+// Newest serves a limited number of requests at a time. One more ends another: of
+// the address that has most, the one that began first. An answer that its reader
+// does not read is held in memory, and by then whoever reads has read it, unless
+// somebody else asks all the time.
 func Newest(most int, next http.Handler) http.Handler {
 	n := &newest{next: next, most: most}
 	return n
@@ -21,7 +22,7 @@ type newest struct {
 	most int
 
 	mu      sync.Mutex
-	serving []*served // by when they began
+	serving []*served // by start
 }
 
 // served is a request that is being answered.
@@ -53,7 +54,8 @@ func (n *newest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n.next.ServeHTTP(w, r)
 }
 
-// last is which one makes room: the first of whoever has most, the newcomer counted. mu is held.
+// last returns the one that makes room: the first of whoever has most, the newcomer
+// counted. mu is held.
 func (n *newest) last() int {
 	counts, most := map[netip.Prefix]int{}, 0
 	for _, s := range n.serving {

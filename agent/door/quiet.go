@@ -10,17 +10,17 @@ import (
 // quietFor is how long nothing more is said of a kind.
 const quietFor = time.Minute
 
-// Quiet says when to say something: once a minute for each kind. Kinds must be
-// few: it forgets none.
+// Quiet limits log lines: one per minute and kind. Kinds must be few, since it
+// forgets none.
 type Quiet struct {
 	mu   sync.Mutex
 	told map[string]time.Time
 }
 
-// NewQuiet has said nothing yet.
+// NewQuiet returns a Quiet that has said nothing yet.
 func NewQuiet() *Quiet { return &Quiet{told: map[string]time.Time{}} }
 
-// Due says whether to tell of this kind now.
+// Due reports whether to log this kind now.
 func (q *Quiet) Due(kind string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -32,8 +32,8 @@ func (q *Quiet) Due(kind string) bool {
 	return true
 }
 
-// ErrorLog is for http.Server, which writes a line for each handshake that fails:
-// one of them a minute.
+// ErrorLog is for http.Server, which logs each failed handshake: it lets one per
+// minute through.
 func ErrorLog(logger *slog.Logger, level slog.Level) *log.Logger {
 	return log.New(quietWriter{slog.NewLogLogger(logger.Handler(), level), NewQuiet()}, "", 0)
 }

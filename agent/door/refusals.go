@@ -8,31 +8,31 @@ import (
 )
 
 const (
-	// RefusedLately is for how long a refusal is told of after the last of its kind.
+	// RefusedLately is how long a refusal is reported after the last of its kind.
 	RefusedLately = time.Hour
-	// MaxRefusals are the kinds that are remembered at most, MaxOrigin the bytes of
-	// what is known of a sender.
+	// MaxRefusals is how many kinds are remembered, and MaxOrigin how many bytes of
+	// a sender.
 	MaxRefusals = 16
 	MaxOrigin   = 64
 )
 
-// Refusal is what was refused of one kind, with no hour without it.
+// Refusal is what was refused of one kind, without a pause of RefusedLately.
 type Refusal struct {
 	What        string
 	Count       uint64
 	First, Last time.Time
-	// From is who sent the last, as far as that is known.
+	// From is the sender of the last one, as far as known.
 	From string
 }
 
-// Refusals remembers for people what a program has refused lately. It is for words,
-// where the counters are for numbers. Nil remembers nothing.
+// Refusals remembers for people what a program has refused recently, in words;
+// counters have the numbers. Nil remembers nothing.
 type Refusals struct {
 	mu    sync.Mutex
 	kinds map[string]*Refusal
 }
 
-// Note remembers one. Kinds are few, and of the program's own words.
+// Note remembers one. Kinds are few, and the program's own words.
 func (r *Refusals) Note(what, from string) {
 	if r == nil {
 		return
@@ -66,7 +66,7 @@ func (r *Refusals) put(known *Refusal) {
 	r.kinds[known.What] = known
 }
 
-// Lately are those of the last hour, the newest first.
+// Lately returns those of the last hour, newest first.
 func (r *Refusals) Lately() []Refusal {
 	if r == nil {
 		return nil

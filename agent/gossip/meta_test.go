@@ -24,7 +24,7 @@ func headline() *rollcallv1.Headline {
 	return &rollcallv1.Headline{
 		Pod: "search-0", PodUid: "3f1c9e0a-52a4-4f0e-9d59-6f3a4c1f9b11", Incarnation: 1 << 60, Sequence: 1 << 40,
 		Phase: rollcallv1.Phase_PHASE_WATCHING, Member: rollcallv1.Membership_MEMBERSHIP_LIVE,
-		Verdict: rollcallv1.Verdict_VERDICT_GREEN, Drain: rollcallv1.Drain_DRAIN_PREPARED,
+		Verdict: rollcallv1.Verdict_VERDICT_GREEN, Drain: rollcallv1.Drain_DRAIN_DRAINED,
 		Roles: []string{"overseer", "data", "ingest"}, Alive: 200, Digest: 1 << 63,
 		Address: "[fd00:1234:5678:9abc:def0:1234:5678:9abc]:7947", Node: "search-0.search.prod:8983_solr", Epoch: 1 << 50, Zone: "z1",
 	}

@@ -1,6 +1,7 @@
-// Package trust takes back what a handshake has granted. TLS judges a certificate once, when a
-// connection is made; connections of hours would outlive the authority that they were made
-// under. Here each connection is judged again whenever the authorities change.
+// Package trust checks certificates again after the handshake. TLS checks a
+// certificate once, when a connection is made; a connection of hours would outlive
+// the authority that it was made under. Here each connection is checked again
+// whenever the authorities change.
 package trust
 
 import (
@@ -17,31 +18,33 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// Verify says whether the authorities that are trusted at a moment vouch for the certificates that
-// a peer has shown, its own first.
+// Verify reports whether the authorities that are trusted at a moment have signed
+// the certificate that a peer has shown.
 func Verify(shown []*x509.Certificate, roots *x509.CertPool, usage x509.ExtKeyUsage, now time.Time) error {
 	if len(shown) == 0 {
 		return errors.New("no certificate was shown")
 	}
 	if roots == nil {
-		return errors.New("no authority is known yet") // or those of the machine would count
+		return errors.New("no authority is known yet") // or the machine's would count
 	}
 	if len(shown) > 1 {
-		// The authority signs for everybody itself. To try a hundred that bear its name takes a quarter of a second.
+		// The authority signs every certificate itself. Trying a hundred made-up
+		// ones with its name takes a quarter of a second.
 		return errors.New("more than one certificate was shown")
 	}
 	_, err := shown[0].Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{usage}})
 	return err
 }
 
-// A connection is made anew after Life at the latest, and up to spread earlier, so that those that
-// were made together do not end together.
+// A connection lasts at most Life, and up to spread less, so that those that were
+// made together do not end together.
 const (
 	Life   = 12 * time.Hour
 	spread = time.Hour
 )
 
-// Connections are those that are open to peers with a certificate. The zero value is ready to use.
+// Connections are the open connections to peers with a certificate. The zero value
+// is ready to use.
 type Connections struct {
 	mu   sync.Mutex
 	open map[net.Conn]entry
@@ -53,8 +56,8 @@ type entry struct {
 	ends  time.Time
 }
 
-// Sweep closes the connections to peers that are refused now, and those that are too old, and answers
-// how many. What a caller does on one of them fails as if the network had.
+// Sweep closes the connections to peers that are refused now, and those that are too
+// old, and returns how many. Calls on them fail as if the network had failed.
 func (c *Connections) Sweep(now time.Time, refused func(shown []*x509.Certificate) error) int {
 	var ended []net.Conn
 	c.mu.Lock()
@@ -66,13 +69,13 @@ func (c *Connections) Sweep(now time.Time, refused func(shown []*x509.Certificat
 	}
 	c.mu.Unlock()
 	for _, conn := range ended {
-		_ = conn.Close() // one that has failed already is closed as well
+		_ = conn.Close() // a failed one is closed as well
 	}
 	return len(ended)
 }
 
-// Add notes a connection after its handshake, and what it is made over. One without a certificate is
-// not noted.
+// Add notes a connection after its handshake, and the one below it. Without a
+// certificate it is not noted.
 func (c *Connections) Add(conn, raw net.Conn, shown []*x509.Certificate) {
 	if len(shown) == 0 {
 		return
@@ -87,21 +90,21 @@ func (c *Connections) Add(conn, raw net.Conn, shown []*x509.Certificate) {
 	}
 }
 
-// Remove forgets a connection that is closed.
+// Remove forgets a closed connection.
 func (c *Connections) Remove(conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.open, conn)
 }
 
-// Len is how many are open.
+// Len returns how many are open.
 func (c *Connections) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.open)
 }
 
-// Credentials are those of gRPC, with their connections noted.
+// Credentials returns gRPC credentials that note their connections.
 func (c *Connections) Credentials(of credentials.TransportCredentials) credentials.TransportCredentials {
 	return noting{of, c}
 }
@@ -136,7 +139,7 @@ func (n noting) Clone() credentials.TransportCredentials {
 	return noting{n.TransportCredentials.Clone(), n.connections}
 }
 
-// noted is forgotten when it is closed.
+// noted is a connection that is forgotten when it is closed.
 type noted struct {
 	net.Conn
 	connections *Connections
@@ -147,7 +150,7 @@ func (n *noted) Close() error {
 	return n.Conn.Close()
 }
 
-// SyscallConn lets gRPC set what it sets on a socket.
+// SyscallConn lets gRPC set socket options.
 func (n *noted) SyscallConn() (syscall.RawConn, error) {
 	if s, ok := n.Conn.(syscall.Conn); ok {
 		return s.SyscallConn()
@@ -155,7 +158,8 @@ func (n *noted) SyscallConn() (syscall.RawConn, error) {
 	return nil, fmt.Errorf("%T has no socket", n.Conn)
 }
 
-// Shown are the certificates that the peer of a call has shown. Verify says whether they count.
+// Shown returns the certificates that the peer of a call has shown. Verify checks
+// them.
 func Shown(info credentials.AuthInfo) []*x509.Certificate {
 	if t, ok := info.(credentials.TLSInfo); ok {
 		return t.State.PeerCertificates

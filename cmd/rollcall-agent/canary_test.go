@@ -193,8 +193,10 @@ func look(t *testing.T, binary, engine string, port int) {
 	})
 	roster, err := agent.GetRoster(t.Context(), &rollcallv1.GetRosterRequest{})
 	keep("GetRoster", roster, err)
-	prepared, err := agent.Prepare(t.Context(), &rollcallv1.PrepareRequest{})
-	keep("Prepare", prepared, err)
+	planned, err := agent.PlanDrain(t.Context(), &rollcallv1.PlanDrainRequest{})
+	keep("PlanDrain", planned, err)
+	drained, err := agent.Drain(t.Context(), &rollcallv1.DrainRequest{})
+	keep("Drain", drained, err)
 	for _, path := range []string{"/metrics", "/healthz", "/readyz", config.StopPath + "?token=wrong", "/debug/pprof/cmdline", "/debug/vars", "/none"} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+said("http")+path, nil)
 		require.NoError(t, err)

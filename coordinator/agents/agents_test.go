@@ -229,7 +229,7 @@ func TestCallsFailWithReasons(t *testing.T) {
 	without := zero
 	without.IP = ""
 	h.Follow(search, following(without))
-	_, err = h.Prepare(t.Context(), search, "u0", &rollcallv1.PrepareRequest{}, time.Now().Add(time.Minute))
+	_, err = h.Drain(t.Context(), search, "u0", &rollcallv1.DrainRequest{}, time.Now().Add(time.Minute))
 	require.ErrorIs(t, err, ErrNotFollowed)
 	h.Follow(search, following(zero))
 	_, err = h.Fresh(t.Context(), search, "u0")
@@ -240,21 +240,21 @@ func TestCallsFailWithReasons(t *testing.T) {
 func TestOrdersReachTheirPod(t *testing.T) {
 	h := start(t, nil)
 	f := newFakeAgent("search-0", "u0")
-	f.prepare = func(r *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
+	f.drain = func(r *rollcallv1.DrainRequest) (*rollcallv1.DrainResponse, error) {
 		if r.GetFence().GetEpoch() < 5 {
 			return nil, status.Error(codes.FailedPrecondition, "epoch 4 is lower than 5")
 		}
-		return &rollcallv1.PrepareResponse{Undo: []byte(r.GetPodUid())}, nil
+		return &rollcallv1.DrainResponse{Detail: r.GetPodUid()}, nil
 	}
 	f.restore = func(r *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
 		return &rollcallv1.RestoreResponse{Done: true, Detail: r.GetClaim()}, nil
 	}
 	h.serve("10.0.0.1", search, f)
 	h.Follow(search, Following{Agents: []Target{zero}})
-	p, err := h.Prepare(t.Context(), search, "u0", &rollcallv1.PrepareRequest{Fence: &rollcallv1.Fence{Epoch: 5}}, time.Now().Add(time.Minute))
+	p, err := h.Drain(t.Context(), search, "u0", &rollcallv1.DrainRequest{Fence: &rollcallv1.Fence{Epoch: 5}}, time.Now().Add(time.Minute))
 	require.NoError(t, err)
-	require.Equal(t, "u0", string(p.GetUndo()), "the pod that is meant is named")
-	_, err = h.Prepare(t.Context(), search, "u0", &rollcallv1.PrepareRequest{Fence: &rollcallv1.Fence{Epoch: 4}}, time.Now().Add(time.Minute))
+	require.Equal(t, "u0", p.GetDetail(), "the pod that is meant is named")
+	_, err = h.Drain(t.Context(), search, "u0", &rollcallv1.DrainRequest{Fence: &rollcallv1.Fence{Epoch: 4}}, time.Now().Add(time.Minute))
 	require.Equal(t, codes.FailedPrecondition, status.Code(err))
 	r, err := h.Restore(t.Context(), search, "u0", &rollcallv1.RestoreRequest{Claim: "c1"})
 	require.NoError(t, err)

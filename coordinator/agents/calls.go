@@ -91,24 +91,33 @@ func (a *Agents) Refresh(ctx context.Context, key Key) error {
 	return errors.Join(failed...)
 }
 
-// Prepare carries an order to the pod's agent, which starts no write for it once end
-// has passed here. The request's term is set, and its pod_uid, unless the order is
-// for another pod's member.
-func (a *Agents) Prepare(ctx context.Context, key Key, podUID string, request *rollcallv1.PrepareRequest, end time.Time) (*rollcallv1.PrepareResponse, error) {
+// PlanDrain asks the pod's agent what a drain would change. The request's term is
+// set, and its pod_uid, unless it is about another pod's member.
+func (a *Agents) PlanDrain(ctx context.Context, key Key, podUID string, request *rollcallv1.PlanDrainRequest, end time.Time) (*rollcallv1.PlanDrainResponse, error) {
 	if request.GetNode() == "" {
 		request.PodUid = podUID
 	}
-	return order(ctx, a, key, podUID, end, func(t *rollcallv1.Term) { request.Term = t }, request, rollcallv1.AgentServiceClient.Prepare)
+	return order(ctx, a, key, podUID, end, func(t *rollcallv1.Term) { request.Term = t }, request, rollcallv1.AgentServiceClient.PlanDrain)
 }
 
-// Relieve has the pod's agent hand over for another member, as Prepare does.
-func (a *Agents) Relieve(ctx context.Context, key Key, podUID string, request *rollcallv1.RelieveRequest, end time.Time) (*rollcallv1.RelieveResponse, error) {
+// Drain orders the pod's agent to start or continue a drain. The agent starts no
+// write for it once end has passed here. The request is completed as in PlanDrain.
+func (a *Agents) Drain(ctx context.Context, key Key, podUID string, request *rollcallv1.DrainRequest, end time.Time) (*rollcallv1.DrainResponse, error) {
+	if request.GetNode() == "" {
+		request.PodUid = podUID
+	}
+	return order(ctx, a, key, podUID, end, func(t *rollcallv1.Term) { request.Term = t }, request, rollcallv1.AgentServiceClient.Drain)
+}
+
+// HandoffOnBehalf orders the pod's agent to hand over for another member, until end
+// as Drain does.
+func (a *Agents) HandoffOnBehalf(ctx context.Context, key Key, podUID string, request *rollcallv1.HandoffOnBehalfRequest, end time.Time) (*rollcallv1.HandoffOnBehalfResponse, error) {
 	request.PodUid = podUID
-	return order(ctx, a, key, podUID, end, func(t *rollcallv1.Term) { request.Term = t }, request, rollcallv1.AgentServiceClient.Relieve)
+	return order(ctx, a, key, podUID, end, func(t *rollcallv1.Term) { request.Term = t }, request, rollcallv1.AgentServiceClient.HandoffOnBehalf)
 }
 
-// Restore carries an order to the pod's agent. The request names no pod, so the
-// agent is asked who it is before. A claim is restored without an end.
+// Restore orders the pod's agent to undo a drain. The request names no pod, so the
+// agent is first asked who it is. A restore has no end.
 func (a *Agents) Restore(ctx context.Context, key Key, podUID string, request *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
 	return call(ctx, a, key, podUID, func(ctx context.Context, g *agent, client rollcallv1.AgentServiceClient) (*rollcallv1.RestoreResponse, error) {
 		if err := a.greet(ctx, g, client); err != nil {
@@ -118,9 +127,10 @@ func (a *Agents) Restore(ctx context.Context, key Key, podUID string, request *r
 	})
 }
 
-// RestoreShared is Restore of a setting of the whole database, which ends as Prepare does.
-func (a *Agents) RestoreShared(ctx context.Context, key Key, podUID string, request *rollcallv1.RestoreRequest, end time.Time) (*rollcallv1.RestoreResponse, error) {
-	return call(ctx, a, key, podUID, func(ctx context.Context, g *agent, client rollcallv1.AgentServiceClient) (*rollcallv1.RestoreResponse, error) {
+// RestoreSetting orders the pod's agent to put a cluster setting back, until end as
+// Drain does. It asks first who it is, as Restore does.
+func (a *Agents) RestoreSetting(ctx context.Context, key Key, podUID string, request *rollcallv1.RestoreSettingRequest, end time.Time) (*rollcallv1.RestoreSettingResponse, error) {
+	return call(ctx, a, key, podUID, func(ctx context.Context, g *agent, client rollcallv1.AgentServiceClient) (*rollcallv1.RestoreSettingResponse, error) {
 		if err := a.greet(ctx, g, client); err != nil {
 			return nil, err
 		}
@@ -128,7 +138,7 @@ func (a *Agents) RestoreShared(ctx context.Context, key Key, podUID string, requ
 		if request.Term, err = a.term(ctx, g, client, end); err != nil {
 			return nil, err
 		}
-		return client.Restore(ctx, request, grpc.WaitForReady(true))
+		return client.RestoreSetting(ctx, request, grpc.WaitForReady(true))
 	})
 }
 

@@ -37,8 +37,9 @@ const heartbeat = 5 * time.Second
 // fakeAgent is an agent whose report and roster a test sets.
 type fakeAgent struct {
 	rollcallv1.UnimplementedAgentServiceServer
-	prepare func(*rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error)
-	restore func(*rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error)
+	drain          func(*rollcallv1.DrainRequest) (*rollcallv1.DrainResponse, error)
+	restore        func(*rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error)
+	restoreSetting func(*rollcallv1.RestoreSettingRequest) (*rollcallv1.RestoreSettingResponse, error)
 
 	mu       sync.Mutex
 	report   *rollcallv1.Report
@@ -145,8 +146,12 @@ func (f *fakeAgent) WatchRoster(_ *rollcallv1.WatchRosterRequest, stream grpc.Se
 	}
 }
 
-func (f *fakeAgent) Prepare(_ context.Context, r *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
-	return f.prepare(r)
+func (f *fakeAgent) Drain(_ context.Context, r *rollcallv1.DrainRequest) (*rollcallv1.DrainResponse, error) {
+	return f.drain(r)
+}
+
+func (f *fakeAgent) RestoreSetting(_ context.Context, r *rollcallv1.RestoreSettingRequest) (*rollcallv1.RestoreSettingResponse, error) {
+	return f.restoreSetting(r)
 }
 
 func (f *fakeAgent) Restore(_ context.Context, r *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {

@@ -91,7 +91,7 @@ func items(message any, f func(item any, bytes int)) {
 			return
 		}
 		bytes := 1<<10 + 8*(len(m.GetGroups())+len(m.GetNodes())) + words(m.GetRoles()) + words(m.GetAfter()) + words([]string{
-			m.GetError(), m.GetEngineVersion(), m.GetBusy(), m.GetVeto(), m.GetDrainClaim(), m.GetDrainDetail(), m.GetVerdictReason(), m.GetTending(), m.GetNode(), m.GetEngine(),
+			m.GetError(), m.GetEngineVersion(), m.GetBusy(), m.GetVeto(), m.GetDrainClaim(), m.GetDrainDetail(), m.GetVerdictReason(), m.GetRepairing(), m.GetNode(), m.GetEngine(),
 		})
 		for _, r := range m.GetRefusals() {
 			bytes += 320 + len(r.GetPod()) + len(r.GetWhat()) + len(r.GetFrom())

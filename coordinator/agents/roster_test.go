@@ -44,7 +44,7 @@ func TestSameRoster(t *testing.T) {
 		"node":     func(r *rollcallv1.Roster) { r.Entries[0].Headline.Node = "n9" },
 		"member":   func(r *rollcallv1.Roster) { r.Entries[0].Headline.Member = rollcallv1.Membership_MEMBERSHIP_LIVE },
 		"verdict":  func(r *rollcallv1.Roster) { r.Entries[0].Headline.Verdict = rollcallv1.Verdict_VERDICT_RED },
-		"drain":    func(r *rollcallv1.Roster) { r.Entries[0].Headline.Drain = rollcallv1.Drain_DRAIN_PREPARED },
+		"drain":    func(r *rollcallv1.Roster) { r.Entries[0].Headline.Drain = rollcallv1.Drain_DRAIN_DRAINED },
 		"the role": func(r *rollcallv1.Roster) { r.Entries[0].Headline.Roles = []string{"overseer"} },
 	} {
 		now := roster(change)

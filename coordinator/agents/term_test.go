@@ -39,21 +39,21 @@ func TestOrdersEndByTheAgentsClock(t *testing.T) {
 				s, _ := status.New(codes.FailedPrecondition, err.Error()).WithDetails(&errdetails.ErrorInfo{Reason: "OTHER_RUN"})
 				return s.Err()
 			}
-			f.prepare = func(r *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
-				return &rollcallv1.PrepareResponse{}, judge(r.GetTerm())
+			f.drain = func(r *rollcallv1.DrainRequest) (*rollcallv1.DrainResponse, error) {
+				return &rollcallv1.DrainResponse{}, judge(r.GetTerm())
 			}
-			f.restore = func(r *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
-				return &rollcallv1.RestoreResponse{}, judge(r.GetTerm())
+			f.restoreSetting = func(r *rollcallv1.RestoreSettingRequest) (*rollcallv1.RestoreSettingResponse, error) {
+				return &rollcallv1.RestoreSettingResponse{}, judge(r.GetTerm())
 			}
 			h.serve("10.0.0.1", search, f)
 			h.Follow(search, Following{Agents: []Target{zero}, Reports: reports})
 			order := func() error {
 				end = time.Now().Add(2 * time.Minute)
-				_, err := h.Prepare(t.Context(), search, "u0", &rollcallv1.PrepareRequest{}, end)
+				_, err := h.Drain(t.Context(), search, "u0", &rollcallv1.DrainRequest{}, end)
 				return err
 			}
 			require.NoError(t, order())
-			_, err := h.RestoreShared(t.Context(), search, "u0", &rollcallv1.RestoreRequest{Knob: "k"}, end)
+			_, err := h.RestoreSetting(t.Context(), search, "u0", &rollcallv1.RestoreSettingRequest{Setting: "k"}, end)
 			require.NoError(t, err)
 
 			f.mu.Lock()
@@ -73,18 +73,18 @@ func TestAgentWithoutUptimeGetsNoOrders(t *testing.T) {
 	h := start(t, nil)
 	f := newFakeAgent("search-0", "u0")
 	f.report.Uptime = nil
-	f.prepare = func(*rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
-		return &rollcallv1.PrepareResponse{}, nil
+	f.drain = func(*rollcallv1.DrainRequest) (*rollcallv1.DrainResponse, error) {
+		return &rollcallv1.DrainResponse{}, nil
 	}
-	f.restore = func(*rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
-		return &rollcallv1.RestoreResponse{}, nil
+	f.restoreSetting = func(*rollcallv1.RestoreSettingRequest) (*rollcallv1.RestoreSettingResponse, error) {
+		return &rollcallv1.RestoreSettingResponse{}, nil
 	}
 	h.serve("10.0.0.1", search, f)
 	h.Follow(search, Following{Agents: []Target{zero}})
-	_, err := h.Prepare(t.Context(), search, "u0", &rollcallv1.PrepareRequest{}, time.Now().Add(time.Minute))
+	_, err := h.Drain(t.Context(), search, "u0", &rollcallv1.DrainRequest{}, time.Now().Add(time.Minute))
 	require.ErrorIs(t, err, ErrNoUptime)
 	require.ErrorContains(t, err, "has to be updated")
-	_, err = h.RestoreShared(t.Context(), search, "u0", &rollcallv1.RestoreRequest{Knob: "k"}, time.Now().Add(time.Minute))
+	_, err = h.RestoreSetting(t.Context(), search, "u0", &rollcallv1.RestoreSettingRequest{Setting: "k"}, time.Now().Add(time.Minute))
 	require.ErrorIs(t, err, ErrNoUptime)
 }
 

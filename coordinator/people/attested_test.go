@@ -87,7 +87,7 @@ func TestWhoHasMadeTheRequest(t *testing.T) {
 	require.Len(t, answer.GetClusters(), 1)
 
 	// What needs a certificate still does.
-	_, err = rollcallv1.NewAgentServiceClient(w.dial()).Prepare(t.Context(), &rollcallv1.PrepareRequest{}, grpc.PerRPCCredentials(ada))
+	_, err = rollcallv1.NewAgentServiceClient(w.dial()).Drain(t.Context(), &rollcallv1.DrainRequest{}, grpc.PerRPCCredentials(ada))
 	requireCode(t, codes.PermissionDenied, err, "not open to anybody")
 
 	// A right that is taken away is gone as soon as with a token.

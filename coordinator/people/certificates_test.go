@@ -31,11 +31,11 @@ func TestCertificatesAndTokensAreApart(t *testing.T) {
 	// Health is not served here: the gate let it through.
 	_, err = healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{})
 	requireCode(t, codes.Unimplemented, err)
-	_, err = rollcallv1.NewAgentServiceClient(conn).Prepare(t.Context(), &rollcallv1.PrepareRequest{})
+	_, err = rollcallv1.NewAgentServiceClient(conn).Drain(t.Context(), &rollcallv1.DrainRequest{})
 	requireCode(t, codes.PermissionDenied, err, "not open to anybody")
 
 	person := w.dial()
-	_, err = rollcallv1.NewAgentServiceClient(person).Prepare(as(t, "ada"), &rollcallv1.PrepareRequest{})
+	_, err = rollcallv1.NewAgentServiceClient(person).Drain(as(t, "ada"), &rollcallv1.DrainRequest{})
 	requireCode(t, codes.PermissionDenied, err, "not open to anybody")
 	_, err = rollcallv1.NewAgentServiceClient(person).GetReport(as(t, "ada"), &rollcallv1.GetReportRequest{})
 	requireCode(t, codes.PermissionDenied, err, "not open to anybody")

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/agent/door"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+	"github.com/rollcall-dev/rollcall/proto/unread"
 )
 
 // Of the error detail with which a standby answers: its reason, its domain,
@@ -57,11 +59,12 @@ func NewServer(board *Board, creds credentials.TransportCredentials, more ...grp
 			MaxConnectionAge: 30 * time.Minute, MaxConnectionAgeGrace: 15 * time.Minute,
 		}),
 	}
-	unread := newUnread()
-	options = append(options, unread.options()...)
-	if creds != nil {
-		options = append(options, grpc.Creds(keeping{creds, unread}))
+	if creds == nil {
+		creds = insecure.NewCredentials()
 	}
+	answers := unread.New(unread.Limits{Bytes: maxUnread, ConnectionBytes: maxUnreadEach, Making: 4, Patience: unreadPatience})
+	options = append(options, grpc.Creds(keeping{creds, answers}), grpc.ForceServerCodecV2(answers.Codec()),
+		grpc.ChainUnaryInterceptor(answers.Unary), grpc.ChainStreamInterceptor(answers.Stream))
 	s := &Server{grpc: grpc.NewServer(append(options, more...)...), health: health.NewServer(), stopping: make(chan struct{})}
 	rollcallv1.RegisterCoordinatorServiceServer(s.grpc, &service{board: board, stopping: s.stopping})
 	healthv1.RegisterHealthServer(s.grpc, s.health)
@@ -70,10 +73,17 @@ func NewServer(board *Board, creds credentials.TransportCredentials, more ...grp
 	return s
 }
 
-// keeping tells the listener's door who has shown a certificate, and unread which connections there are.
+// Limits of answers that clients have not read.
+const (
+	maxUnread      = 32 << 20
+	maxUnreadEach  = 4 << 20 // of one connection
+	unreadPatience = 10 * time.Second
+)
+
+// keeping tells the listener's door who has shown a certificate, and the tracker of answers which connections there are.
 type keeping struct {
 	credentials.TransportCredentials
-	unread *unread
+	answers *unread.Tracker
 }
 
 func (k keeping) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -84,11 +94,11 @@ func (k keeping) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo,
 	if err != nil {
 		return secure, info, err
 	}
-	return k.unread.socket(conn, secure), info, nil
+	return k.answers.Track(secure, conn), info, nil
 }
 
 func (k keeping) Clone() credentials.TransportCredentials {
-	return keeping{k.TransportCredentials.Clone(), k.unread}
+	return keeping{k.TransportCredentials.Clone(), k.answers}
 }
 
 // stopTimeout bounds how long calls may go on when the server stops.
@@ -130,7 +140,7 @@ func (s *service) ListClusters(ctx context.Context, req *rollcallv1.ListClusters
 	if err := s.leading(); err != nil {
 		return nil, err
 	}
-	return made(ctx, func() (*rollcallv1.ListClustersResponse, error) {
+	return unread.Made(ctx, func() (*rollcallv1.ListClustersResponse, error) {
 		resp := &rollcallv1.ListClustersResponse{}
 		for _, d := range s.board.List(req.GetNamespace()) {
 			resp.Clusters = append(resp.Clusters, s.cluster(d))
@@ -144,7 +154,7 @@ func (s *service) GetCluster(ctx context.Context, req *rollcallv1.GetClusterRequ
 	if err != nil {
 		return nil, err
 	}
-	return made(ctx, func() (*rollcallv1.Cluster, error) { return s.cluster(d), nil })
+	return unread.Made(ctx, func() (*rollcallv1.Cluster, error) { return s.cluster(d), nil })
 }
 
 // cluster is a decision with what was refused lately, which belongs to none.
@@ -161,7 +171,7 @@ func (s *service) GetPlan(ctx context.Context, req *rollcallv1.GetPlanRequest) (
 	if err != nil {
 		return nil, err
 	}
-	return made(ctx, func() (*rollcallv1.GetPlanResponse, error) {
+	return unread.Made(ctx, func() (*rollcallv1.GetPlanResponse, error) {
 		return &rollcallv1.GetPlanResponse{Plan: planProto(d.Plan), Text: d.Plan.Text()}, nil
 	})
 }
@@ -171,7 +181,7 @@ func (s *service) GetSnapshot(ctx context.Context, req *rollcallv1.GetSnapshotRe
 	if err != nil {
 		return nil, err
 	}
-	return made(ctx, func() (*rollcallv1.GetSnapshotResponse, error) { return snapshotOf(d) })
+	return unread.Made(ctx, func() (*rollcallv1.GetSnapshotResponse, error) { return snapshotOf(d) })
 }
 
 func snapshotOf(d Decision) (*rollcallv1.GetSnapshotResponse, error) {
@@ -194,7 +204,7 @@ func (s *service) Explain(ctx context.Context, req *rollcallv1.ExplainRequest) (
 	if req.GetPod() == "" {
 		return nil, grpcstatus.Error(codes.InvalidArgument, "pod is empty: the name of a pod is wanted")
 	}
-	return made(ctx, func() (*rollcallv1.ExplainResponse, error) { return explanation(d, req.GetPod()) })
+	return unread.Made(ctx, func() (*rollcallv1.ExplainResponse, error) { return explanation(d, req.GetPod()) })
 }
 
 func explanation(d Decision, pod string) (*rollcallv1.ExplainResponse, error) {

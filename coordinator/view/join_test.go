@@ -238,7 +238,7 @@ func TestSnapshotOfAHealthyPod(t *testing.T) {
 	in := made(says(0, func(r *rollcallv1.Report) {
 		r.Roles, r.Last, r.Rank, r.Busy, r.Veto = []string{"overseer"}, true, 3, "backup", "no"
 		r.After = []string{nodeName("search-2"), "vm7"}
-		r.Drain = rollcallv1.Drain_DRAIN_PREPARED
+		r.Drain = rollcallv1.Drain_DRAIN_DRAINED
 	}), editPod(0, func(p *kube.Pod) { p.Unit = "rack7" }), func(in *Input) {
 		in.Kube.Cluster.Status.EstimateSeconds = 42
 	})

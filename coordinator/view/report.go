@@ -208,9 +208,9 @@ func memberOf(m rollcallv1.Membership) model.Membership {
 
 func drainOf(d rollcallv1.Drain) model.DrainState {
 	switch d {
-	case rollcallv1.Drain_DRAIN_PREPARING:
+	case rollcallv1.Drain_DRAIN_DRAINING:
 		return model.DrainPreparing
-	case rollcallv1.Drain_DRAIN_PREPARED:
+	case rollcallv1.Drain_DRAIN_DRAINED:
 		return model.DrainPrepared
 	case rollcallv1.Drain_DRAIN_REFUSED:
 		return model.DrainRefused

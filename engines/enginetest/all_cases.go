@@ -32,7 +32,7 @@ func handOverAll(s *suite) {
 		before, moved, done := s.leads(), false, 0
 		var words []string
 		for _, h := range all {
-			progress, err := h.engine.Apply(s.Context(), h.order, h.undo)
+			progress, err := h.engine.Drain(s.Context(), h.order, h.undo)
 			require.NoError(s, err)
 			require.NotEqual(s, engines.Refused, progress.State, progress.Detail)
 			if progress.State == engines.Done {

@@ -126,8 +126,8 @@ func contextHonoured(s *suite) {
 			requireNothingKnown(s, Hung, o, err)
 			return context.Canceled // either answer is good
 		},
-		"Plan":    func(ctx context.Context) error { _, err := e.Plan(ctx, order); return err },
-		"Apply":   func(ctx context.Context) error { _, err := e.Apply(ctx, order, undo); return err },
+		"Plan":    func(ctx context.Context) error { _, err := e.PlanDrain(ctx, order); return err },
+		"Apply":   func(ctx context.Context) error { _, err := e.Drain(ctx, order, undo); return err },
 		"Restore": func(ctx context.Context) error { _, err := e.Restore(ctx, undo); return err },
 		"Sweep":   func(ctx context.Context) error { return e.Sweep(ctx, nil) },
 	} {
@@ -144,9 +144,9 @@ func closed(s *suite) {
 	order := s.order(engines.Handoff)
 	undo := s.plan(e, order)
 	require.NoError(s, e.Close())
-	_, err := e.Plan(s.Context(), order)
+	_, err := e.PlanDrain(s.Context(), order)
 	require.Error(s, err)
-	_, err = e.Apply(s.Context(), order, undo)
+	_, err = e.Drain(s.Context(), order, undo)
 	require.Error(s, err)
 	_, err = e.Restore(s.Context(), undo)
 	require.Error(s, err)

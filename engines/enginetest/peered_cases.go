@@ -70,7 +70,7 @@ func tendIsIdle(s *suite) {
 			return
 		}
 		before := s.db.Leads(i)
-		s.repeat("tend", func() (engines.Progress, error) { return e.Tend(s.Context()) })
+		s.repeat("tend", func() (engines.Progress, error) { return e.Repair(s.Context()) })
 		require.Equal(s, before, s.db.Leads(i))
 	}
 	require.Empty(s, s.db.Leftovers())
@@ -94,8 +94,8 @@ func (w watchedPeer) Step(ctx context.Context, step engines.Step) ([]byte, error
 	return data, err
 }
 
-func (w watchedPeer) Tend(ctx context.Context) (engines.Progress, error) {
-	p, err := w.Peered.Tend(ctx)
+func (w watchedPeer) Repair(ctx context.Context) (engines.Progress, error) {
+	p, err := w.Peered.Repair(ctx)
 	w.watched.keep(p, err)
 	return p, err
 }

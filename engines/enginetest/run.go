@@ -125,7 +125,7 @@ func (s *suite) try(f func(ctx context.Context) (engines.Progress, error)) (engi
 
 func (s *suite) plan(e engines.Engine, order engines.Order) []byte {
 	s.Helper()
-	undo, err := e.Plan(s.Context(), order)
+	undo, err := e.PlanDrain(s.Context(), order)
 	require.NoError(s, err)
 	require.LessOrEqual(s, len(undo), engines.MaxUndo)
 	return undo
@@ -134,7 +134,7 @@ func (s *suite) plan(e engines.Engine, order engines.Order) []byte {
 // apply repeats until Done.
 func (s *suite) apply(e engines.Engine, order engines.Order, undo []byte) {
 	s.Helper()
-	s.repeat("apply", func() (engines.Progress, error) { return e.Apply(s.Context(), order, undo) })
+	s.repeat("apply", func() (engines.Progress, error) { return e.Drain(s.Context(), order, undo) })
 }
 
 func (s *suite) restore(e engines.Engine, undo []byte) {

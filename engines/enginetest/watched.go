@@ -28,14 +28,14 @@ func (w *watched) Observe(ctx context.Context) (engines.Observation, error) {
 	return o, err
 }
 
-func (w *watched) Plan(ctx context.Context, order engines.Order) ([]byte, error) {
-	undo, err := w.Engine.Plan(ctx, order)
+func (w *watched) PlanDrain(ctx context.Context, order engines.Order) ([]byte, error) {
+	undo, err := w.Engine.PlanDrain(ctx, order)
 	w.keep(string(undo), err)
 	return undo, err
 }
 
-func (w *watched) Apply(ctx context.Context, order engines.Order, undo []byte) (engines.Progress, error) {
-	p, err := w.Engine.Apply(ctx, order, undo)
+func (w *watched) Drain(ctx context.Context, order engines.Order, undo []byte) (engines.Progress, error) {
+	p, err := w.Engine.Drain(ctx, order, undo)
 	w.keep(p, err)
 	return p, err
 }

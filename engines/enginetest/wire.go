@@ -111,8 +111,8 @@ func (w *Wire) Watch(f func(from, to string, step engines.Step) Link) {
 // Wait returns when everything that is under way has arrived and is done.
 func (w *Wire) Wait() { w.late.Wait() }
 
-// Alone calls f while nothing else writes on the node: a test calls Plan, Apply,
-// Restore and Tend in it, as the agent does.
+// Alone calls f while nothing else writes on the node: a test calls PlanDrain, Drain,
+// Restore and Repair in it, as the agent does.
 func (w *Wire) Alone(node string, f func()) {
 	busy := w.busy(node)
 	busy <- struct{}{}

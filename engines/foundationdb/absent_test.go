@@ -49,7 +49,7 @@ func evacuateAbsent(t *testing.T, version, when string, byOther bool) {
 		virtual = virtual.Add(d)
 	}
 	round := func(order engines.Order, undo []byte) engines.Progress {
-		p, err := e.Apply(t.Context(), order, undo)
+		p, err := e.Drain(t.Context(), order, undo)
 		if !errors.Is(err, ErrUnavailable) { // it recovers
 			require.NoError(t, err)
 		}
@@ -132,7 +132,7 @@ func TestAbsentProcessIsNotDoneTooEarly(t *testing.T) {
 	s.Kill(pod)
 	for range 30 {
 		s.Advance(20 * time.Second)
-		p, err := e.Apply(t.Context(), order, undo)
+		p, err := e.Drain(t.Context(), order, undo)
 		if err != nil {
 			require.ErrorIs(t, err, ErrUnavailable)
 			continue
@@ -152,7 +152,7 @@ func TestAbsentProcessOfOldVersions(t *testing.T) {
 		s.Settle()
 		s.Kill(s.pods[0])
 		s.Advance(5 * time.Second)
-		_, err := s.engine(s.pods[0]).Plan(t.Context(), engines.Order{Kind: engines.Evacuate, Claim: "move"})
+		_, err := s.engine(s.pods[0]).PlanDrain(t.Context(), engines.Order{Kind: engines.Evacuate, Claim: "move"})
 		require.ErrorIs(t, err, ErrNotThere)
 		require.ErrorContains(t, err, "before 7.1.42 and 7.3.26")
 	}

@@ -13,13 +13,13 @@ import (
 )
 
 func plan(t *testing.T, e *Engine, o engines.Order) []byte {
-	undo, err := e.Plan(t.Context(), o)
+	undo, err := e.PlanDrain(t.Context(), o)
 	require.NoError(t, err)
 	return undo
 }
 
 func apply(t *testing.T, e *Engine, o engines.Order, undo []byte) engines.Progress {
-	p, err := e.Apply(t.Context(), o, undo)
+	p, err := e.Drain(t.Context(), o, undo)
 	require.NoError(t, err)
 	return p
 }
@@ -57,10 +57,10 @@ func TestMaintenanceOfAZone(t *testing.T) {
 	first, neighbour, other := s.pods[0], s.pods[1], s.pods[3]
 	e := s.engine(first)
 	order := engines.Order{Kind: engines.Handoff, Claim: "one"}
-	shared, err := e.Shared(t.Context(), order)
+	setting, err := e.PlanSetting(t.Context(), order)
 	require.NoError(t, err)
-	require.Equal(t, "maintenance/zone-a", shared.Knob)
-	order.Shared = shared
+	require.Equal(t, "maintenance/zone-a", setting.Name)
+	order.Setting = setting
 	undo := plan(t, e, order)
 	require.Equal(t, engines.Done, apply(t, e, order, undo).State)
 	require.Equal(t, "zone-a", s.Model().Maintenance.Zone)
@@ -74,11 +74,11 @@ func TestMaintenanceOfAZone(t *testing.T) {
 	require.False(t, ok, "another zone")
 
 	// The neighbour joins; the other zone waits.
-	second := engines.Order{Kind: engines.Handoff, Claim: "two", Shared: shared}
+	second := engines.Order{Kind: engines.Handoff, Claim: "two", Setting: setting}
 	require.Equal(t, engines.Done, apply(t, s.engine(neighbour), second, plan(t, s.engine(neighbour), second)).State)
 	far := s.engine(other)
 	third := engines.Order{Kind: engines.Handoff, Claim: "three"}
-	if third.Shared, err = far.Shared(t.Context(), third); err != nil {
+	if third.Setting, err = far.PlanSetting(t.Context(), third); err != nil {
 		require.NoError(t, err)
 	}
 	p := apply(t, far, third, plan(t, far, third))
@@ -95,22 +95,22 @@ func TestMaintenanceOfAZone(t *testing.T) {
 	s.Start(first)
 	s.Advance(5 * time.Minute)
 
-	done, err := far.RestoreShared(t.Context(), third.Shared, time.Time{})
+	done, err := far.RestoreSetting(t.Context(), third.Setting, time.Time{})
 	require.NoError(t, err)
 	require.Equal(t, engines.Done, done.State)
 	require.Equal(t, "zone-a", s.Model().Maintenance.Zone, "another's")
-	done, err = far.RestoreShared(t.Context(), shared, time.Time{})
+	done, err = far.RestoreSetting(t.Context(), setting, time.Time{})
 	require.NoError(t, err)
 	require.Equal(t, engines.Done, done.State)
 	require.Empty(t, s.Model().Maintenance.Zone)
 
 	// Somebody else's stays.
 	s.Change(func(m *model.Cluster) { m.Maintain("zone-a", time.Hour) })
-	foreign, err := e.Shared(t.Context(), order)
+	foreign, err := e.PlanSetting(t.Context(), order)
 	require.NoError(t, err)
-	order.Shared = foreign
+	order.Setting = foreign
 	require.Equal(t, engines.Done, apply(t, e, order, undo).State)
-	_, err = e.RestoreShared(t.Context(), foreign, time.Time{})
+	_, err = e.RestoreSetting(t.Context(), foreign, time.Time{})
 	require.NoError(t, err)
 	require.Equal(t, "zone-a", s.Model().Maintenance.Zone)
 	requireCareful(t, s)
@@ -269,7 +269,7 @@ func TestLateAnswers(t *testing.T) {
 	order := engines.Order{Kind: engines.Evacuate, Claim: "lost"}
 	undo := plan(t, e, order)
 	s.Fault(fdbsimtest.LostAnswer)
-	_, err = e.Apply(t.Context(), order, undo)
+	_, err = e.Drain(t.Context(), order, undo)
 	require.Error(t, err)
 	s.Fault(fdbsimtest.None)
 	finish(t, s, e, order, undo)
@@ -288,11 +288,11 @@ func TestUndoIsChecked(t *testing.T) {
 		_, err := readUndo([]byte(strings.Replace(good, from, to, 1)))
 		require.ErrorIs(t, err, engines.ErrUndo, to)
 	}
-	for _, shared := range []engines.Shared{
-		{}, {Knob: "maintenance/", Undo: []byte(`{"zone":""}`)}, {Knob: "maintenance/a b", Undo: []byte(`{"zone":"a b"}`)},
-		{Knob: "maintenance/a", Undo: []byte(`{"zone":"b"}`)}, {Knob: "maintenance/a", Undo: []byte(`{}`)}, {Knob: "other/a", Undo: []byte(`{"zone":"a"}`)},
+	for _, setting := range []engines.Setting{
+		{}, {Name: "maintenance/", Undo: []byte(`{"zone":""}`)}, {Name: "maintenance/a b", Undo: []byte(`{"zone":"a b"}`)},
+		{Name: "maintenance/a", Undo: []byte(`{"zone":"b"}`)}, {Name: "maintenance/a", Undo: []byte(`{}`)}, {Name: "other/a", Undo: []byte(`{"zone":"a"}`)},
 	} {
-		_, err := readShared(shared)
-		require.ErrorIs(t, err, ErrShared, shared.Knob)
+		_, err := readSetting(setting)
+		require.ErrorIs(t, err, ErrSetting, setting.Name)
 	}
 }

@@ -25,7 +25,7 @@ type Engine struct {
 	memory memory
 }
 
-var _ engines.Sharer = (*Engine)(nil)
+var _ engines.SettingChanger = (*Engine)(nil)
 
 // New makes an engine; nothing is run yet.
 func New(options Options) (*Engine, error) {
@@ -82,8 +82,8 @@ func (e *Engine) Facts() engines.Facts {
 	}
 }
 
-// Plan answers what Restore must put back.
-func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) {
+// PlanDrain returns what Restore must put back.
+func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, error) {
 	if err := order.CheckAny(); err != nil {
 		return nil, err
 	}
@@ -115,8 +115,8 @@ func (e *Engine) asked(ctx context.Context) (sight, error) {
 	return s, nil
 }
 
-// Apply does one round of the order's work.
-func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
+// Drain does one round of the order's work.
+func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
 	if err := order.CheckAny(); err != nil {
 		return engines.Progress{}, err
 	}

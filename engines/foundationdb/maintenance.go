@@ -12,10 +12,10 @@ import (
 )
 
 // The database has one maintenance zone, whose return it waits for instead of
-// building its data elsewhere. It belongs to everybody, so it is a shared setting
-// (engines.Sharer), one for each zone: the pods of a zone have it in common, and
+// building its data elsewhere. It belongs to everybody, so it is a cluster setting
+// (engines.SettingChanger), one for each zone: the pods of a zone have it in common, and
 // those of another zone wait until it is put back.
-const knobPrefix = "maintenance/"
+const settingPrefix = "maintenance/"
 
 // maintenanceUndo is what there was before.
 type maintenanceUndo struct {
@@ -24,44 +24,44 @@ type maintenanceUndo struct {
 	Foreign bool `json:"foreign,omitempty"`
 }
 
-// Shared names the maintenance of the pod's zone, for a handoff of a pod that holds
+// PlanSetting names the maintenance of the pod's zone, for a handoff of a pod that holds
 // data. Others cost the database no data while they are away.
-func (e *Engine) Shared(ctx context.Context, order engines.Order) (engines.Shared, error) {
+func (e *Engine) PlanSetting(ctx context.Context, order engines.Order) (engines.Setting, error) {
 	if err := order.Check(); err != nil {
-		return engines.Shared{}, err
+		return engines.Setting{}, err
 	}
 	if order.Kind != engines.Handoff {
-		return engines.Shared{}, nil
+		return engines.Setting{}, nil
 	}
 	s, err := e.asked(ctx)
 	if err != nil {
-		return engines.Shared{}, err
+		return engines.Setting{}, err
 	}
 	node := order.Subject(e.options.Instance)
 	zone, known := s.zoneOf(node)
 	if !known || !hasStorage(s.status, node) || !validZone(zone) {
-		return engines.Shared{}, nil
+		return engines.Setting{}, nil
 	}
 	data, err := json.Marshal(maintenanceUndo{Zone: zone, Foreign: s.maintenance == zone})
-	return engines.Shared{Knob: knobPrefix + zone, Undo: data}, err
+	return engines.Setting{Name: settingPrefix + zone, Undo: data}, err
 }
 
-// validZone: a name that can be a word of a command, and part of a knob.
+// validZone: a name that can be a word of a command, and part of a setting.
 func validZone(zone string) bool {
-	return zone != "" && len(knobPrefix)+len(zone) <= engines.MaxKnob && !strings.ContainsFunc(zone, unfit)
+	return zone != "" && len(settingPrefix)+len(zone) <= engines.MaxSettingName && !strings.ContainsFunc(zone, unfit)
 }
 
-func readShared(shared engines.Shared) (maintenanceUndo, error) {
+func readSetting(setting engines.Setting) (maintenanceUndo, error) {
 	var u maintenanceUndo
-	zone, ok := strings.CutPrefix(shared.Knob, knobPrefix)
+	zone, ok := strings.CutPrefix(setting.Name, settingPrefix)
 	if !ok || !validZone(zone) {
-		return u, fmt.Errorf("%w: %q: want %s and a zone", ErrShared, engines.OneLine(shared.Knob), knobPrefix)
+		return u, fmt.Errorf("%w: %q: want %s and a zone", ErrSetting, engines.OneLine(setting.Name), settingPrefix)
 	}
-	if err := engines.ReadUndo(shared.Undo, &u); err != nil {
-		return u, fmt.Errorf("%w: %w", ErrShared, err)
+	if err := engines.ReadUndo(setting.Undo, &u); err != nil {
+		return u, fmt.Errorf("%w: %w", ErrSetting, err)
 	}
 	if u.Zone != zone {
-		return u, fmt.Errorf("%w: zone %q: want %q", ErrShared, engines.OneLine(u.Zone), zone)
+		return u, fmt.Errorf("%w: zone %q: want %q", ErrSetting, engines.OneLine(u.Zone), zone)
 	}
 	return u, nil
 }
@@ -73,10 +73,10 @@ var errForeignEnded = errors.New("the zone was under maintenance by somebody els
 // maintain is the part of a handoff that has the database wait for the zone. The
 // second value is what is waited for; empty: it waits.
 func (e *Engine) maintain(ctx context.Context, order engines.Order, zone string, s sight) (string, error) {
-	if order.Shared.Knob == "" {
+	if order.Setting.Name == "" {
 		return "", nil
 	}
-	before, err := readShared(order.Shared)
+	before, err := readSetting(order.Setting)
 	if err != nil {
 		return "", err
 	}
@@ -122,10 +122,10 @@ func (e *Engine) maintenanceAfter(ctx context.Context, command string) (zone str
 	return zone, err
 }
 
-// RestoreShared ends the maintenance of the zone, unless it is another's by now, or
+// RestoreSetting ends the maintenance of the zone, unless it is another's by now, or
 // was somebody else's from the beginning.
-func (e *Engine) RestoreShared(ctx context.Context, shared engines.Shared, notAfter time.Time) (engines.Progress, error) {
-	before, err := readShared(shared)
+func (e *Engine) RestoreSetting(ctx context.Context, setting engines.Setting, notAfter time.Time) (engines.Progress, error) {
+	before, err := readSetting(setting)
 	if err != nil {
 		return engines.Progress{}, err
 	}

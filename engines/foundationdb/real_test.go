@@ -44,7 +44,7 @@ func TestRealClientWithoutADatabase(t *testing.T) {
 	require.NotEqual(t, engines.Live, o.Member)
 	require.NotEqual(t, engines.Green, o.Health.Verdict)
 	require.NotEmpty(t, o.Health.Reason)
-	_, err = e.Plan(t.Context(), engines.Order{Kind: engines.Evacuate, Claim: "c"})
+	_, err = e.PlanDrain(t.Context(), engines.Order{Kind: engines.Evacuate, Claim: "c"})
 	require.Error(t, err)
 }
 

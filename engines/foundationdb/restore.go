@@ -12,7 +12,7 @@ import (
 
 // Restore takes away what the order added to the exclusion list, as marks there say, and nothing else.
 // Data and seats that have moved stay where they are; the maintenance of a zone is
-// ended by RestoreShared.
+// ended by RestoreSetting.
 func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progress, error) {
 	u, err := readUndo(undoBytes)
 	if err != nil {

@@ -99,7 +99,7 @@ func TestForeignMaintenanceEnds(t *testing.T) {
 	order := engines.Order{Kind: engines.Handoff, Claim: "one"}
 	s.Change(func(m *model.Cluster) { m.Maintain("zone-a", time.Hour) })
 	var err error
-	order.Shared, err = e.Shared(t.Context(), order)
+	order.Setting, err = e.PlanSetting(t.Context(), order)
 	require.NoError(t, err)
 	undo := plan(t, e, order)
 	s.Change((*model.Cluster).EndMaintenance)
@@ -107,7 +107,7 @@ func TestForeignMaintenanceEnds(t *testing.T) {
 	require.Equal(t, engines.Refused, p.State, p.Detail)
 	require.Contains(t, p.Detail, "that has ended")
 	require.Empty(t, s.Model().Maintenance.Zone)
-	order.Shared, err = e.Shared(t.Context(), order)
+	order.Setting, err = e.PlanSetting(t.Context(), order)
 	require.NoError(t, err)
 	require.Equal(t, engines.Done, apply(t, e, order, undo).State)
 	require.Equal(t, "zone-a", s.Model().Maintenance.Zone)

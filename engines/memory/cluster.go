@@ -35,7 +35,7 @@ type Cluster struct {
 type Options struct {
 	// Recovery is how long a copy of a started node recovers.
 	Recovery time.Duration
-	// Step is how much one Apply does: shards led away or copies moved. 0: all.
+	// Step is how much one Drain does: shards led away or copies moved. 0: all.
 	Step int
 	// Allocation is a setting of the whole database, which prepares that are told to
 	// change to Throttled. Empty: it has none.
@@ -50,23 +50,23 @@ type Hook func(ctx context.Context, call Call) error
 type Call struct {
 	Node string
 	Op   Op
-	// Order of Plan and Apply.
+	// Order of PlanDrain and Drain.
 	Order engines.Order
 }
 
-// Op is a kind of operation. Write stands for a single change within Apply,
+// Op is a kind of operation. Write stands for a single change within Drain,
 // Restore or Sweep, so that a hook can make them fail half way.
 type Op string
 
 const (
-	Observe       Op = "Observe"
-	Plan          Op = "Plan"
-	ReadShared    Op = "Shared"
-	Apply         Op = "Apply"
-	Restore       Op = "Restore"
-	RestoreShared Op = "RestoreShared"
-	Sweep         Op = "Sweep"
-	Write         Op = "Write"
+	Observe        Op = "Observe"
+	PlanDrain      Op = "PlanDrain"
+	PlanSetting    Op = "PlanSetting"
+	Drain          Op = "Drain"
+	Restore        Op = "Restore"
+	RestoreSetting Op = "RestoreSetting"
+	Sweep          Op = "Sweep"
+	Write          Op = "Write"
 )
 
 type node struct {

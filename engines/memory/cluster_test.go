@@ -74,7 +74,7 @@ func TestHooksSeeCallsAndWrites(t *testing.T) {
 	c.AddGroup("g", "a", "b")
 	e := c.Engine("a")
 	order := engines.Order{Kind: engines.Handoff, Claim: "claim"}
-	undo, err := e.Plan(t.Context(), order)
+	undo, err := e.PlanDrain(t.Context(), order)
 	require.NoError(t, err)
 	c.Intercept(func(_ context.Context, call memory.Call) error {
 		if call.Op == memory.Write {
@@ -82,15 +82,15 @@ func TestHooksSeeCallsAndWrites(t *testing.T) {
 		}
 		return nil
 	})
-	_, err = e.Apply(t.Context(), order, undo)
+	_, err = e.Drain(t.Context(), order, undo)
 	require.EqualError(t, err, "disk is full")
 	require.Equal(t, "a", c.Leader("g"))
 	c.Intercept(nil)
-	p, err := e.Apply(t.Context(), order, undo)
+	p, err := e.Drain(t.Context(), order, undo)
 	require.NoError(t, err)
 	require.Equal(t, engines.Done, p.State)
 	require.Equal(t, []string{"claim a g"}, c.Marks())
 	require.Equal(t, []memory.Call{
-		{Node: "a", Op: memory.Plan, Order: order}, {Node: "a", Op: memory.Apply, Order: order}, {Node: "a", Op: memory.Apply, Order: order},
+		{Node: "a", Op: memory.PlanDrain, Order: order}, {Node: "a", Op: memory.Drain, Order: order}, {Node: "a", Op: memory.Drain, Order: order},
 	}, c.Calls())
 }

@@ -109,9 +109,9 @@ type undo struct {
 	Node  string `json:"node"`
 }
 
-// Plan answers which marks Apply will set.
-func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) {
-	if err := e.enter(ctx, Call{Op: Plan, Order: order}); err != nil {
+// PlanDrain returns which marks Drain will set.
+func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, error) {
+	if err := e.enter(ctx, Call{Op: PlanDrain, Order: order}); err != nil {
 		return nil, err
 	}
 	if err := check(order); err != nil {
@@ -133,9 +133,9 @@ func check(order engines.Order) error {
 // subject is the node that the order is about.
 func (e *Engine) subject(order engines.Order) string { return cmp.Or(order.Node, e.node) }
 
-// Apply does Options.Step changes.
-func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
-	if err := e.enter(ctx, Call{Op: Apply, Order: order}); err != nil {
+// Drain does Options.Step changes.
+func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
+	if err := e.enter(ctx, Call{Op: Drain, Order: order}); err != nil {
 		return engines.Progress{}, err
 	}
 	u, err := decodeUndo(undoBytes)

@@ -38,9 +38,9 @@ func (w *simWorld) rounds(n int) {
 // prepare carries out an order of the agent as far as it goes at once.
 func (w *simWorld) prepare(t *testing.T, i int) engines.Progress {
 	order := engines.Order{Kind: engines.Handoff, Claim: "claim-r", NotAfter: time.Now().Add(time.Minute)}
-	undo, err := w.agents[i].engine.Plan(context.Background(), order)
+	undo, err := w.agents[i].engine.PlanDrain(context.Background(), order)
 	require.NoError(t, err)
-	p, err := w.agents[i].engine.Apply(context.Background(), order, undo)
+	p, err := w.agents[i].engine.Drain(context.Background(), order, undo)
 	require.NoError(t, err)
 	return p
 }

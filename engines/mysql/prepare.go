@@ -15,8 +15,8 @@ const pause = 100 * time.Millisecond
 // it tells of open transactions for 0.1 s, so that the second look sees newer ones.
 const stillFor = 250 * time.Millisecond
 
-// Plan answers whose role the order gives away, and whether it has it.
-func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) {
+// PlanDrain returns whose role the order gives away, and whether it has it.
+func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, error) {
 	if err := order.Check(); err != nil {
 		return nil, err
 	}
@@ -33,9 +33,9 @@ func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) 
 	return u.encode()
 }
 
-// Apply hands the role of the local member over, as far as it can at once: while
+// Drain hands the role of the local member over, as far as it can at once: while
 // writes are stopped it does not return but at the end, or with its context.
-func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
+func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
 	if err := order.Check(); err != nil {
 		return engines.Progress{}, err
 	}

@@ -93,11 +93,11 @@ func (a *realAgent) turn() {
 	var err error
 	switch job.phase {
 	case applies:
-		p, err = a.engine.Apply(ctx, job.order, job.undo)
+		p, err = a.engine.Drain(ctx, job.order, job.undo)
 	case restores:
 		p, err = a.engine.Restore(ctx, job.undo)
 	default:
-		p, err = a.engine.Tend(ctx)
+		p, err = a.engine.Repair(ctx)
 	}
 	if a.ended.Load() {
 		return

@@ -136,7 +136,7 @@ func (w *realWorld) order(r roles, claim string, then realPhase, at func(actor i
 	w.t.Helper()
 	a := w.agent(r.from)
 	order := engines.Order{Kind: engines.Handoff, Claim: claim, NotAfter: time.Now().Add(3 * time.Minute), Eligible: eligible}
-	undo, err := a.engine.Plan(w.ctx, order)
+	undo, err := a.engine.PlanDrain(w.ctx, order)
 	require.NoError(w.t, err)
 	w.mu.Lock()
 	w.at = at

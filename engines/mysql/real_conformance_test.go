@@ -58,13 +58,13 @@ type agented struct {
 	node string
 }
 
-func (a agented) Plan(ctx context.Context, order engines.Order) (undo []byte, err error) {
-	a.wire.Alone(a.node, func() { undo, err = a.Engine.Plan(ctx, order) })
+func (a agented) PlanDrain(ctx context.Context, order engines.Order) (undo []byte, err error) {
+	a.wire.Alone(a.node, func() { undo, err = a.Engine.PlanDrain(ctx, order) })
 	return undo, err
 }
 
-func (a agented) Apply(ctx context.Context, order engines.Order, undo []byte) (p engines.Progress, err error) {
-	a.wire.Alone(a.node, func() { p, err = a.Engine.Apply(ctx, order, undo) })
+func (a agented) Drain(ctx context.Context, order engines.Order, undo []byte) (p engines.Progress, err error) {
+	a.wire.Alone(a.node, func() { p, err = a.Engine.Drain(ctx, order, undo) })
 	return p, err
 }
 
@@ -78,8 +78,8 @@ func (a agented) Sweep(ctx context.Context, keep []string) (err error) {
 	return err
 }
 
-func (a agented) Tend(ctx context.Context) (p engines.Progress, err error) {
-	a.wire.Alone(a.node, func() { p, err = a.Engine.Tend(ctx) })
+func (a agented) Repair(ctx context.Context) (p engines.Progress, err error) {
+	a.wire.Alone(a.node, func() { p, err = a.Engine.Repair(ctx) })
 	return p, err
 }
 

@@ -61,9 +61,9 @@ func green(o engines.Observation) bool { return o.Health.Verdict == engines.Gree
 func (m *realMembers) prepare(i int, claim string) engines.Progress {
 	m.t.Helper()
 	order := engines.Order{Kind: engines.Handoff, Claim: claim, NotAfter: time.Now().Add(time.Minute)}
-	undo, err := m.engines[i].Plan(m.t.Context(), order)
+	undo, err := m.engines[i].PlanDrain(m.t.Context(), order)
 	require.NoError(m.t, err)
-	return m.until(i, func(e *Engine) (engines.Progress, error) { return e.Apply(m.t.Context(), order, undo) })
+	return m.until(i, func(e *Engine) (engines.Progress, error) { return e.Drain(m.t.Context(), order, undo) })
 }
 
 // TestRealReplicasOfAService: the replicas reach the primary by a name that belongs to
@@ -145,7 +145,7 @@ func TestRealChain(t *testing.T) {
 		m.wire.Connect(map[string]engines.Peered{servers[1].Address(): nil})
 		for range 20 {
 			for _, i := range []int{0, 2} {
-				m.wire.Alone(servers[i].Address(), func() { _, _ = m.engines[i].Tend(t.Context()) })
+				m.wire.Alone(servers[i].Address(), func() { _, _ = m.engines[i].Repair(t.Context()) })
 			}
 			require.Equal(t, servers[1].Address(), source(servers[2]), "it waits")
 			time.Sleep(100 * time.Millisecond)

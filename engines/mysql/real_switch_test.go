@@ -61,7 +61,7 @@ func (m *realMembers) until(i int, f func(e *Engine) (engines.Progress, error)) 
 		}
 		for j, other := range m.engines {
 			if j != i {
-				m.wire.Alone(m.servers[j].Address(), func() { _, _ = other.Tend(m.t.Context()) })
+				m.wire.Alone(m.servers[j].Address(), func() { _, _ = other.Repair(m.t.Context()) })
 			}
 		}
 	}
@@ -78,7 +78,7 @@ func (m *realMembers) tend() {
 			rounds := 0
 			m.until(i, func(e *Engine) (engines.Progress, error) {
 				rounds++
-				return e.Tend(m.t.Context())
+				return e.Repair(m.t.Context())
 			})
 			again = again || rounds > 1
 		}
@@ -91,7 +91,7 @@ func (m *realMembers) tend() {
 
 func (m *realMembers) apply(undo []byte, order engines.Order) engines.Progress {
 	m.t.Helper()
-	return m.until(0, func(e *Engine) (engines.Progress, error) { return e.Apply(m.t.Context(), order, undo) })
+	return m.until(0, func(e *Engine) (engines.Progress, error) { return e.Drain(m.t.Context(), order, undo) })
 }
 
 // writable are the servers that allow writes.
@@ -164,7 +164,7 @@ func TestRealSwitchover(t *testing.T) {
 		c := m.write()
 		c.more(t)
 		order := engines.Order{Kind: engines.Handoff, Claim: "claim-1", NotAfter: time.Now().Add(3 * time.Minute)}
-		undo, err := m.engines[0].Plan(t.Context(), order)
+		undo, err := m.engines[0].PlanDrain(t.Context(), order)
 		require.NoError(t, err)
 		t.Log(m.apply(undo, order).Detail)
 		now := m.writable()
@@ -205,15 +205,15 @@ func TestRealSwitchoverBroken(t *testing.T) {
 				})
 				began := time.Now()
 				order := engines.Order{Kind: engines.Handoff, Claim: fmt.Sprintf("claim-%d-%d", i, j), NotAfter: time.Now().Add(3 * time.Minute)}
-				undo, err := m.engines[primary].Plan(t.Context(), order)
+				undo, err := m.engines[primary].PlanDrain(t.Context(), order)
 				require.NoError(t, err)
 				bounded, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
-				m.wire.Alone(from, func() { _, _ = m.engines[primary].Apply(bounded, order, undo) })
+				m.wire.Alone(from, func() { _, _ = m.engines[primary].Drain(bounded, order, undo) })
 				cancel()
 				m.agent(primary)
 				seen := ""
 				m.until(primary, func(e *Engine) (engines.Progress, error) {
-					p, err := e.Apply(t.Context(), order, undo)
+					p, err := e.Drain(t.Context(), order, undo)
 					if text := fmt.Sprint(p.State, " ", p.Detail, " ", err); text != seen {
 						seen = text
 						t.Logf("%s %v after %v: %s", step, link, time.Since(began).Round(100*time.Millisecond), text)
@@ -261,7 +261,7 @@ func TestRealCandidateDies(t *testing.T) {
 				return link
 			})
 			order := engines.Order{Kind: engines.Handoff, Claim: "claim-1", NotAfter: time.Now().Add(3 * time.Minute)}
-			undo, err := m.engines[0].Plan(t.Context(), order)
+			undo, err := m.engines[0].PlanDrain(t.Context(), order)
 			require.NoError(t, err)
 			var back sync.WaitGroup
 			back.Go(func() {

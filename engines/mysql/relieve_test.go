@@ -61,7 +61,7 @@ func TestPrimaryWithoutAnAgentIsNotLetGo(t *testing.T) {
 		w.agents[0].end()
 		w.agents[1].end()
 		relieve := func(node string) (engines.Progress, error) {
-			return engines.Relieve(t.Context(), w.agents[2].engine,
+			return engines.HandoffOnBehalf(t.Context(), w.agents[2].engine,
 				engines.Order{Kind: engines.Handoff, Claim: "adopt", Node: node, NotAfter: time.Now().Add(time.Minute)})
 		}
 		progress, err := relieve("db-1")

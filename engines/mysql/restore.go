@@ -80,8 +80,8 @@ func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 	return err
 }
 
-// Tend does at most one thing that the members owe each other.
-func (e *Engine) Tend(ctx context.Context) (engines.Progress, error) {
+// Repair does at most one thing that the members owe each other.
+func (e *Engine) Repair(ctx context.Context) (engines.Progress, error) {
 	idle := engines.Progress{State: engines.Done}
 	if e.options.Failover != "" || e.options.Peers == nil {
 		return idle, nil

@@ -157,7 +157,7 @@ func kinds(members int) []*simKind {
 func (w *simWorld) orderHandover() {
 	a := w.agents[0]
 	a.order = engines.Order{Kind: engines.Handoff, Claim: "claim-1", NotAfter: time.Now().Add(3 * time.Minute)}
-	undo, err := a.engine.Plan(context.Background(), a.order)
+	undo, err := a.engine.PlanDrain(context.Background(), a.order)
 	if err != nil {
 		panic(err)
 	}

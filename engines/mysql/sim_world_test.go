@@ -284,9 +284,9 @@ func (a *simAgent) turn() {
 			a.w.restored = a.w.boundaries
 		}
 	case a.job:
-		p, err = a.engine.Apply(ctx, a.order, a.undo)
+		p, err = a.engine.Drain(ctx, a.order, a.undo)
 	default:
-		p, err = a.engine.Tend(ctx)
+		p, err = a.engine.Repair(ctx)
 	}
 	a.w.note("%s: turn (job %v, undoing %v): %s %s %v", a.name, a.job, a.undoing, p.State, p.Detail, err)
 	if a.life == life && a.job && !a.undoing && err == nil && p.State != engines.Running {

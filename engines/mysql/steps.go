@@ -325,7 +325,7 @@ func (e *Engine) followHere(ctx context.Context, v view, to member, notAfter tim
 }
 
 // reopen: an earlier agent here may have stopped writes under the claim. It is noted
-// as a try whose candidate is not known; Tend gives it up.
+// as a try whose candidate is not known; Repair gives it up.
 func (e *Engine) reopen(_ context.Context, _ engines.Step, b body, own State) (refused string, err error) {
 	if b.Switch.From != own.Node || engines.CheckClaim(b.Switch.Claim) != nil {
 		return "", fmt.Errorf("%w: reopen of %q", errStep, engines.OneLine(b.Switch.From))

@@ -138,7 +138,7 @@ func TestRestoreByAnotherAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(simSetup{flavor: MySQL, members: 3}, false)
 		order := engines.Order{Kind: engines.Handoff, Claim: "c"}
-		undo, err := w.agents[0].engine.Plan(t.Context(), order)
+		undo, err := w.agents[0].engine.PlanDrain(t.Context(), order)
 		require.NoError(t, err)
 		w.list[0].writes = RefusedBySQL // an agent stopped writes, and ended
 		w.agents[0].begin()
@@ -146,7 +146,7 @@ func TestRestoreByAnotherAgent(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, engines.Running, p.State)
 		for range 3 {
-			_, err = w.agents[0].engine.Tend(t.Context())
+			_, err = w.agents[0].engine.Repair(t.Context())
 			require.NoError(t, err)
 		}
 		require.Equal(t, Allowed, w.list[0].writes)
@@ -164,15 +164,15 @@ func TestSomebodysReadOnlyStays(t *testing.T) {
 		w.list[0].writes = RefusedBySQL
 		order := engines.Order{Kind: engines.Handoff, Claim: "c"}
 		e := w.agents[0].engine
-		undo, err := e.Plan(t.Context(), order)
+		undo, err := e.PlanDrain(t.Context(), order)
 		require.NoError(t, err)
 		for range 3 {
-			_, err = e.Apply(t.Context(), order, undo)
+			_, err = e.Drain(t.Context(), order, undo)
 			require.NoError(t, err)
 			p, err := e.Restore(t.Context(), undo)
 			require.NoError(t, err)
 			require.Equal(t, engines.Done, p.State)
-			_, err = e.Tend(t.Context())
+			_, err = e.Repair(t.Context())
 			require.NoError(t, err)
 		}
 		require.Equal(t, RefusedBySQL, w.list[0].writes)
@@ -186,7 +186,7 @@ func TestSomebodyClosesDuringAnOrder(t *testing.T) {
 		w := newWorld(simSetup{flavor: MySQL, members: 3}, false)
 		order := engines.Order{Kind: engines.Handoff, Claim: "c"}
 		e := w.agents[0].engine
-		undo, err := e.Plan(t.Context(), order)
+		undo, err := e.PlanDrain(t.Context(), order)
 		require.NoError(t, err)
 		for range 30 {
 			time.Sleep(time.Second)
@@ -195,11 +195,11 @@ func TestSomebodyClosesDuringAnOrder(t *testing.T) {
 		}
 		w.list[0].writes = RefusedBySQL
 		for range 3 {
-			p, err := e.Apply(t.Context(), order, undo)
+			p, err := e.Drain(t.Context(), order, undo)
 			require.NoError(t, err)
 			require.Equal(t, engines.Running, p.State)
 			require.Contains(t, p.Detail, "db-0 was made read-only by somebody")
-			_, err = e.Tend(t.Context())
+			_, err = e.Repair(t.Context())
 			require.NoError(t, err)
 			refused, err := e.reopen(t.Context(), engines.Step{}, body{Switch: Switch{Claim: "c", From: "db-0"}}, e.local(t.Context()))
 			require.NoError(t, err)
@@ -226,10 +226,10 @@ func TestRefusedByTheServer(t *testing.T) {
 		}
 		order := engines.Order{Kind: engines.Handoff, Claim: "c", NotAfter: time.Now().Add(time.Minute)}
 		e := w.agents[0].engine
-		undo, err := e.Plan(t.Context(), order)
+		undo, err := e.PlanDrain(t.Context(), order)
 		require.NoError(t, err)
 		began := time.Now()
-		p, err := e.Apply(t.Context(), order, undo)
+		p, err := e.Drain(t.Context(), order, undo)
 		require.NoError(t, err)
 		require.Less(t, time.Since(began), 5*time.Second, "writes are stopped meanwhile")
 		require.Equal(t, engines.Running, p.State)

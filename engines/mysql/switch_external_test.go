@@ -30,10 +30,10 @@ func TestAnotherManager(t *testing.T) {
 	e := w.agents[0].engine
 	e.options.Failover = manager.URL + "/handoff"
 	order := engines.Order{Kind: engines.Handoff, Claim: "c", Eligible: []string{"db-1"}, NotAfter: time.Now().Add(time.Minute)}
-	undo, err := e.Plan(t.Context(), order)
+	undo, err := e.PlanDrain(t.Context(), order)
 	require.NoError(t, err)
 	for i := range 4 {
-		p, err := e.Apply(t.Context(), order, undo)
+		p, err := e.Drain(t.Context(), order, undo)
 		require.NoError(t, err)
 		require.Equal(t, engines.Running, p.State)
 		if i == 0 {
@@ -44,13 +44,13 @@ func TestAnotherManager(t *testing.T) {
 	}
 	require.EqualValues(t, 2, calls.Load(), "told again after a failure, and only then")
 	require.Equal(t, handoffCall{Claim: "c", From: "db-0", Eligible: []string{"db-1"}}, call)
-	p, err := e.Tend(t.Context())
+	p, err := e.Repair(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, engines.Done, p.State)
 	require.Equal(t, Allowed, w.list[0].writes)
 
 	w.list[0].writes, w.list[0].source, w.list[0].threads = RefusedBySQL, "db-1", true
-	p, err = e.Apply(t.Context(), order, undo)
+	p, err = e.Drain(t.Context(), order, undo)
 	require.NoError(t, err)
 	require.Equal(t, engines.Done, p.State)
 }

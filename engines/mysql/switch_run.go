@@ -271,7 +271,7 @@ func (e *Engine) promote(ctx context.Context, v view, t task, to string) error {
 
 // takeBack allows writes again, once those that may have been told to take over
 // have said that they will not. A server that was started again since then may lack
-// something, and is opened by Tend only.
+// something, and is opened by Repair only.
 func (e *Engine) takeBack(ctx context.Context, v view, t task, a action) error {
 	n := Switch{Claim: t.claim, From: v.self.name(), At: v.now, Until: v.now}
 	if own := v.self.state.Switch; own != nil {

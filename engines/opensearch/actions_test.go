@@ -13,10 +13,10 @@ import (
 
 // do repeats Apply until it is no longer running, and answers the last words.
 func do(t *testing.T, e *Engine, order engines.Order) (undo []byte, last engines.Progress) {
-	undo, err := e.Plan(t.Context(), order)
+	undo, err := e.PlanDrain(t.Context(), order)
 	require.NoError(t, err)
 	for range 50 {
-		last, err = e.Apply(t.Context(), order, undo)
+		last, err = e.Drain(t.Context(), order, undo)
 		require.NoError(t, err)
 		if last.State != engines.Running {
 			return undo, last
@@ -112,16 +112,16 @@ func TestHandoffWaitsForTheElection(t *testing.T) {
 	c := newFakeCluster(t, 3, "cluster_manager")
 	c.deaf = true
 	e := mustNew(t, testOptions(c.options(0)))
-	undo, err := e.Plan(t.Context(), handoffOf("c1"))
+	undo, err := e.PlanDrain(t.Context(), handoffOf("c1"))
 	require.NoError(t, err)
 	for range 3 {
-		p, err := e.Apply(t.Context(), handoffOf("c1"), undo)
+		p, err := e.Drain(t.Context(), handoffOf("c1"), undo)
 		require.NoError(t, err)
 		require.Equal(t, engines.Running, p.State)
 	}
 	require.Equal(t, 1, c.asked("POST "+pathVoting))
 	c.locked(func() { c.deaf = false; c.reconfigure() })
-	p, err := e.Apply(t.Context(), handoffOf("c1"), undo)
+	p, err := e.Drain(t.Context(), handoffOf("c1"), undo)
 	require.NoError(t, err)
 	require.Equal(t, engines.Done, p.State)
 }
@@ -163,12 +163,12 @@ func TestThrottle(t *testing.T) {
 			e := mustNew(t, testOptions(f.options(1)))
 			order := handoffOf("c1")
 			var err error
-			order.Shared, err = e.Shared(t.Context(), order)
+			order.Setting, err = e.PlanSetting(t.Context(), order)
 			require.NoError(t, err)
 			do(t, e, order)
 			require.Equal(t, []any{c.wantPersistent, c.wantTransient}, []any{f.persistent[settingAllocation], f.transient[settingAllocation]})
 			for range 2 {
-				p, err := e.RestoreShared(t.Context(), order.Shared, time.Time{})
+				p, err := e.RestoreSetting(t.Context(), order.Setting, time.Time{})
 				require.NoError(t, err)
 				require.Equal(t, engines.Done, p.State)
 				require.Equal(t, []any{c.persistent, c.transient}, []any{f.persistent[settingAllocation], f.transient[settingAllocation]})
@@ -189,17 +189,17 @@ func TestSharedOnlyForHandoffOfCopies(t *testing.T) {
 		{Kind: engines.Evacuate, Claim: "c"}:               "",
 		{Kind: engines.Handoff, Claim: "c", Node: "db-no"}: settingAllocation, // who knows
 	} {
-		shared, err := e.Shared(t.Context(), *order)
+		setting, err := e.PlanSetting(t.Context(), *order)
 		require.NoError(t, err)
-		require.Equal(t, knob, shared.Knob, "%+v", order)
+		require.Equal(t, knob, setting.Name, "%+v", order)
 	}
 }
 
 func TestSharedIsChecked(t *testing.T) {
 	e := mustNew(t, Options{})
 	for _, undo := range []string{``, `{}x`, `{"persistent":"some"}`, `{"other":1}`, `{"persistent":null} {}`} {
-		_, err := e.RestoreShared(t.Context(), engines.Shared{Knob: settingAllocation, Undo: []byte(undo)}, time.Time{})
-		require.ErrorIs(t, err, ErrShared, undo)
+		_, err := e.RestoreSetting(t.Context(), engines.Setting{Name: settingAllocation, Undo: []byte(undo)}, time.Time{})
+		require.ErrorIs(t, err, ErrSetting, undo)
 	}
 }
 
@@ -209,11 +209,11 @@ func TestEvacuate(t *testing.T) {
 	c.locked(func() { c.persistent[settingExclude] = "old-node" })
 	e := mustNew(t, testOptions(c.options(1)))
 	order := engines.Order{Kind: engines.Evacuate, Claim: "c1"}
-	undo, err := e.Plan(t.Context(), order)
+	undo, err := e.PlanDrain(t.Context(), order)
 	require.NoError(t, err)
 	var said []string
 	for range 20 {
-		p, err := e.Apply(t.Context(), order, undo)
+		p, err := e.Drain(t.Context(), order, undo)
 		require.NoError(t, err)
 		if p.State == engines.Done {
 			break
@@ -280,11 +280,11 @@ func TestEvacuateSaysWhatHoldsItUp(t *testing.T) {
 	c.locked(func() { c.still, c.persistent[settingAllocation] = true, "primaries" })
 	e := mustNew(t, testOptions(c.options(1)))
 	order := engines.Order{Kind: engines.Evacuate, Claim: "c1"}
-	undo, err := e.Plan(t.Context(), order)
+	undo, err := e.PlanDrain(t.Context(), order)
 	require.NoError(t, err)
-	_, err = e.Apply(t.Context(), order, undo)
+	_, err = e.Drain(t.Context(), order, undo)
 	require.NoError(t, err)
-	p, err := e.Apply(t.Context(), order, undo)
+	p, err := e.Drain(t.Context(), order, undo)
 	require.NoError(t, err)
 	require.Equal(t, "1 copies are still on the node, and allocation is held back: cluster.routing.allocation.enable is primaries", p.Detail)
 }
@@ -298,12 +298,12 @@ func TestArchivedSettingsAreMovedAside(t *testing.T) {
 	e := mustNew(t, testOptions(c.options(1)))
 	order := handoffOf("c1")
 	var err error
-	order.Shared, err = e.Shared(t.Context(), order)
+	order.Setting, err = e.PlanSetting(t.Context(), order)
 	require.NoError(t, err)
 	_, last := do(t, e, order)
 	require.Equal(t, engines.Progress{State: engines.Done}, last)
 	require.Equal(t, map[string]any{"archived.compatibility.old": "true", settingAllocation: "primaries"}, c.persistent)
-	p, err := e.RestoreShared(t.Context(), order.Shared, time.Time{})
+	p, err := e.RestoreSetting(t.Context(), order.Setting, time.Time{})
 	require.NoError(t, err)
 	require.Equal(t, engines.Progress{State: engines.Done,
 		Detail: "moved aside below cluster.metadata.archived., because every change failed: archived.compatibility.old"}, p)
@@ -321,9 +321,9 @@ func TestArchivedSettingsStayWhereTheyAreNotInTheWay(t *testing.T) {
 	c := newFakeCluster(t, 3, "data", "cluster_manager")
 	c.allowed.Set(0)
 	e := mustNew(t, testOptions(c.options(0)))
-	undo, err := e.Plan(t.Context(), handoffOf("c1"))
+	undo, err := e.PlanDrain(t.Context(), handoffOf("c1"))
 	require.NoError(t, err)
-	progress, err := e.Apply(t.Context(), handoffOf("c1"), undo)
+	progress, err := e.Drain(t.Context(), handoffOf("c1"), undo)
 	require.NoError(t, err)
 	require.Equal(t, engines.Progress{State: engines.Running,
 		Detail: "trying again: mark exclusions of db-0: PUT /_cluster/settings: opensearch answered 500 Internal Server Error: exception: change failed"}, progress)

@@ -24,7 +24,7 @@ type Engine struct {
 	moved []string // archived settings that were moved aside, until somebody is told
 }
 
-var _ engines.Sharer = (*Engine)(nil)
+var _ engines.SettingChanger = (*Engine)(nil)
 
 // New makes an engine; it connects to nothing yet.
 func New(options Options) (*Engine, error) {
@@ -60,9 +60,9 @@ func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 	return e.observer.observe(ctx)
 }
 
-// Plan answers which claim and node to undo; what exactly is kept in the database
+// PlanDrain returns which claim and node to undo; what exactly is kept in the database
 // itself (see mark).
-func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) {
+func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, error) {
 	if err := order.Check(); err != nil {
 		return nil, err
 	}
@@ -77,8 +77,8 @@ func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) 
 	return order.UndoOn(order.Subject(self.name)).Encode()
 }
 
-// Apply does one round of the order's work.
-func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
+// Drain does one round of the order's work.
+func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
 	node, err := order.Planned(undoBytes, func() (string, error) {
 		self, err := e.api.identity(ctx)
 		return self.name, err

@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	// ErrShared: the setting is none of this adapter's, or cannot be put back so.
-	ErrShared = errors.New("shared setting is not valid")
+	// ErrSetting: the setting is none of this adapter's, or cannot be put back so.
+	ErrSetting = errors.New("cluster setting is not valid")
 	// ErrNotOpenSearch: something else answered.
 	ErrNotOpenSearch = errors.New("not the answer of an OpenSearch")
 )

@@ -62,14 +62,14 @@ func TestEvacuateWaitsForWhatNobodyServes(t *testing.T) {
 			order := engines.Order{Kind: engines.Evacuate, Claim: "c1"}
 			e := mustNew(t, testOptions(cluster.options(1)))
 			if c.waits {
-				undo, err := e.Plan(t.Context(), order)
+				undo, err := e.PlanDrain(t.Context(), order)
 				require.NoError(t, err)
 				for range 5 {
-					p, err := e.Apply(t.Context(), order, undo)
+					p, err := e.Drain(t.Context(), order, undo)
 					require.NoError(t, err)
 					require.Equal(t, engines.Running, p.State)
 				}
-				p, err := e.Apply(t.Context(), order, undo)
+				p, err := e.Drain(t.Context(), order, undo)
 				require.NoError(t, err)
 				require.Equal(t, "what is to be kept may be on the disk of this node alone; no copy serves of lost/0", p.Detail)
 				require.NotContains(t, cluster.excludedNames(), "db-1", "it is not kept from where it may be")

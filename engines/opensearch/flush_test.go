@@ -41,11 +41,11 @@ func TestSlowFlushIsPaidForOnce(t *testing.T) {
 			served.ServeHTTP(w, r)
 		})
 		e := mustNew(t, testOptions(c.options(1)))
-		undo, err := e.Plan(t.Context(), handoffOf("c1"))
+		undo, err := e.PlanDrain(t.Context(), handoffOf("c1"))
 		require.NoError(t, err)
 		for _, most := range []time.Duration{flushTime, 0, 0} {
 			asked := time.Now()
-			p, err := e.Apply(t.Context(), handoffOf("c1"), undo)
+			p, err := e.Drain(t.Context(), handoffOf("c1"), undo)
 			require.NoError(t, err)
 			require.Equal(t, engines.Done, p.State)
 			require.Contains(t, p.Detail, "flush failed", "it is said as long as the claim lasts")

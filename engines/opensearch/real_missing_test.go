@@ -124,11 +124,11 @@ func TestRealMissing(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return hosted() == 0 }, time.Minute, 100*time.Millisecond, "no shard names the node once OpenSearch has given up")
 	order := engines.Order{Kind: engines.Evacuate, Claim: "empty"}
-	undo, err := own.Plan(t.Context(), order)
+	undo, err := own.PlanDrain(t.Context(), order)
 	require.NoError(t, err)
 	said := ""
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
-		p, err := own.Apply(t.Context(), order, undo)
+		p, err := own.Drain(t.Context(), order, undo)
 		require.NoError(t, err)
 		require.Equal(t, engines.Running, p.State, p.Detail)
 		said = p.Detail
@@ -136,7 +136,7 @@ func TestRealMissing(t *testing.T) {
 	require.Contains(t, said, "may be on the disk of this node alone; no copy serves of alone/0")
 	free()
 	n.Call("POST", "/_cluster/reroute?retry_failed=true&metric=none", "")
-	repeat(t, func() (engines.Progress, error) { return own.Apply(t.Context(), order, undo) })
+	repeat(t, func() (engines.Progress, error) { return own.Drain(t.Context(), order, undo) })
 	var answer struct{ Count int }
 	require.NoError(t, json.Unmarshal(n.Call("GET", "/alone/_count", ""), &answer))
 	require.Equal(t, 10, answer.Count)

@@ -111,12 +111,12 @@ func TestRealUpgrade(t *testing.T) {
 			return o.Settled && (o.Health.Verdict == engines.Green || o.Health.Verdict == engines.Recoverable)
 		})
 		order := engines.Order{Kind: engines.Handoff, Claim: "update-" + node.Name, Eligible: updated}
-		shared, err := e.Shared(t.Context(), order)
+		setting, err := e.PlanSetting(t.Context(), order)
 		require.NoError(t, err)
-		order.Shared = shared
-		undo, err := e.Plan(t.Context(), order)
+		order.Setting = setting
+		undo, err := e.PlanDrain(t.Context(), order)
 		require.NoError(t, err)
-		said = append(said, repeat(t, func() (engines.Progress, error) { return e.Apply(t.Context(), order, undo) })...)
+		said = append(said, repeat(t, func() (engines.Progress, error) { return e.Drain(t.Context(), order, undo) })...)
 		w.away.Store(int64(i)) // as when the pod leaves the Service
 		time.Sleep(200 * time.Millisecond)
 		node.Stop()
@@ -127,7 +127,7 @@ func TestRealUpgrade(t *testing.T) {
 		node.Start()
 		o = await(t, e, "back", func(o engines.Observation) bool { return o.Member == engines.Live })
 		require.Equal(t, to, o.Version)
-		said = append(said, repeat(t, func() (engines.Progress, error) { return e.RestoreShared(t.Context(), order.Shared, time.Time{}) })...)
+		said = append(said, repeat(t, func() (engines.Progress, error) { return e.RestoreSetting(t.Context(), order.Setting, time.Time{}) })...)
 		said = append(said, repeat(t, func() (engines.Progress, error) { return e.Restore(t.Context(), undo) })...)
 		w.away.Store(-1)
 		updated = append(updated, node.Name)

@@ -305,10 +305,10 @@ func (r recorder) twoManagers(version string) {
 	host := c.Nodes[slices.IndexFunc(c.Nodes, func(o *opensearchtest.Node) bool { return o.Name == voter })]
 	e := mustNew(r.T, Options{Host: host.Host, Port: host.Port})
 	order := engines.Order{Kind: engines.Handoff, Claim: "c1"}
-	undo, err := e.Plan(r.Context(), order)
+	undo, err := e.PlanDrain(r.Context(), order)
 	require.NoError(r, err)
 	require.Eventually(r, func() bool {
-		p, err := e.Apply(r.Context(), order, undo)
+		p, err := e.Drain(r.Context(), order, undo)
 		return err == nil && p.State == engines.Done
 	}, time.Minute, 100*time.Millisecond)
 	r.situation("two-managers-handed-over", n)

@@ -34,7 +34,7 @@ func (s settings) allocation() allocation {
 func decodeAllocation(data []byte) (allocation, error) {
 	var a allocation
 	if err := engines.ReadUndo(data, &a); err != nil {
-		return a, fmt.Errorf("%w: %w", ErrShared, err)
+		return a, fmt.Errorf("%w: %w", ErrSetting, err)
 	}
 	for _, v := range []*string{a.Persistent, a.Transient} {
 		if v == nil {
@@ -43,44 +43,44 @@ func decodeAllocation(data []byte) (allocation, error) {
 		switch strings.ToLower(*v) {
 		case "all", throttledValue, "new_primaries", "none":
 		default:
-			return a, fmt.Errorf("%w: %q: want all, primaries, new_primaries or none", ErrShared, engines.OneLine(*v))
+			return a, fmt.Errorf("%w: %q: want all, primaries, new_primaries or none", ErrSetting, engines.OneLine(*v))
 		}
 	}
 	return a, nil
 }
 
-// Shared names the allocation of copies for a handoff of a node that has any. An
+// PlanSetting names the allocation of copies for a handoff of a node that has any. An
 // evacuation needs allocation, and a node without copies does not care.
-func (e *Engine) Shared(ctx context.Context, order engines.Order) (engines.Shared, error) {
+func (e *Engine) PlanSetting(ctx context.Context, order engines.Order) (engines.Setting, error) {
 	if err := order.Check(); err != nil {
-		return engines.Shared{}, err
+		return engines.Setting{}, err
 	}
 	if order.Kind != engines.Handoff {
-		return engines.Shared{}, nil
+		return engines.Setting{}, nil
 	}
 	self, err := e.api.identity(ctx)
 	if err != nil {
-		return engines.Shared{}, err
+		return engines.Setting{}, err
 	}
 	r, err := e.api.reading(ctx, nil, nil)
 	if err != nil {
-		return engines.Shared{}, err
+		return engines.Setting{}, err
 	}
 	id, one := r.state.byName(order.Subject(self.name))
 	if facts, known := r.facts[id]; one && known && !facts.holdsData() && r.state.hosted(id) == 0 {
-		return engines.Shared{}, nil
+		return engines.Setting{}, nil
 	}
 	undo, err := json.Marshal(r.settings.allocation())
-	return engines.Shared{Knob: settingAllocation, Undo: undo}, err
+	return engines.Setting{Name: settingAllocation, Undo: undo}, err
 }
 
-// throttle is the part of Apply that holds allocation back. A value that allows
+// throttle is the part of Drain that holds allocation back. A value that allows
 // still less is a person's, and stays.
 func (e *Engine) throttle(ctx context.Context, order engines.Order, now settings) error {
-	if order.Shared.Knob == "" {
+	if order.Setting.Name == "" {
 		return nil
 	}
-	if _, err := checkShared(order.Shared); err != nil {
+	if _, err := checkSetting(order.Setting); err != nil {
 		return err
 	}
 	if now.throttled() {
@@ -93,10 +93,10 @@ func (e *Engine) throttle(ctx context.Context, order engines.Order, now settings
 	return e.write(ctx, order.NotAfter, one, nil)
 }
 
-// RestoreShared puts the setting back at the level where it was changed. Any other
+// RestoreSetting puts the setting back at the level where it was changed. Any other
 // value than ours was set since, by somebody who meant it.
-func (e *Engine) RestoreShared(ctx context.Context, shared engines.Shared, notAfter time.Time) (engines.Progress, error) {
-	before, err := checkShared(shared)
+func (e *Engine) RestoreSetting(ctx context.Context, setting engines.Setting, notAfter time.Time) (engines.Progress, error) {
+	before, err := checkSetting(setting)
 	if err != nil {
 		return engines.Progress{}, err
 	}
@@ -140,9 +140,9 @@ func ours(now, before *string) bool {
 	return now != nil && *now == throttledValue && (before == nil || *before != throttledValue)
 }
 
-func checkShared(shared engines.Shared) (allocation, error) {
-	if shared.Knob != settingAllocation {
-		return allocation{}, fmt.Errorf("%w: %q: want %s", ErrShared, engines.OneLine(shared.Knob), settingAllocation)
+func checkSetting(setting engines.Setting) (allocation, error) {
+	if setting.Name != settingAllocation {
+		return allocation{}, fmt.Errorf("%w: %q: want %s", ErrSetting, engines.OneLine(setting.Name), settingAllocation)
 	}
-	return decodeAllocation(shared.Undo)
+	return decodeAllocation(setting.Undo)
 }

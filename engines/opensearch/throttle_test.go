@@ -29,13 +29,13 @@ func TestThrottleThatPeopleChanged(t *testing.T) {
 			e := mustNew(t, testOptions(f.options(1)))
 			order := handoffOf("c1")
 			var err error
-			order.Shared, err = e.Shared(t.Context(), order)
+			order.Setting, err = e.PlanSetting(t.Context(), order)
 			require.NoError(t, err)
 			do(t, e, order)
 			require.Equal(t, throttledValue, f.persistent[settingAllocation])
 			f.locked(func() { c.change(f) })
 			for range 2 {
-				p, err := e.RestoreShared(t.Context(), order.Shared, time.Time{})
+				p, err := e.RestoreSetting(t.Context(), order.Setting, time.Time{})
 				require.NoError(t, err)
 				require.Equal(t, engines.Done, p.State)
 				require.Equal(t, c.want, []any{f.persistent[settingAllocation], f.transient[settingAllocation]})
@@ -52,10 +52,10 @@ func TestARecordLeavesAllocationNotOff(t *testing.T) {
 		f.add("books/0", 1, 2)
 		e := mustNew(t, testOptions(f.options(1)))
 		order := handoffOf("c1")
-		order.Shared = engines.Shared{Knob: settingAllocation, Undo: []byte(`{"persistent":"` + value + `","transient":"` + value + `"}`)}
+		order.Setting = engines.Setting{Name: settingAllocation, Undo: []byte(`{"persistent":"` + value + `","transient":"` + value + `"}`)}
 		do(t, e, order)
 		require.Equal(t, throttledValue, f.persistent[settingAllocation])
-		p, err := e.RestoreShared(t.Context(), order.Shared, time.Time{})
+		p, err := e.RestoreSetting(t.Context(), order.Setting, time.Time{})
 		require.NoError(t, err)
 		require.Equal(t, engines.Done, p.State)
 		require.Nil(t, f.persistent[settingAllocation])

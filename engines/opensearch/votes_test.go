@@ -14,10 +14,10 @@ func TestHandoffWaitsForNodesThatDoNotTell(t *testing.T) {
 	c := newFakeCluster(t, 3, "cluster_manager")
 	c.locked(func() { c.unready["id-1"], c.unready["id-2"] = true, true })
 	e := mustNew(t, testOptions(c.options(0)))
-	undo, err := e.Plan(t.Context(), handoffOf("c1"))
+	undo, err := e.PlanDrain(t.Context(), handoffOf("c1"))
 	require.NoError(t, err)
 	for range 2 {
-		p, err := e.Apply(t.Context(), handoffOf("c1"), undo)
+		p, err := e.Drain(t.Context(), handoffOf("c1"), undo)
 		require.NoError(t, err)
 		require.Equal(t, engines.Progress{State: engines.Running, Detail: "waiting for db-1, db-2 to tell whether they could be elected instead of db-0"}, p)
 	}

@@ -18,7 +18,7 @@ import (
 func handoffOrder() engines.Order { return engines.Order{Kind: engines.Handoff, Claim: "claim-1"} }
 
 func begin(t *testing.T, e *Engine, order engines.Order) []byte {
-	undo, err := e.Plan(t.Context(), order)
+	undo, err := e.PlanDrain(t.Context(), order)
 	require.NoError(t, err)
 	return undo
 }
@@ -31,11 +31,11 @@ func TestHandoffRepeatsUntilTheStateSaysSo(t *testing.T) {
 	e := mustNew(t, testOptions(c.options(0)))
 	undo := begin(t, e, handoffOrder())
 	for range 2 {
-		p, err := e.Apply(t.Context(), handoffOrder(), undo)
+		p, err := e.Drain(t.Context(), handoffOrder(), undo)
 		require.NoError(t, err)
 		require.Equal(t, engines.Progress{State: engines.Running, Detail: "still leads books/shard1", Total: 1}, p)
 	}
-	p, err := e.Apply(t.Context(), handoffOrder(), undo)
+	p, err := e.Drain(t.Context(), handoffOrder(), undo)
 	require.NoError(t, err)
 	require.Equal(t, engines.Progress{State: engines.Done}, p)
 	require.Equal(t, 2, count(c, pathCollections+" ADDREPLICAPROP"), "written once: the mark and the preference")
@@ -49,7 +49,7 @@ func TestHandoffNamesWhatStays(t *testing.T) {
 	}
 	c.add("pulled", "shard1", "tp", 0, 1)
 	e := mustNew(t, testOptions(c.options(0)))
-	p, err := e.Apply(t.Context(), handoffOrder(), begin(t, e, handoffOrder()))
+	p, err := e.Drain(t.Context(), handoffOrder(), begin(t, e, handoffOrder()))
 	require.NoError(t, err)
 	require.Equal(t, engines.Done, p.State)
 	require.Equal(t, "pulled/shard1, single/shard1, single/shard2 and 2 more stay: no other active copy can lead", p.Detail)
@@ -68,7 +68,7 @@ func TestHandoffSurvivesAFailedCommit(t *testing.T) {
 		served.ServeHTTP(w, r)
 	})
 	e := mustNew(t, testOptions(c.options(0)))
-	p, err := e.Apply(t.Context(), handoffOrder(), begin(t, e, handoffOrder()))
+	p, err := e.Drain(t.Context(), handoffOrder(), begin(t, e, handoffOrder()))
 	require.NoError(t, err)
 	require.Equal(t, engines.Done, p.State)
 	require.Equal(t, "commit failed: /solr/books/update: solr answered 403 Forbidden: Unauthorized request", p.Detail)
@@ -92,7 +92,7 @@ func TestSlowCommitIsPaidForOnce(t *testing.T) {
 		undo := begin(t, e, handoffOrder())
 		for _, most := range []time.Duration{commitTime, 0, 0} {
 			asked := time.Now()
-			p, err := e.Apply(t.Context(), handoffOrder(), undo)
+			p, err := e.Drain(t.Context(), handoffOrder(), undo)
 			require.NoError(t, err)
 			require.Equal(t, engines.Done, p.State)
 			require.Contains(t, p.Detail, "commit failed", "it is said as long as the claim lasts")
@@ -113,7 +113,7 @@ func TestHandoffWithoutPermission(t *testing.T) {
 		served.ServeHTTP(w, r)
 	})
 	e := mustNew(t, testOptions(c.options(0)))
-	_, err := e.Apply(t.Context(), handoffOrder(), begin(t, e, handoffOrder()))
+	_, err := e.Drain(t.Context(), handoffOrder(), begin(t, e, handoffOrder()))
 	require.ErrorContains(t, err, "mark books/shard1/core_node2: /solr/admin/collections ADDREPLICAPROP: solr answered 403 Forbidden: Unauthorized request")
 	require.True(t, denied(err))
 }
@@ -124,7 +124,7 @@ func TestNoWriteIsStartedTooLate(t *testing.T) {
 	e := mustNew(t, testOptions(c.options(0)))
 	for _, kind := range []engines.Kind{engines.Handoff, engines.Evacuate} {
 		order := engines.Order{Kind: kind, Claim: "late", NotAfter: time.Now().Add(-time.Minute)}
-		_, err := e.Apply(t.Context(), order, begin(t, e, order))
+		_, err := e.Drain(t.Context(), order, begin(t, e, order))
 		require.ErrorIs(t, err, engines.ErrTooLate)
 	}
 	c.mu.Lock()
@@ -142,11 +142,11 @@ func TestHandoffOfAnotherNode(t *testing.T) {
 	c.add("books", "shard1", "nn", 0, 1)
 	e := mustNew(t, testOptions(c.options(2)))
 	order := engines.Order{Kind: engines.Handoff, Claim: "claim-1", Node: "db-7.solr:8983_solr"}
-	p, err := e.Apply(t.Context(), order, begin(t, e, order))
+	p, err := e.Drain(t.Context(), order, begin(t, e, order))
 	require.NoError(t, err)
 	require.Equal(t, engines.Progress{State: engines.Refused, Detail: `no node "db-7.solr:8983_solr" in this cluster`}, p)
 	order.Node = c.nodes[0]
-	p, err = e.Apply(t.Context(), order, begin(t, e, order))
+	p, err = e.Drain(t.Context(), order, begin(t, e, order))
 	require.NoError(t, err)
 	require.Equal(t, engines.Done, p.State, p.Detail)
 	require.Zero(t, c.count(func(r *fakeReplica) bool { return r.leader && r.node == c.nodes[0] }))
@@ -178,7 +178,7 @@ func TestHandoffsInARowKeepTheFirstPreference(t *testing.T) {
 				e := mustNew(t, testOptions(c.options(i)))
 				order := engines.Order{Kind: engines.Handoff, Claim: "claim-" + string(rune('a'+i)), Eligible: []string{c.nodes[i+1]}}
 				undo := begin(t, e, order)
-				p, err := e.Apply(t.Context(), order, undo)
+				p, err := e.Drain(t.Context(), order, undo)
 				require.NoError(t, err)
 				require.Equal(t, engines.Done, p.State, p.Detail)
 				undos, all = append(undos, undo), append(all, e)
@@ -202,7 +202,7 @@ func TestEvacuateASingleNodeIsRefused(t *testing.T) {
 	c.add("books", "shard1", "n", 0)
 	c.live[c.nodes[1]] = false
 	e := mustNew(t, testOptions(c.options(0)))
-	p, err := e.Apply(t.Context(), evacuateOrder(), begin(t, e, evacuateOrder()))
+	p, err := e.Drain(t.Context(), evacuateOrder(), begin(t, e, evacuateOrder()))
 	require.NoError(t, err)
 	require.Equal(t, engines.Progress{State: engines.Refused, Detail: "no other live node can take the 1 replicas of db-0.solr:8983_solr"}, p)
 }
@@ -216,7 +216,7 @@ func TestEvacuateRetriesAFailedMove(t *testing.T) {
 	var details []string
 	for p := (engines.Progress{}); p.State != engines.Done; {
 		var err error
-		p, err = e.Apply(t.Context(), evacuateOrder(), undo)
+		p, err = e.Drain(t.Context(), evacuateOrder(), undo)
 		require.NoError(t, err)
 		details = append(details, p.Detail)
 	}
@@ -280,7 +280,7 @@ func TestRestoreOfAHandoffDoesNotBalance(t *testing.T) {
 func TestUndoOfAnotherKindIsRefused(t *testing.T) {
 	c := newFakeCluster(t, 3)
 	e := mustNew(t, testOptions(c.options(0)))
-	_, err := e.Apply(t.Context(), handoffOrder(), begin(t, e, evacuateOrder()))
+	_, err := e.Drain(t.Context(), handoffOrder(), begin(t, e, evacuateOrder()))
 	require.ErrorIs(t, err, engines.ErrUndo)
 	require.ErrorContains(t, err, "planned for Evacuate, applied for Handoff")
 }
@@ -309,7 +309,7 @@ func TestClosedEngineSaysSo(t *testing.T) {
 	e, err := New(Options{})
 	require.NoError(t, err)
 	require.NoError(t, e.Close())
-	_, err = e.Plan(context.Background(), handoffOrder())
+	_, err = e.PlanDrain(context.Background(), handoffOrder())
 	require.ErrorIs(t, err, web.ErrClosed)
 	o, err := e.Observe(context.Background())
 	require.NoError(t, err)

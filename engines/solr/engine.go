@@ -56,9 +56,9 @@ func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 	return e.observer.observe(ctx)
 }
 
-// Plan answers which claim and node to undo; what exactly is kept in the database
+// PlanDrain returns which claim and node to undo; what exactly is kept in the database
 // itself (see mark), so it fits MaxUndo for any number of shards.
-func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) {
+func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, error) {
 	if err := order.Check(); err != nil {
 		return nil, err
 	}
@@ -69,8 +69,8 @@ func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) 
 	return order.UndoOn(order.Subject(self.node)).Encode()
 }
 
-// Apply does one round of the order's work, for Handoff some 3 s.
-func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
+// Drain does one round of the order's work, for Handoff some 3 s.
+func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
 	node, err := order.Planned(undoBytes, func() (string, error) {
 		self, err := e.api.identity(ctx)
 		return self.node, err

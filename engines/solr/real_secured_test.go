@@ -54,7 +54,7 @@ func TestRealBasicAuth(t *testing.T) {
 		require.Equal(t, engines.MembershipUnknown, o.Member)
 		require.Regexp(t, "solr answered 40[13]", o.Health.Reason)
 		require.NotContains(t, o.Health.Reason, "wrong-password")
-		_, err = e.Plan(t.Context(), order)
+		_, err = e.PlanDrain(t.Context(), order)
 		require.True(t, denied(err), err)
 	}
 	user, password = "solr", securedPassword
@@ -111,6 +111,6 @@ func TestRealTLS(t *testing.T) {
 	order := engines.Order{Kind: engines.Handoff, Claim: "claim-1"}
 	undo, _ := prepare(t, e, order)
 	restoreAll(t, e, undo)
-	_, err := e.Apply(t.Context(), order, []byte("{}"))
+	_, err := e.Drain(t.Context(), order, []byte("{}"))
 	require.ErrorIs(t, err, engines.ErrUndo)
 }

@@ -38,10 +38,10 @@ func whole(o engines.Observation) bool {
 
 func prepare(t *testing.T, e *Engine, order engines.Order) (undo []byte, detail string) {
 	t.Helper()
-	undo, err := e.Plan(t.Context(), order)
+	undo, err := e.PlanDrain(t.Context(), order)
 	require.NoError(t, err)
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		p, err := e.Apply(t.Context(), order, undo)
+		p, err := e.Drain(t.Context(), order, undo)
 		require.NoError(t, err)
 		if p.State == engines.Done {
 			return undo, p.Detail

@@ -18,7 +18,7 @@ const root = "../.."
 
 // fuzzed are the packages that decode, each with its targets.
 var fuzzed = map[string][]string{
-	"agent":                   {"FuzzState"},                                             // the state's files
+	"agent/state":             {"FuzzState"},                                             // the state's files
 	"agent/config":            {"FuzzFiles"},                                             // what the coordinator's Secret holds
 	"agent/gossip":            {"FuzzDecode", "FuzzStream", "FuzzMessage"},               // headlines of others, and what carries them
 	"cmd/rollcall/cli":        {"FuzzDecodeSnapshot"},                                    // documents that people pass

@@ -58,8 +58,7 @@ func TestForeignCoordinatorsGiveNoOrders(t *testing.T) {
 		series := `rollcall_agent_callers_refused_total{reason="` + c.reason + `"}`
 		before := number(t, v.metric(0, series))
 		request := v.order(0, math.MaxInt64, "forged")
-		request.Apply = true
-		_, err := v.ask(0, c.tls).Prepare(t.Context(), request)
+		_, err := v.ask(0, c.tls).Drain(t.Context(), request)
 		require.Equal(t, c.code, status.Code(err), "%s: %v", c.name, err)
 		v.eventually(c.name+" is counted", func() bool { return number(t, v.metric(0, series)) > before })
 		require.Contains(t, v.log.String(), "caller refused; further ones of the next minute are only counted\" reason="+c.reason)
@@ -84,14 +83,14 @@ func TestThiefOfTheGossipKeyHoldsNoOrdersForEver(t *testing.T) {
 	tell := v.thief()
 	for _, epoch := range []int64{config.MaxHeardEpoch + 1, math.MaxInt64} {
 		tell(epoch)
-		_, err := v.as(0, config.RoleCoordinator).Prepare(t.Context(), v.order(0, 5, "true"))
+		_, err := v.as(0, config.RoleCoordinator).PlanDrain(t.Context(), v.plan(0, 5, "true"))
 		require.NoError(t, err, epoch)
 	}
 	tell(config.MaxHeardEpoch)
-	_, err := v.as(0, config.RoleCoordinator).Prepare(t.Context(), v.order(0, 5, "true"))
+	_, err := v.as(0, config.RoleCoordinator).PlanDrain(t.Context(), v.plan(0, 5, "true"))
 	refusedBy(t, err, "STALE_EPOCH")
 	require.Contains(t, v.log.String(), "order refused")
-	require.Equal(t, "1", v.metric(0, `rollcall_agent_orders_total{order="plan",result="refused"}`))
+	require.Equal(t, "1", v.metric(0, `rollcall_agent_orders_total{order="plan_drain",result="refused"}`))
 	v.handedOver(1, config.MaxHeardEpoch+1)
 }
 

@@ -138,28 +138,35 @@ func (v *victim) as(i int, role string) rollcallv1.AgentServiceClient {
 }
 
 // order is one that agent i would take from its coordinator, good for a minute.
-func (v *victim) order(i int, epoch int64, claim string) *rollcallv1.PrepareRequest {
+func (v *victim) order(i int, epoch int64, claim string) *rollcallv1.DrainRequest {
 	v.t.Helper()
 	report, err := v.as(i, config.RoleReader).GetReport(v.t.Context(), &rollcallv1.GetReportRequest{})
 	require.NoError(v.t, err)
-	return &rollcallv1.PrepareRequest{
+	return &rollcallv1.DrainRequest{
 		Term: &rollcallv1.Term{Incarnation: report.GetIdentity().GetIncarnation(), Until: durationpb.New(report.GetUptime().AsDuration() + time.Minute)},
-		Kind: rollcallv1.PrepareKind_PREPARE_KIND_HANDOFF, Claim: claim, PodUid: uid(i),
+		Kind: rollcallv1.DrainKind_DRAIN_KIND_HANDOFF, Claim: claim, PodUid: uid(i),
 		Fence: &rollcallv1.Fence{ClusterUid: clusterUID, Epoch: epoch},
 	}
+}
+
+// plan asks what order would change.
+func (v *victim) plan(i int, epoch int64, claim string) *rollcallv1.PlanDrainRequest {
+	v.t.Helper()
+	o := v.order(i, epoch, claim)
+	return &rollcallv1.PlanDrainRequest{Term: o.Term, Kind: o.Kind, Claim: o.Claim, PodUid: o.PodUid, Fence: o.Fence}
 }
 
 // handedOver has the true coordinator prepare agent i in that epoch.
 func (v *victim) handedOver(i int, epoch int64) {
 	v.t.Helper()
 	coordinator := v.as(i, config.RoleCoordinator)
-	planned, err := coordinator.Prepare(v.t.Context(), v.order(i, epoch, "true"))
+	planned, err := coordinator.PlanDrain(v.t.Context(), v.plan(i, epoch, "true"))
 	require.NoError(v.t, err)
 	request := v.order(i, epoch, "true")
-	request.Undo, request.Apply = planned.Undo, true
-	done, err := coordinator.Prepare(v.t.Context(), request)
+	request.Undo = planned.Undo
+	done, err := coordinator.Drain(v.t.Context(), request)
 	require.NoError(v.t, err)
-	require.Equal(v.t, rollcallv1.Drain_DRAIN_PREPARED, done.Drain)
+	require.Equal(v.t, rollcallv1.Drain_DRAIN_DRAINED, done.State)
 	require.Zero(v.t, v.database.Leads(node(i)))
 }
 

@@ -104,14 +104,15 @@ func (m *member) roster() *rollcallv1.Roster {
 	return roster
 }
 
-// Prepare hands the lead over.
-func (m *member) Prepare(_ context.Context, request *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
+func (m *member) PlanDrain(_ context.Context, request *rollcallv1.PlanDrainRequest) (*rollcallv1.PlanDrainResponse, error) {
+	return &rollcallv1.PlanDrainResponse{Undo: []byte(request.GetClaim())}, nil
+}
+
+// Drain hands the lead over.
+func (m *member) Drain(_ context.Context, request *rollcallv1.DrainRequest) (*rollcallv1.DrainResponse, error) {
 	m.db.mu.Lock()
 	defer m.db.mu.Unlock()
-	if !request.GetApply() {
-		return &rollcallv1.PrepareResponse{Undo: []byte(request.GetClaim())}, nil
-	}
-	m.drain, m.claim = rollcallv1.Drain_DRAIN_PREPARED, request.GetClaim()
+	m.drain, m.claim = rollcallv1.Drain_DRAIN_DRAINED, request.GetClaim()
 	if m.db.leader == m.pod {
 		for _, name := range slices.Sorted(maps.Keys(m.db.members)) {
 			if name != m.pod {
@@ -120,7 +121,7 @@ func (m *member) Prepare(_ context.Context, request *rollcallv1.PrepareRequest) 
 			}
 		}
 	}
-	return &rollcallv1.PrepareResponse{Undo: request.GetUndo(), Drain: rollcallv1.Drain_DRAIN_PREPARED}, nil
+	return &rollcallv1.DrainResponse{State: rollcallv1.Drain_DRAIN_DRAINED}, nil
 }
 
 func (m *member) Restore(_ context.Context, request *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {

@@ -58,7 +58,7 @@ func TestTheLargestMessagesAreTaken(t *testing.T) {
 		"one shard of the shortest names":           &rollcallv1.Report{Groups: []*rollcallv1.Group{{Id: "s", Members: []*rollcallv1.Member{{Id: "r", Node: "n"}}}}},
 		"a full roster":                             fullRoster(),
 		"a report of nothing":                       &rollcallv1.Report{},
-		"an undo note":                              &rollcallv1.PrepareResponse{Undo: bytes.Repeat([]byte{1}, 4<<10), Detail: strings.Repeat("x", 4<<10)},
+		"an undo note":                              &rollcallv1.PlanDrainResponse{Undo: bytes.Repeat([]byte{1}, 4<<10), Setting: strings.Repeat("x", 4<<10)},
 	} {
 		data, err := proto.Marshal(m)
 		require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestHollowMessagesAreRefused(t *testing.T) {
 		"nodes":                      {&rollcallv1.Report{}, hollow(26, maxNodes+1), Count},
 		"roles":                      {&rollcallv1.Report{}, hollow(11, maxRoles+1), Count},
 		"ages, of which one is kept": {&rollcallv1.Report{}, hollow(3, 1<<20), Hollow},
-		"details of an answer":       {&rollcallv1.PrepareResponse{}, nested(3, make([]byte, MaxAnswer)), Size},
+		"details of an answer":       {&rollcallv1.PlanDrainResponse{}, nested(3, make([]byte, MaxAnswer)), Size},
 		"groups of the wire":         {&rollcallv1.Report{}, bytes.Repeat([]byte{99<<3&0x7f | 3}, 1000), Malformed},
 		"cut off":                    {&rollcallv1.Report{}, []byte{0x0a, 0x10, 0x00}, Malformed},
 		"no UTF-8":                   {&rollcallv1.Report{}, nested(6, []byte{0xff}), Malformed},
@@ -137,7 +137,7 @@ func allocates(f func()) uint64 {
 
 // FuzzDecode: what passes takes at most inflation times its bytes, and slack, all garbage included.
 func FuzzDecode(f *testing.F) {
-	for _, m := range []proto.Message{largest(50, 2, 8), largest(3, 1, 0), &rollcallv1.PrepareResponse{Undo: []byte("x")}} {
+	for _, m := range []proto.Message{largest(50, 2, 8), largest(3, 1, 0), &rollcallv1.PlanDrainResponse{Undo: []byte("x")}} {
 		data, err := proto.Marshal(m)
 		require.NoError(f, err)
 		f.Add(data)
@@ -169,5 +169,6 @@ func FuzzDecode(f *testing.F) {
 }
 
 func kinds() []proto.Message {
-	return []proto.Message{&rollcallv1.Roster{}, &rollcallv1.Report{}, &rollcallv1.PrepareResponse{}, &rollcallv1.RestoreResponse{}, &rollcallv1.RelieveResponse{}}
+	return []proto.Message{&rollcallv1.Roster{}, &rollcallv1.Report{}, &rollcallv1.PlanDrainResponse{}, &rollcallv1.DrainResponse{},
+		&rollcallv1.RestoreResponse{}, &rollcallv1.RestoreSettingResponse{}, &rollcallv1.HandoffOnBehalfResponse{}}
 }

@@ -39,7 +39,7 @@ type Engine struct {
 	gaveUp time.Time
 }
 
-var _ engines.Sharer = (*Engine)(nil)
+var _ engines.SettingChanger = (*Engine)(nil)
 
 // Engine makes an engine for the member in a pod.
 func (d *Database) Engine(pod string) *Engine {
@@ -197,8 +197,8 @@ type undo struct {
 	Node  string `json:"node"`
 }
 
-// Plan answers which marks will be set.
-func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) {
+// PlanDrain returns which marks will be set.
+func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, error) {
 	if err := e.enter(ctx, "plan", true); err != nil {
 		return nil, err
 	}
@@ -211,8 +211,8 @@ func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) 
 // leaver is whose duties an order is about: those of another member, if it names one.
 func (e *Engine) leaver(order engines.Order) string { return cmp.Or(order.Node, e.node) }
 
-// Apply hands all shards over, one after the other.
-func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
+// Drain hands all shards over, one after the other.
+func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
 	if err := e.enter(ctx, "apply", true); err != nil {
 		return engines.Progress{}, err
 	}

@@ -35,6 +35,9 @@ func (c *client) Close() error { return nil }
 // unary carries a request to the agent and its answer back. Without an agent it
 // waits for one, as gRPC does when it is told to, until ctx ends.
 //
+// what names the call in the log, and orders calls of one instant: another name makes
+// another run of every seed.
+//
 // A process that asks the same twice at one instant, in goroutines of its own, is served
 // once.
 func unary[Request proto.Message, Response any](ctx context.Context, c *client, what string, request Request,
@@ -88,9 +91,12 @@ func outcome(response any, err error) string {
 		return err.Error()
 	}
 	switch r := response.(type) {
-	case *rollcallv1.PrepareResponse:
-		return fmt.Sprintf("%s %s", r.GetDrain(), r.GetDetail())
-	case *rollcallv1.RestoreResponse:
+	case *rollcallv1.DrainResponse:
+		return fmt.Sprintf("%s %s", r.GetState(), r.GetDetail())
+	case interface {
+		GetDone() bool
+		GetDetail() string
+	}:
 		return fmt.Sprintf("done %t %s", r.GetDone(), r.GetDetail())
 	}
 	return "ok"
@@ -110,13 +116,15 @@ func (c *client) GetReport(ctx context.Context, r *rollcallv1.GetReportRequest, 
 	})
 }
 
-func (c *client) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest, _ ...grpc.CallOption) (*rollcallv1.PrepareResponse, error) {
-	what := "plan"
-	if r.GetApply() {
-		what = "prepare"
-	}
-	return unary(ctx, c, what, r, func(a *Agent, ctx context.Context, r *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
-		return a.service.Prepare(ctx, r)
+func (c *client) PlanDrain(ctx context.Context, r *rollcallv1.PlanDrainRequest, _ ...grpc.CallOption) (*rollcallv1.PlanDrainResponse, error) {
+	return unary(ctx, c, "plan", r, func(a *Agent, ctx context.Context, r *rollcallv1.PlanDrainRequest) (*rollcallv1.PlanDrainResponse, error) {
+		return a.service.PlanDrain(ctx, r)
+	})
+}
+
+func (c *client) Drain(ctx context.Context, r *rollcallv1.DrainRequest, _ ...grpc.CallOption) (*rollcallv1.DrainResponse, error) {
+	return unary(ctx, c, "prepare", r, func(a *Agent, ctx context.Context, r *rollcallv1.DrainRequest) (*rollcallv1.DrainResponse, error) {
+		return a.service.Drain(ctx, r)
 	})
 }
 
@@ -126,9 +134,15 @@ func (c *client) Restore(ctx context.Context, r *rollcallv1.RestoreRequest, _ ..
 	})
 }
 
-func (c *client) Relieve(ctx context.Context, r *rollcallv1.RelieveRequest, _ ...grpc.CallOption) (*rollcallv1.RelieveResponse, error) {
-	return unary(ctx, c, "relieve", r, func(a *Agent, ctx context.Context, r *rollcallv1.RelieveRequest) (*rollcallv1.RelieveResponse, error) {
-		return a.service.Relieve(ctx, r)
+func (c *client) RestoreSetting(ctx context.Context, r *rollcallv1.RestoreSettingRequest, _ ...grpc.CallOption) (*rollcallv1.RestoreSettingResponse, error) {
+	return unary(ctx, c, "restore", r, func(a *Agent, ctx context.Context, r *rollcallv1.RestoreSettingRequest) (*rollcallv1.RestoreSettingResponse, error) {
+		return a.service.RestoreSetting(ctx, r)
+	})
+}
+
+func (c *client) HandoffOnBehalf(ctx context.Context, r *rollcallv1.HandoffOnBehalfRequest, _ ...grpc.CallOption) (*rollcallv1.HandoffOnBehalfResponse, error) {
+	return unary(ctx, c, "relieve", r, func(a *Agent, ctx context.Context, r *rollcallv1.HandoffOnBehalfRequest) (*rollcallv1.HandoffOnBehalfResponse, error) {
+		return a.service.HandoffOnBehalf(ctx, r)
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/rollcall-dev/rollcall/agent"
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/agent/gossip"
+	"github.com/rollcall-dev/rollcall/agent/peers"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/clock"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
 	"github.com/rollcall-dev/rollcall/engines"
@@ -96,7 +97,7 @@ func (h *Hub) Start(o Options) *Agent {
 		ConfigDir: h.ConfigDir, StateDir: o.StateDir, Insecure: true, ConfigInterval: time.Minute,
 		ProbeInterval: time.Second + h.loop.Between(0, 100*time.Millisecond),
 		Heartbeat:     7 * time.Second,
-		NewMesh:       func(gossip.Options) (agent.Mesh, error) { return h.gossip.mesh(a), nil },
+		NewMesh:       func(gossip.Options) (peers.Mesh, error) { return h.gossip.mesh(a), nil },
 	})
 	if err != nil {
 		panic(err) // the options above are right

@@ -22,52 +22,54 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-type PrepareKind int32
+type DrainKind int32
 
 const (
-	PrepareKind_PREPARE_KIND_UNSPECIFIED PrepareKind = 0
-	PrepareKind_PREPARE_KIND_HANDOFF     PrepareKind = 1
-	PrepareKind_PREPARE_KIND_EVACUATE    PrepareKind = 2
+	DrainKind_DRAIN_KIND_UNSPECIFIED DrainKind = 0
+	// Hand over duties such as leadership.
+	DrainKind_DRAIN_KIND_HANDOFF DrainKind = 1
+	// Move the data away, too.
+	DrainKind_DRAIN_KIND_EVACUATE DrainKind = 2
 )
 
-// Enum value maps for PrepareKind.
+// Enum value maps for DrainKind.
 var (
-	PrepareKind_name = map[int32]string{
-		0: "PREPARE_KIND_UNSPECIFIED",
-		1: "PREPARE_KIND_HANDOFF",
-		2: "PREPARE_KIND_EVACUATE",
+	DrainKind_name = map[int32]string{
+		0: "DRAIN_KIND_UNSPECIFIED",
+		1: "DRAIN_KIND_HANDOFF",
+		2: "DRAIN_KIND_EVACUATE",
 	}
-	PrepareKind_value = map[string]int32{
-		"PREPARE_KIND_UNSPECIFIED": 0,
-		"PREPARE_KIND_HANDOFF":     1,
-		"PREPARE_KIND_EVACUATE":    2,
+	DrainKind_value = map[string]int32{
+		"DRAIN_KIND_UNSPECIFIED": 0,
+		"DRAIN_KIND_HANDOFF":     1,
+		"DRAIN_KIND_EVACUATE":    2,
 	}
 )
 
-func (x PrepareKind) Enum() *PrepareKind {
-	p := new(PrepareKind)
+func (x DrainKind) Enum() *DrainKind {
+	p := new(DrainKind)
 	*p = x
 	return p
 }
 
-func (x PrepareKind) String() string {
+func (x DrainKind) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (PrepareKind) Descriptor() protoreflect.EnumDescriptor {
+func (DrainKind) Descriptor() protoreflect.EnumDescriptor {
 	return file_rollcall_v1_agent_proto_enumTypes[0].Descriptor()
 }
 
-func (PrepareKind) Type() protoreflect.EnumType {
+func (DrainKind) Type() protoreflect.EnumType {
 	return &file_rollcall_v1_agent_proto_enumTypes[0]
 }
 
-func (x PrepareKind) Number() protoreflect.EnumNumber {
+func (x DrainKind) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use PrepareKind.Descriptor instead.
-func (PrepareKind) EnumDescriptor() ([]byte, []int) {
+// Deprecated: Use DrainKind.Descriptor instead.
+func (DrainKind) EnumDescriptor() ([]byte, []int) {
 	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{0}
 }
 
@@ -351,48 +353,37 @@ func (x *Term) GetUntil() *durationpb.Duration {
 	return nil
 }
 
-type PrepareRequest struct {
+type PlanDrainRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Kind  PrepareKind            `protobuf:"varint,1,opt,name=kind,proto3,enum=rollcall.v1.PrepareKind" json:"kind,omitempty"`
+	Kind  DrainKind              `protobuf:"varint,1,opt,name=kind,proto3,enum=rollcall.v1.DrainKind" json:"kind,omitempty"`
 	Claim string                 `protobuf:"bytes,2,opt,name=claim,proto3" json:"claim,omitempty"`
 	Fence *Fence                 `protobuf:"bytes,3,opt,name=fence,proto3" json:"fence,omitempty"`
-	// UID of the pod that is meant; another pod refuses, unless node names its member.
+	// UID of the pod to drain; another pod refuses, unless node names its member.
 	PodUid string `protobuf:"bytes,4,opt,name=pod_uid,json=podUid,proto3" json:"pod_uid,omitempty"`
 	// Names of pods that may take over duties; empty = any.
 	Eligible []string `protobuf:"bytes,5,rep,name=eligible,proto3" json:"eligible,omitempty"`
-	Apply    bool     `protobuf:"varint,6,opt,name=apply,proto3" json:"apply,omitempty"`
-	// With apply: what the call without apply answered.
-	Undo []byte `protobuf:"bytes,7,opt,name=undo,proto3" json:"undo,omitempty"`
-	// With apply: the setting of the whole database that may be written, and what the first call of any pod without apply
-	// answered about it. An agent writes no such setting that is not named.
-	Knob     string `protobuf:"bytes,9,opt,name=knob,proto3" json:"knob,omitempty"`
-	KnobUndo []byte `protobuf:"bytes,10,opt,name=knob_undo,json=knobUndo,proto3" json:"knob_undo,omitempty"`
-	// Name that the database has for the member of the pod that is meant, when that has no agent which runs: any other
-	// pod's agent empties it. Only with PREPARE_KIND_EVACUATE. Every call with apply is one round of the work.
-	Node string `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`
-	// Until when it is good; an order without it is refused.
-	Term *Term `protobuf:"bytes,12,opt,name=term,proto3" json:"term,omitempty"`
-	// With apply: a prepare that was done is looked at anew, and done again as far as it did not last. DRAIN_PREPARED is then
-	// true of the database after this call. An agent that does not know this answers that it was done once.
-	Anew          bool `protobuf:"varint,13,opt,name=anew,proto3" json:"anew,omitempty"`
+	// See DrainRequest.
+	Node string `protobuf:"bytes,6,opt,name=node,proto3" json:"node,omitempty"`
+	// Until when the request is good; one without a term is refused.
+	Term          *Term `protobuf:"bytes,7,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *PrepareRequest) Reset() {
-	*x = PrepareRequest{}
+func (x *PlanDrainRequest) Reset() {
+	*x = PlanDrainRequest{}
 	mi := &file_rollcall_v1_agent_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *PrepareRequest) String() string {
+func (x *PlanDrainRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*PrepareRequest) ProtoMessage() {}
+func (*PlanDrainRequest) ProtoMessage() {}
 
-func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
+func (x *PlanDrainRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_rollcall_v1_agent_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -404,123 +395,85 @@ func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use PrepareRequest.ProtoReflect.Descriptor instead.
-func (*PrepareRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use PlanDrainRequest.ProtoReflect.Descriptor instead.
+func (*PlanDrainRequest) Descriptor() ([]byte, []int) {
 	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *PrepareRequest) GetKind() PrepareKind {
+func (x *PlanDrainRequest) GetKind() DrainKind {
 	if x != nil {
 		return x.Kind
 	}
-	return PrepareKind_PREPARE_KIND_UNSPECIFIED
+	return DrainKind_DRAIN_KIND_UNSPECIFIED
 }
 
-func (x *PrepareRequest) GetClaim() string {
+func (x *PlanDrainRequest) GetClaim() string {
 	if x != nil {
 		return x.Claim
 	}
 	return ""
 }
 
-func (x *PrepareRequest) GetFence() *Fence {
+func (x *PlanDrainRequest) GetFence() *Fence {
 	if x != nil {
 		return x.Fence
 	}
 	return nil
 }
 
-func (x *PrepareRequest) GetPodUid() string {
+func (x *PlanDrainRequest) GetPodUid() string {
 	if x != nil {
 		return x.PodUid
 	}
 	return ""
 }
 
-func (x *PrepareRequest) GetEligible() []string {
+func (x *PlanDrainRequest) GetEligible() []string {
 	if x != nil {
 		return x.Eligible
 	}
 	return nil
 }
 
-func (x *PrepareRequest) GetApply() bool {
-	if x != nil {
-		return x.Apply
-	}
-	return false
-}
-
-func (x *PrepareRequest) GetUndo() []byte {
-	if x != nil {
-		return x.Undo
-	}
-	return nil
-}
-
-func (x *PrepareRequest) GetKnob() string {
-	if x != nil {
-		return x.Knob
-	}
-	return ""
-}
-
-func (x *PrepareRequest) GetKnobUndo() []byte {
-	if x != nil {
-		return x.KnobUndo
-	}
-	return nil
-}
-
-func (x *PrepareRequest) GetNode() string {
+func (x *PlanDrainRequest) GetNode() string {
 	if x != nil {
 		return x.Node
 	}
 	return ""
 }
 
-func (x *PrepareRequest) GetTerm() *Term {
+func (x *PlanDrainRequest) GetTerm() *Term {
 	if x != nil {
 		return x.Term
 	}
 	return nil
 }
 
-func (x *PrepareRequest) GetAnew() bool {
-	if x != nil {
-		return x.Anew
-	}
-	return false
-}
-
-type PrepareResponse struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Undo   []byte                 `protobuf:"bytes,1,opt,name=undo,proto3" json:"undo,omitempty"`
-	Drain  Drain                  `protobuf:"varint,2,opt,name=drain,proto3,enum=rollcall.v1.Drain" json:"drain,omitempty"`
-	Detail string                 `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
-	Done   uint32                 `protobuf:"varint,4,opt,name=done,proto3" json:"done,omitempty"`
-	Total  uint32                 `protobuf:"varint,5,opt,name=total,proto3" json:"total,omitempty"`
-	// The setting of the whole database that a prepare which names it will write, and with what it can be put back.
-	Knob          string `protobuf:"bytes,6,opt,name=knob,proto3" json:"knob,omitempty"`
-	KnobUndo      []byte `protobuf:"bytes,7,opt,name=knob_undo,json=knobUndo,proto3" json:"knob_undo,omitempty"`
+type PlanDrainResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What Restore needs to undo the drain; empty: nothing to undo.
+	Undo []byte `protobuf:"bytes,1,opt,name=undo,proto3" json:"undo,omitempty"`
+	// The cluster setting that a drain which names it will change, and what RestoreSetting needs to put it back.
+	Setting       string `protobuf:"bytes,2,opt,name=setting,proto3" json:"setting,omitempty"`
+	SettingUndo   []byte `protobuf:"bytes,3,opt,name=setting_undo,json=settingUndo,proto3" json:"setting_undo,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *PrepareResponse) Reset() {
-	*x = PrepareResponse{}
+func (x *PlanDrainResponse) Reset() {
+	*x = PlanDrainResponse{}
 	mi := &file_rollcall_v1_agent_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *PrepareResponse) String() string {
+func (x *PlanDrainResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*PrepareResponse) ProtoMessage() {}
+func (*PlanDrainResponse) ProtoMessage() {}
 
-func (x *PrepareResponse) ProtoReflect() protoreflect.Message {
+func (x *PlanDrainResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_rollcall_v1_agent_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -532,78 +485,248 @@ func (x *PrepareResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use PrepareResponse.ProtoReflect.Descriptor instead.
-func (*PrepareResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use PlanDrainResponse.ProtoReflect.Descriptor instead.
+func (*PlanDrainResponse) Descriptor() ([]byte, []int) {
 	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *PrepareResponse) GetUndo() []byte {
+func (x *PlanDrainResponse) GetUndo() []byte {
 	if x != nil {
 		return x.Undo
 	}
 	return nil
 }
 
-func (x *PrepareResponse) GetDrain() Drain {
+func (x *PlanDrainResponse) GetSetting() string {
 	if x != nil {
-		return x.Drain
+		return x.Setting
+	}
+	return ""
+}
+
+func (x *PlanDrainResponse) GetSettingUndo() []byte {
+	if x != nil {
+		return x.SettingUndo
+	}
+	return nil
+}
+
+type DrainRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Kind  DrainKind              `protobuf:"varint,1,opt,name=kind,proto3,enum=rollcall.v1.DrainKind" json:"kind,omitempty"`
+	Claim string                 `protobuf:"bytes,2,opt,name=claim,proto3" json:"claim,omitempty"`
+	Fence *Fence                 `protobuf:"bytes,3,opt,name=fence,proto3" json:"fence,omitempty"`
+	// UID of the pod to drain; another pod refuses, unless node names its member.
+	PodUid string `protobuf:"bytes,4,opt,name=pod_uid,json=podUid,proto3" json:"pod_uid,omitempty"`
+	// Names of pods that may take over duties; empty = any.
+	Eligible []string `protobuf:"bytes,5,rep,name=eligible,proto3" json:"eligible,omitempty"`
+	// What PlanDrain answered.
+	Undo []byte `protobuf:"bytes,6,opt,name=undo,proto3" json:"undo,omitempty"`
+	// The cluster setting that may be changed, and what the first PlanDrain of any pod answered about it. An agent changes no
+	// such setting that is not named.
+	Setting     string `protobuf:"bytes,7,opt,name=setting,proto3" json:"setting,omitempty"`
+	SettingUndo []byte `protobuf:"bytes,8,opt,name=setting_undo,json=settingUndo,proto3" json:"setting_undo,omitempty"`
+	// The database's name of the member of the pod to drain, if that pod has no running agent: any other pod's agent evacuates
+	// it. Only with DRAIN_KIND_EVACUATE. Each call is one round of the work.
+	Node string `protobuf:"bytes,9,opt,name=node,proto3" json:"node,omitempty"`
+	// Until when the order is good; one without a term is refused.
+	Term *Term `protobuf:"bytes,10,opt,name=term,proto3" json:"term,omitempty"`
+	// Check a drain that is done again, and repeat what did not last. DRAIN_DRAINED is then true of the database after this call.
+	Recheck       bool `protobuf:"varint,11,opt,name=recheck,proto3" json:"recheck,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainRequest) Reset() {
+	*x = DrainRequest{}
+	mi := &file_rollcall_v1_agent_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainRequest) ProtoMessage() {}
+
+func (x *DrainRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_agent_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
+func (*DrainRequest) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *DrainRequest) GetKind() DrainKind {
+	if x != nil {
+		return x.Kind
+	}
+	return DrainKind_DRAIN_KIND_UNSPECIFIED
+}
+
+func (x *DrainRequest) GetClaim() string {
+	if x != nil {
+		return x.Claim
+	}
+	return ""
+}
+
+func (x *DrainRequest) GetFence() *Fence {
+	if x != nil {
+		return x.Fence
+	}
+	return nil
+}
+
+func (x *DrainRequest) GetPodUid() string {
+	if x != nil {
+		return x.PodUid
+	}
+	return ""
+}
+
+func (x *DrainRequest) GetEligible() []string {
+	if x != nil {
+		return x.Eligible
+	}
+	return nil
+}
+
+func (x *DrainRequest) GetUndo() []byte {
+	if x != nil {
+		return x.Undo
+	}
+	return nil
+}
+
+func (x *DrainRequest) GetSetting() string {
+	if x != nil {
+		return x.Setting
+	}
+	return ""
+}
+
+func (x *DrainRequest) GetSettingUndo() []byte {
+	if x != nil {
+		return x.SettingUndo
+	}
+	return nil
+}
+
+func (x *DrainRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *DrainRequest) GetTerm() *Term {
+	if x != nil {
+		return x.Term
+	}
+	return nil
+}
+
+func (x *DrainRequest) GetRecheck() bool {
+	if x != nil {
+		return x.Recheck
+	}
+	return false
+}
+
+type DrainResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// DRAIN_DRAINING, DRAIN_DRAINED or DRAIN_REFUSED.
+	State Drain `protobuf:"varint,1,opt,name=state,proto3,enum=rollcall.v1.Drain" json:"state,omitempty"`
+	// What is being waited for, or why it was refused.
+	Detail        string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
+	Done          uint32 `protobuf:"varint,3,opt,name=done,proto3" json:"done,omitempty"`
+	Total         uint32 `protobuf:"varint,4,opt,name=total,proto3" json:"total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainResponse) Reset() {
+	*x = DrainResponse{}
+	mi := &file_rollcall_v1_agent_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainResponse) ProtoMessage() {}
+
+func (x *DrainResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_agent_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
+func (*DrainResponse) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *DrainResponse) GetState() Drain {
+	if x != nil {
+		return x.State
 	}
 	return Drain_DRAIN_UNSPECIFIED
 }
 
-func (x *PrepareResponse) GetDetail() string {
+func (x *DrainResponse) GetDetail() string {
 	if x != nil {
 		return x.Detail
 	}
 	return ""
 }
 
-func (x *PrepareResponse) GetDone() uint32 {
+func (x *DrainResponse) GetDone() uint32 {
 	if x != nil {
 		return x.Done
 	}
 	return 0
 }
 
-func (x *PrepareResponse) GetTotal() uint32 {
+func (x *DrainResponse) GetTotal() uint32 {
 	if x != nil {
 		return x.Total
 	}
 	return 0
 }
 
-func (x *PrepareResponse) GetKnob() string {
-	if x != nil {
-		return x.Knob
-	}
-	return ""
-}
-
-func (x *PrepareResponse) GetKnobUndo() []byte {
-	if x != nil {
-		return x.KnobUndo
-	}
-	return nil
-}
-
 type RestoreRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Empty when a setting of the whole database is put back: it belongs to no claim.
-	Claim string `protobuf:"bytes,1,opt,name=claim,proto3" json:"claim,omitempty"`
-	Fence *Fence `protobuf:"bytes,2,opt,name=fence,proto3" json:"fence,omitempty"`
-	// Of the claim, or of the knob.
-	Undo []byte `protobuf:"bytes,3,opt,name=undo,proto3" json:"undo,omitempty"`
-	// Put back this setting of the whole database. Agents that know none refuse, for want of a claim.
-	Knob string `protobuf:"bytes,4,opt,name=knob,proto3" json:"knob,omitempty"`
-	// Until when it is good; only with knob, and refused without it there.
-	Term          *Term `protobuf:"bytes,6,opt,name=term,proto3" json:"term,omitempty"`
+	Claim string                 `protobuf:"bytes,1,opt,name=claim,proto3" json:"claim,omitempty"`
+	Fence *Fence                 `protobuf:"bytes,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	// What PlanDrain answered for the claim.
+	Undo          []byte `protobuf:"bytes,3,opt,name=undo,proto3" json:"undo,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RestoreRequest) Reset() {
 	*x = RestoreRequest{}
-	mi := &file_rollcall_v1_agent_proto_msgTypes[8]
+	mi := &file_rollcall_v1_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -615,7 +738,7 @@ func (x *RestoreRequest) String() string {
 func (*RestoreRequest) ProtoMessage() {}
 
 func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_agent_proto_msgTypes[8]
+	mi := &file_rollcall_v1_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -628,7 +751,7 @@ func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreRequest.ProtoReflect.Descriptor instead.
 func (*RestoreRequest) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{8}
+	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RestoreRequest) GetClaim() string {
@@ -652,20 +775,6 @@ func (x *RestoreRequest) GetUndo() []byte {
 	return nil
 }
 
-func (x *RestoreRequest) GetKnob() string {
-	if x != nil {
-		return x.Knob
-	}
-	return ""
-}
-
-func (x *RestoreRequest) GetTerm() *Term {
-	if x != nil {
-		return x.Term
-	}
-	return nil
-}
-
 type RestoreResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Done          bool                   `protobuf:"varint,1,opt,name=done,proto3" json:"done,omitempty"`
@@ -676,7 +785,7 @@ type RestoreResponse struct {
 
 func (x *RestoreResponse) Reset() {
 	*x = RestoreResponse{}
-	mi := &file_rollcall_v1_agent_proto_msgTypes[9]
+	mi := &file_rollcall_v1_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -688,7 +797,7 @@ func (x *RestoreResponse) String() string {
 func (*RestoreResponse) ProtoMessage() {}
 
 func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_agent_proto_msgTypes[9]
+	mi := &file_rollcall_v1_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -701,7 +810,7 @@ func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreResponse.ProtoReflect.Descriptor instead.
 func (*RestoreResponse) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{9}
+	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RestoreResponse) GetDone() bool {
@@ -718,37 +827,32 @@ func (x *RestoreResponse) GetDetail() string {
 	return ""
 }
 
-type RelieveRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Claim string                 `protobuf:"bytes,1,opt,name=claim,proto3" json:"claim,omitempty"`
-	Fence *Fence                 `protobuf:"bytes,2,opt,name=fence,proto3" json:"fence,omitempty"`
-	// UID of the pod whose agent is asked; another pod refuses.
-	PodUid string `protobuf:"bytes,3,opt,name=pod_uid,json=podUid,proto3" json:"pod_uid,omitempty"`
-	// Name that the database has for the member to be relieved.
-	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
-	// Names of pods that may take over duties; empty = any.
-	Eligible []string `protobuf:"bytes,5,rep,name=eligible,proto3" json:"eligible,omitempty"`
-	// Until when it is good; an order without it is refused.
-	Term          *Term `protobuf:"bytes,7,opt,name=term,proto3" json:"term,omitempty"`
+type RestoreSettingRequest struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Fence       *Fence                 `protobuf:"bytes,1,opt,name=fence,proto3" json:"fence,omitempty"`
+	Setting     string                 `protobuf:"bytes,2,opt,name=setting,proto3" json:"setting,omitempty"`
+	SettingUndo []byte                 `protobuf:"bytes,3,opt,name=setting_undo,json=settingUndo,proto3" json:"setting_undo,omitempty"`
+	// Until when the order is good; one without a term is refused.
+	Term          *Term `protobuf:"bytes,4,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *RelieveRequest) Reset() {
-	*x = RelieveRequest{}
-	mi := &file_rollcall_v1_agent_proto_msgTypes[10]
+func (x *RestoreSettingRequest) Reset() {
+	*x = RestoreSettingRequest{}
+	mi := &file_rollcall_v1_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *RelieveRequest) String() string {
+func (x *RestoreSettingRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*RelieveRequest) ProtoMessage() {}
+func (*RestoreSettingRequest) ProtoMessage() {}
 
-func (x *RelieveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_agent_proto_msgTypes[10]
+func (x *RestoreSettingRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -759,54 +863,40 @@ func (x *RelieveRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RelieveRequest.ProtoReflect.Descriptor instead.
-func (*RelieveRequest) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{10}
+// Deprecated: Use RestoreSettingRequest.ProtoReflect.Descriptor instead.
+func (*RestoreSettingRequest) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{12}
 }
 
-func (x *RelieveRequest) GetClaim() string {
-	if x != nil {
-		return x.Claim
-	}
-	return ""
-}
-
-func (x *RelieveRequest) GetFence() *Fence {
+func (x *RestoreSettingRequest) GetFence() *Fence {
 	if x != nil {
 		return x.Fence
 	}
 	return nil
 }
 
-func (x *RelieveRequest) GetPodUid() string {
+func (x *RestoreSettingRequest) GetSetting() string {
 	if x != nil {
-		return x.PodUid
+		return x.Setting
 	}
 	return ""
 }
 
-func (x *RelieveRequest) GetNode() string {
+func (x *RestoreSettingRequest) GetSettingUndo() []byte {
 	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *RelieveRequest) GetEligible() []string {
-	if x != nil {
-		return x.Eligible
+		return x.SettingUndo
 	}
 	return nil
 }
 
-func (x *RelieveRequest) GetTerm() *Term {
+func (x *RestoreSettingRequest) GetTerm() *Term {
 	if x != nil {
 		return x.Term
 	}
 	return nil
 }
 
-type RelieveResponse struct {
+type RestoreSettingResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Done          bool                   `protobuf:"varint,1,opt,name=done,proto3" json:"done,omitempty"`
 	Detail        string                 `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
@@ -814,21 +904,21 @@ type RelieveResponse struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *RelieveResponse) Reset() {
-	*x = RelieveResponse{}
-	mi := &file_rollcall_v1_agent_proto_msgTypes[11]
+func (x *RestoreSettingResponse) Reset() {
+	*x = RestoreSettingResponse{}
+	mi := &file_rollcall_v1_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *RelieveResponse) String() string {
+func (x *RestoreSettingResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*RelieveResponse) ProtoMessage() {}
+func (*RestoreSettingResponse) ProtoMessage() {}
 
-func (x *RelieveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_agent_proto_msgTypes[11]
+func (x *RestoreSettingResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -839,19 +929,159 @@ func (x *RelieveResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RelieveResponse.ProtoReflect.Descriptor instead.
-func (*RelieveResponse) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{11}
+// Deprecated: Use RestoreSettingResponse.ProtoReflect.Descriptor instead.
+func (*RestoreSettingResponse) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{13}
 }
 
-func (x *RelieveResponse) GetDone() bool {
+func (x *RestoreSettingResponse) GetDone() bool {
 	if x != nil {
 		return x.Done
 	}
 	return false
 }
 
-func (x *RelieveResponse) GetDetail() string {
+func (x *RestoreSettingResponse) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+type HandoffOnBehalfRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Claim string                 `protobuf:"bytes,1,opt,name=claim,proto3" json:"claim,omitempty"`
+	Fence *Fence                 `protobuf:"bytes,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	// UID of the pod whose agent is asked; another pod refuses.
+	PodUid string `protobuf:"bytes,3,opt,name=pod_uid,json=podUid,proto3" json:"pod_uid,omitempty"`
+	// The database's name of the other member.
+	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
+	// Names of pods that may take over duties; empty = any.
+	Eligible []string `protobuf:"bytes,5,rep,name=eligible,proto3" json:"eligible,omitempty"`
+	// Until when the order is good; one without a term is refused.
+	Term          *Term `protobuf:"bytes,6,opt,name=term,proto3" json:"term,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandoffOnBehalfRequest) Reset() {
+	*x = HandoffOnBehalfRequest{}
+	mi := &file_rollcall_v1_agent_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandoffOnBehalfRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandoffOnBehalfRequest) ProtoMessage() {}
+
+func (x *HandoffOnBehalfRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_agent_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandoffOnBehalfRequest.ProtoReflect.Descriptor instead.
+func (*HandoffOnBehalfRequest) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *HandoffOnBehalfRequest) GetClaim() string {
+	if x != nil {
+		return x.Claim
+	}
+	return ""
+}
+
+func (x *HandoffOnBehalfRequest) GetFence() *Fence {
+	if x != nil {
+		return x.Fence
+	}
+	return nil
+}
+
+func (x *HandoffOnBehalfRequest) GetPodUid() string {
+	if x != nil {
+		return x.PodUid
+	}
+	return ""
+}
+
+func (x *HandoffOnBehalfRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *HandoffOnBehalfRequest) GetEligible() []string {
+	if x != nil {
+		return x.Eligible
+	}
+	return nil
+}
+
+func (x *HandoffOnBehalfRequest) GetTerm() *Term {
+	if x != nil {
+		return x.Term
+	}
+	return nil
+}
+
+type HandoffOnBehalfResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Done          bool                   `protobuf:"varint,1,opt,name=done,proto3" json:"done,omitempty"`
+	Detail        string                 `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandoffOnBehalfResponse) Reset() {
+	*x = HandoffOnBehalfResponse{}
+	mi := &file_rollcall_v1_agent_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandoffOnBehalfResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandoffOnBehalfResponse) ProtoMessage() {}
+
+func (x *HandoffOnBehalfResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_agent_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandoffOnBehalfResponse.ProtoReflect.Descriptor instead.
+func (*HandoffOnBehalfResponse) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *HandoffOnBehalfResponse) GetDone() bool {
+	if x != nil {
+		return x.Done
+	}
+	return false
+}
+
+func (x *HandoffOnBehalfResponse) GetDetail() string {
 	if x != nil {
 		return x.Detail
 	}
@@ -878,60 +1108,76 @@ const file_rollcall_v1_agent_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\"Y\n" +
 	"\x04Term\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\x12/\n" +
-	"\x05until\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05until\"\xee\x02\n" +
-	"\x0ePrepareRequest\x12,\n" +
-	"\x04kind\x18\x01 \x01(\x0e2\x18.rollcall.v1.PrepareKindR\x04kind\x12\x14\n" +
+	"\x05until\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05until\"\xee\x01\n" +
+	"\x10PlanDrainRequest\x12*\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x16.rollcall.v1.DrainKindR\x04kind\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\tR\x05claim\x12(\n" +
 	"\x05fence\x18\x03 \x01(\v2\x12.rollcall.v1.FenceR\x05fence\x12\x17\n" +
 	"\apod_uid\x18\x04 \x01(\tR\x06podUid\x12\x1a\n" +
-	"\beligible\x18\x05 \x03(\tR\beligible\x12\x14\n" +
-	"\x05apply\x18\x06 \x01(\bR\x05apply\x12\x12\n" +
-	"\x04undo\x18\a \x01(\fR\x04undo\x12\x12\n" +
-	"\x04knob\x18\t \x01(\tR\x04knob\x12\x1b\n" +
-	"\tknob_undo\x18\n" +
-	" \x01(\fR\bknobUndo\x12\x12\n" +
-	"\x04node\x18\v \x01(\tR\x04node\x12%\n" +
-	"\x04term\x18\f \x01(\v2\x11.rollcall.v1.TermR\x04term\x12\x12\n" +
-	"\x04anew\x18\r \x01(\bR\x04anewJ\x04\b\b\x10\tR\tnot_after\"\xc2\x01\n" +
-	"\x0fPrepareResponse\x12\x12\n" +
-	"\x04undo\x18\x01 \x01(\fR\x04undo\x12(\n" +
-	"\x05drain\x18\x02 \x01(\x0e2\x12.rollcall.v1.DrainR\x05drain\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\x12\x12\n" +
-	"\x04done\x18\x04 \x01(\rR\x04done\x12\x14\n" +
-	"\x05total\x18\x05 \x01(\rR\x05total\x12\x12\n" +
-	"\x04knob\x18\x06 \x01(\tR\x04knob\x12\x1b\n" +
-	"\tknob_undo\x18\a \x01(\fR\bknobUndo\"\xb0\x01\n" +
+	"\beligible\x18\x05 \x03(\tR\beligible\x12\x12\n" +
+	"\x04node\x18\x06 \x01(\tR\x04node\x12%\n" +
+	"\x04term\x18\a \x01(\v2\x11.rollcall.v1.TermR\x04term\"d\n" +
+	"\x11PlanDrainResponse\x12\x12\n" +
+	"\x04undo\x18\x01 \x01(\fR\x04undo\x12\x18\n" +
+	"\asetting\x18\x02 \x01(\tR\asetting\x12!\n" +
+	"\fsetting_undo\x18\x03 \x01(\fR\vsettingUndo\"\xd5\x02\n" +
+	"\fDrainRequest\x12*\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x16.rollcall.v1.DrainKindR\x04kind\x12\x14\n" +
+	"\x05claim\x18\x02 \x01(\tR\x05claim\x12(\n" +
+	"\x05fence\x18\x03 \x01(\v2\x12.rollcall.v1.FenceR\x05fence\x12\x17\n" +
+	"\apod_uid\x18\x04 \x01(\tR\x06podUid\x12\x1a\n" +
+	"\beligible\x18\x05 \x03(\tR\beligible\x12\x12\n" +
+	"\x04undo\x18\x06 \x01(\fR\x04undo\x12\x18\n" +
+	"\asetting\x18\a \x01(\tR\asetting\x12!\n" +
+	"\fsetting_undo\x18\b \x01(\fR\vsettingUndo\x12\x12\n" +
+	"\x04node\x18\t \x01(\tR\x04node\x12%\n" +
+	"\x04term\x18\n" +
+	" \x01(\v2\x11.rollcall.v1.TermR\x04term\x12\x18\n" +
+	"\arecheck\x18\v \x01(\bR\arecheck\"{\n" +
+	"\rDrainResponse\x12(\n" +
+	"\x05state\x18\x01 \x01(\x0e2\x12.rollcall.v1.DrainR\x05state\x12\x16\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x12\n" +
+	"\x04done\x18\x03 \x01(\rR\x04done\x12\x14\n" +
+	"\x05total\x18\x04 \x01(\rR\x05total\"d\n" +
 	"\x0eRestoreRequest\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\tR\x05claim\x12(\n" +
 	"\x05fence\x18\x02 \x01(\v2\x12.rollcall.v1.FenceR\x05fence\x12\x12\n" +
-	"\x04undo\x18\x03 \x01(\fR\x04undo\x12\x12\n" +
-	"\x04knob\x18\x04 \x01(\tR\x04knob\x12%\n" +
-	"\x04term\x18\x06 \x01(\v2\x11.rollcall.v1.TermR\x04termJ\x04\b\x05\x10\x06R\tnot_after\"=\n" +
+	"\x04undo\x18\x03 \x01(\fR\x04undo\"=\n" +
 	"\x0fRestoreResponse\x12\x12\n" +
 	"\x04done\x18\x01 \x01(\bR\x04done\x12\x16\n" +
-	"\x06detail\x18\x02 \x01(\tR\x06detail\"\xd1\x01\n" +
-	"\x0eRelieveRequest\x12\x14\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\"\xa5\x01\n" +
+	"\x15RestoreSettingRequest\x12(\n" +
+	"\x05fence\x18\x01 \x01(\v2\x12.rollcall.v1.FenceR\x05fence\x12\x18\n" +
+	"\asetting\x18\x02 \x01(\tR\asetting\x12!\n" +
+	"\fsetting_undo\x18\x03 \x01(\fR\vsettingUndo\x12%\n" +
+	"\x04term\x18\x04 \x01(\v2\x11.rollcall.v1.TermR\x04term\"D\n" +
+	"\x16RestoreSettingResponse\x12\x12\n" +
+	"\x04done\x18\x01 \x01(\bR\x04done\x12\x16\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\"\xc8\x01\n" +
+	"\x16HandoffOnBehalfRequest\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\tR\x05claim\x12(\n" +
 	"\x05fence\x18\x02 \x01(\v2\x12.rollcall.v1.FenceR\x05fence\x12\x17\n" +
 	"\apod_uid\x18\x03 \x01(\tR\x06podUid\x12\x12\n" +
 	"\x04node\x18\x04 \x01(\tR\x04node\x12\x1a\n" +
 	"\beligible\x18\x05 \x03(\tR\beligible\x12%\n" +
-	"\x04term\x18\a \x01(\v2\x11.rollcall.v1.TermR\x04termJ\x04\b\x06\x10\aR\tnot_after\"=\n" +
-	"\x0fRelieveResponse\x12\x12\n" +
+	"\x04term\x18\x06 \x01(\v2\x11.rollcall.v1.TermR\x04term\"E\n" +
+	"\x17HandoffOnBehalfResponse\x12\x12\n" +
 	"\x04done\x18\x01 \x01(\bR\x04done\x12\x16\n" +
-	"\x06detail\x18\x02 \x01(\tR\x06detail*`\n" +
-	"\vPrepareKind\x12\x1c\n" +
-	"\x18PREPARE_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
-	"\x14PREPARE_KIND_HANDOFF\x10\x01\x12\x19\n" +
-	"\x15PREPARE_KIND_EVACUATE\x10\x022\xf0\x03\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail*X\n" +
+	"\tDrainKind\x12\x1a\n" +
+	"\x16DRAIN_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12DRAIN_KIND_HANDOFF\x10\x01\x12\x17\n" +
+	"\x13DRAIN_KIND_EVACUATE\x10\x022\xa9\x05\n" +
 	"\fAgentService\x12?\n" +
 	"\tGetReport\x12\x1d.rollcall.v1.GetReportRequest\x1a\x13.rollcall.v1.Report\x12E\n" +
 	"\vWatchReport\x12\x1f.rollcall.v1.WatchReportRequest\x1a\x13.rollcall.v1.Report0\x01\x12?\n" +
 	"\tGetRoster\x12\x1d.rollcall.v1.GetRosterRequest\x1a\x13.rollcall.v1.Roster\x12E\n" +
-	"\vWatchRoster\x12\x1f.rollcall.v1.WatchRosterRequest\x1a\x13.rollcall.v1.Roster0\x01\x12D\n" +
-	"\aPrepare\x12\x1b.rollcall.v1.PrepareRequest\x1a\x1c.rollcall.v1.PrepareResponse\x12D\n" +
-	"\aRestore\x12\x1b.rollcall.v1.RestoreRequest\x1a\x1c.rollcall.v1.RestoreResponse\x12D\n" +
-	"\aRelieve\x12\x1b.rollcall.v1.RelieveRequest\x1a\x1c.rollcall.v1.RelieveResponseB\xa9\x01\n" +
+	"\vWatchRoster\x12\x1f.rollcall.v1.WatchRosterRequest\x1a\x13.rollcall.v1.Roster0\x01\x12J\n" +
+	"\tPlanDrain\x12\x1d.rollcall.v1.PlanDrainRequest\x1a\x1e.rollcall.v1.PlanDrainResponse\x12>\n" +
+	"\x05Drain\x12\x19.rollcall.v1.DrainRequest\x1a\x1a.rollcall.v1.DrainResponse\x12D\n" +
+	"\aRestore\x12\x1b.rollcall.v1.RestoreRequest\x1a\x1c.rollcall.v1.RestoreResponse\x12Y\n" +
+	"\x0eRestoreSetting\x12\".rollcall.v1.RestoreSettingRequest\x1a#.rollcall.v1.RestoreSettingResponse\x12\\\n" +
+	"\x0fHandoffOnBehalf\x12#.rollcall.v1.HandoffOnBehalfRequest\x1a$.rollcall.v1.HandoffOnBehalfResponseB\xa9\x01\n" +
 	"\x0fcom.rollcall.v1B\n" +
 	"AgentProtoP\x01Z=github.com/rollcall-dev/rollcall/proto/rollcall/v1;rollcallv1\xa2\x02\x03RXX\xaa\x02\vRollcall.V1\xca\x02\vRollcall\\V1\xe2\x02\x17Rollcall\\V1\\GPBMetadata\xea\x02\fRollcall::V1b\x06proto3"
 
@@ -948,55 +1194,67 @@ func file_rollcall_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_rollcall_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_rollcall_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_rollcall_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_rollcall_v1_agent_proto_goTypes = []any{
-	(PrepareKind)(0),            // 0: rollcall.v1.PrepareKind
-	(*GetReportRequest)(nil),    // 1: rollcall.v1.GetReportRequest
-	(*WatchReportRequest)(nil),  // 2: rollcall.v1.WatchReportRequest
-	(*GetRosterRequest)(nil),    // 3: rollcall.v1.GetRosterRequest
-	(*WatchRosterRequest)(nil),  // 4: rollcall.v1.WatchRosterRequest
-	(*Fence)(nil),               // 5: rollcall.v1.Fence
-	(*Term)(nil),                // 6: rollcall.v1.Term
-	(*PrepareRequest)(nil),      // 7: rollcall.v1.PrepareRequest
-	(*PrepareResponse)(nil),     // 8: rollcall.v1.PrepareResponse
-	(*RestoreRequest)(nil),      // 9: rollcall.v1.RestoreRequest
-	(*RestoreResponse)(nil),     // 10: rollcall.v1.RestoreResponse
-	(*RelieveRequest)(nil),      // 11: rollcall.v1.RelieveRequest
-	(*RelieveResponse)(nil),     // 12: rollcall.v1.RelieveResponse
-	(*durationpb.Duration)(nil), // 13: google.protobuf.Duration
-	(Drain)(0),                  // 14: rollcall.v1.Drain
-	(*Report)(nil),              // 15: rollcall.v1.Report
-	(*Roster)(nil),              // 16: rollcall.v1.Roster
+	(DrainKind)(0),                  // 0: rollcall.v1.DrainKind
+	(*GetReportRequest)(nil),        // 1: rollcall.v1.GetReportRequest
+	(*WatchReportRequest)(nil),      // 2: rollcall.v1.WatchReportRequest
+	(*GetRosterRequest)(nil),        // 3: rollcall.v1.GetRosterRequest
+	(*WatchRosterRequest)(nil),      // 4: rollcall.v1.WatchRosterRequest
+	(*Fence)(nil),                   // 5: rollcall.v1.Fence
+	(*Term)(nil),                    // 6: rollcall.v1.Term
+	(*PlanDrainRequest)(nil),        // 7: rollcall.v1.PlanDrainRequest
+	(*PlanDrainResponse)(nil),       // 8: rollcall.v1.PlanDrainResponse
+	(*DrainRequest)(nil),            // 9: rollcall.v1.DrainRequest
+	(*DrainResponse)(nil),           // 10: rollcall.v1.DrainResponse
+	(*RestoreRequest)(nil),          // 11: rollcall.v1.RestoreRequest
+	(*RestoreResponse)(nil),         // 12: rollcall.v1.RestoreResponse
+	(*RestoreSettingRequest)(nil),   // 13: rollcall.v1.RestoreSettingRequest
+	(*RestoreSettingResponse)(nil),  // 14: rollcall.v1.RestoreSettingResponse
+	(*HandoffOnBehalfRequest)(nil),  // 15: rollcall.v1.HandoffOnBehalfRequest
+	(*HandoffOnBehalfResponse)(nil), // 16: rollcall.v1.HandoffOnBehalfResponse
+	(*durationpb.Duration)(nil),     // 17: google.protobuf.Duration
+	(Drain)(0),                      // 18: rollcall.v1.Drain
+	(*Report)(nil),                  // 19: rollcall.v1.Report
+	(*Roster)(nil),                  // 20: rollcall.v1.Roster
 }
 var file_rollcall_v1_agent_proto_depIdxs = []int32{
-	13, // 0: rollcall.v1.Term.until:type_name -> google.protobuf.Duration
-	0,  // 1: rollcall.v1.PrepareRequest.kind:type_name -> rollcall.v1.PrepareKind
-	5,  // 2: rollcall.v1.PrepareRequest.fence:type_name -> rollcall.v1.Fence
-	6,  // 3: rollcall.v1.PrepareRequest.term:type_name -> rollcall.v1.Term
-	14, // 4: rollcall.v1.PrepareResponse.drain:type_name -> rollcall.v1.Drain
-	5,  // 5: rollcall.v1.RestoreRequest.fence:type_name -> rollcall.v1.Fence
-	6,  // 6: rollcall.v1.RestoreRequest.term:type_name -> rollcall.v1.Term
-	5,  // 7: rollcall.v1.RelieveRequest.fence:type_name -> rollcall.v1.Fence
-	6,  // 8: rollcall.v1.RelieveRequest.term:type_name -> rollcall.v1.Term
-	1,  // 9: rollcall.v1.AgentService.GetReport:input_type -> rollcall.v1.GetReportRequest
-	2,  // 10: rollcall.v1.AgentService.WatchReport:input_type -> rollcall.v1.WatchReportRequest
-	3,  // 11: rollcall.v1.AgentService.GetRoster:input_type -> rollcall.v1.GetRosterRequest
-	4,  // 12: rollcall.v1.AgentService.WatchRoster:input_type -> rollcall.v1.WatchRosterRequest
-	7,  // 13: rollcall.v1.AgentService.Prepare:input_type -> rollcall.v1.PrepareRequest
-	9,  // 14: rollcall.v1.AgentService.Restore:input_type -> rollcall.v1.RestoreRequest
-	11, // 15: rollcall.v1.AgentService.Relieve:input_type -> rollcall.v1.RelieveRequest
-	15, // 16: rollcall.v1.AgentService.GetReport:output_type -> rollcall.v1.Report
-	15, // 17: rollcall.v1.AgentService.WatchReport:output_type -> rollcall.v1.Report
-	16, // 18: rollcall.v1.AgentService.GetRoster:output_type -> rollcall.v1.Roster
-	16, // 19: rollcall.v1.AgentService.WatchRoster:output_type -> rollcall.v1.Roster
-	8,  // 20: rollcall.v1.AgentService.Prepare:output_type -> rollcall.v1.PrepareResponse
-	10, // 21: rollcall.v1.AgentService.Restore:output_type -> rollcall.v1.RestoreResponse
-	12, // 22: rollcall.v1.AgentService.Relieve:output_type -> rollcall.v1.RelieveResponse
-	16, // [16:23] is the sub-list for method output_type
-	9,  // [9:16] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	17, // 0: rollcall.v1.Term.until:type_name -> google.protobuf.Duration
+	0,  // 1: rollcall.v1.PlanDrainRequest.kind:type_name -> rollcall.v1.DrainKind
+	5,  // 2: rollcall.v1.PlanDrainRequest.fence:type_name -> rollcall.v1.Fence
+	6,  // 3: rollcall.v1.PlanDrainRequest.term:type_name -> rollcall.v1.Term
+	0,  // 4: rollcall.v1.DrainRequest.kind:type_name -> rollcall.v1.DrainKind
+	5,  // 5: rollcall.v1.DrainRequest.fence:type_name -> rollcall.v1.Fence
+	6,  // 6: rollcall.v1.DrainRequest.term:type_name -> rollcall.v1.Term
+	18, // 7: rollcall.v1.DrainResponse.state:type_name -> rollcall.v1.Drain
+	5,  // 8: rollcall.v1.RestoreRequest.fence:type_name -> rollcall.v1.Fence
+	5,  // 9: rollcall.v1.RestoreSettingRequest.fence:type_name -> rollcall.v1.Fence
+	6,  // 10: rollcall.v1.RestoreSettingRequest.term:type_name -> rollcall.v1.Term
+	5,  // 11: rollcall.v1.HandoffOnBehalfRequest.fence:type_name -> rollcall.v1.Fence
+	6,  // 12: rollcall.v1.HandoffOnBehalfRequest.term:type_name -> rollcall.v1.Term
+	1,  // 13: rollcall.v1.AgentService.GetReport:input_type -> rollcall.v1.GetReportRequest
+	2,  // 14: rollcall.v1.AgentService.WatchReport:input_type -> rollcall.v1.WatchReportRequest
+	3,  // 15: rollcall.v1.AgentService.GetRoster:input_type -> rollcall.v1.GetRosterRequest
+	4,  // 16: rollcall.v1.AgentService.WatchRoster:input_type -> rollcall.v1.WatchRosterRequest
+	7,  // 17: rollcall.v1.AgentService.PlanDrain:input_type -> rollcall.v1.PlanDrainRequest
+	9,  // 18: rollcall.v1.AgentService.Drain:input_type -> rollcall.v1.DrainRequest
+	11, // 19: rollcall.v1.AgentService.Restore:input_type -> rollcall.v1.RestoreRequest
+	13, // 20: rollcall.v1.AgentService.RestoreSetting:input_type -> rollcall.v1.RestoreSettingRequest
+	15, // 21: rollcall.v1.AgentService.HandoffOnBehalf:input_type -> rollcall.v1.HandoffOnBehalfRequest
+	19, // 22: rollcall.v1.AgentService.GetReport:output_type -> rollcall.v1.Report
+	19, // 23: rollcall.v1.AgentService.WatchReport:output_type -> rollcall.v1.Report
+	20, // 24: rollcall.v1.AgentService.GetRoster:output_type -> rollcall.v1.Roster
+	20, // 25: rollcall.v1.AgentService.WatchRoster:output_type -> rollcall.v1.Roster
+	8,  // 26: rollcall.v1.AgentService.PlanDrain:output_type -> rollcall.v1.PlanDrainResponse
+	10, // 27: rollcall.v1.AgentService.Drain:output_type -> rollcall.v1.DrainResponse
+	12, // 28: rollcall.v1.AgentService.Restore:output_type -> rollcall.v1.RestoreResponse
+	14, // 29: rollcall.v1.AgentService.RestoreSetting:output_type -> rollcall.v1.RestoreSettingResponse
+	16, // 30: rollcall.v1.AgentService.HandoffOnBehalf:output_type -> rollcall.v1.HandoffOnBehalfResponse
+	22, // [22:31] is the sub-list for method output_type
+	13, // [13:22] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_rollcall_v1_agent_proto_init() }
@@ -1011,7 +1269,7 @@ func file_rollcall_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_rollcall_v1_agent_proto_rawDesc), len(file_rollcall_v1_agent_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   12,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

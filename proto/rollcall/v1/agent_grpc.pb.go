@@ -19,13 +19,15 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	AgentService_GetReport_FullMethodName   = "/rollcall.v1.AgentService/GetReport"
-	AgentService_WatchReport_FullMethodName = "/rollcall.v1.AgentService/WatchReport"
-	AgentService_GetRoster_FullMethodName   = "/rollcall.v1.AgentService/GetRoster"
-	AgentService_WatchRoster_FullMethodName = "/rollcall.v1.AgentService/WatchRoster"
-	AgentService_Prepare_FullMethodName     = "/rollcall.v1.AgentService/Prepare"
-	AgentService_Restore_FullMethodName     = "/rollcall.v1.AgentService/Restore"
-	AgentService_Relieve_FullMethodName     = "/rollcall.v1.AgentService/Relieve"
+	AgentService_GetReport_FullMethodName       = "/rollcall.v1.AgentService/GetReport"
+	AgentService_WatchReport_FullMethodName     = "/rollcall.v1.AgentService/WatchReport"
+	AgentService_GetRoster_FullMethodName       = "/rollcall.v1.AgentService/GetRoster"
+	AgentService_WatchRoster_FullMethodName     = "/rollcall.v1.AgentService/WatchRoster"
+	AgentService_PlanDrain_FullMethodName       = "/rollcall.v1.AgentService/PlanDrain"
+	AgentService_Drain_FullMethodName           = "/rollcall.v1.AgentService/Drain"
+	AgentService_Restore_FullMethodName         = "/rollcall.v1.AgentService/Restore"
+	AgentService_RestoreSetting_FullMethodName  = "/rollcall.v1.AgentService/RestoreSetting"
+	AgentService_HandoffOnBehalf_FullMethodName = "/rollcall.v1.AgentService/HandoffOnBehalf"
 )
 
 // AgentServiceClient is the client API for AgentService service.
@@ -41,15 +43,18 @@ type AgentServiceClient interface {
 	WatchReport(ctx context.Context, in *WatchReportRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Report], error)
 	GetRoster(ctx context.Context, in *GetRosterRequest, opts ...grpc.CallOption) (*Roster, error)
 	WatchRoster(ctx context.Context, in *WatchRosterRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Roster], error)
-	// Prepare makes the pod safe to stop. Idempotent. Without apply it changes nothing and answers undo;
-	// with apply it starts or continues the work and answers progress; call until DRAIN_PREPARED or DRAIN_REFUSED.
-	// Fails with FAILED_PRECONDITION when the epoch is lower than the highest seen.
-	Prepare(ctx context.Context, in *PrepareRequest, opts ...grpc.CallOption) (*PrepareResponse, error)
-	// Restore undoes what a prepare did, also that of another pod which is gone. Call until done.
+	// PlanDrain answers what a drain would change, and changes nothing.
+	PlanDrain(ctx context.Context, in *PlanDrainRequest, opts ...grpc.CallOption) (*PlanDrainResponse, error)
+	// Drain makes the pod safe to stop: it starts or continues the drain. Idempotent; call until DRAIN_DRAINED or DRAIN_REFUSED.
+	// Fails with FAILED_PRECONDITION if the epoch is lower than the highest seen.
+	Drain(ctx context.Context, in *DrainRequest, opts ...grpc.CallOption) (*DrainResponse, error)
+	// Restore undoes a drain, also that of another pod which is gone. Call until done.
 	Restore(ctx context.Context, in *RestoreRequest, opts ...grpc.CallOption) (*RestoreResponse, error)
-	// Relieve hands over the duties of another member of the database, one that has no agent of its own yet, so that
-	// its restart is no election. Idempotent; call until done. It leaves nothing to be undone.
-	Relieve(ctx context.Context, in *RelieveRequest, opts ...grpc.CallOption) (*RelieveResponse, error)
+	// RestoreSetting puts a cluster setting back that a drain has changed. Any pod's agent can. Call until done.
+	RestoreSetting(ctx context.Context, in *RestoreSettingRequest, opts ...grpc.CallOption) (*RestoreSettingResponse, error)
+	// HandoffOnBehalf hands over the duties of another member of the database whose pod has no agent yet, so that its
+	// restart needs no election. Idempotent; call until done. It leaves nothing to be undone.
+	HandoffOnBehalf(ctx context.Context, in *HandoffOnBehalfRequest, opts ...grpc.CallOption) (*HandoffOnBehalfResponse, error)
 }
 
 type agentServiceClient struct {
@@ -118,10 +123,20 @@ func (c *agentServiceClient) WatchRoster(ctx context.Context, in *WatchRosterReq
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AgentService_WatchRosterClient = grpc.ServerStreamingClient[Roster]
 
-func (c *agentServiceClient) Prepare(ctx context.Context, in *PrepareRequest, opts ...grpc.CallOption) (*PrepareResponse, error) {
+func (c *agentServiceClient) PlanDrain(ctx context.Context, in *PlanDrainRequest, opts ...grpc.CallOption) (*PlanDrainResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(PrepareResponse)
-	err := c.cc.Invoke(ctx, AgentService_Prepare_FullMethodName, in, out, cOpts...)
+	out := new(PlanDrainResponse)
+	err := c.cc.Invoke(ctx, AgentService_PlanDrain_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *agentServiceClient) Drain(ctx context.Context, in *DrainRequest, opts ...grpc.CallOption) (*DrainResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DrainResponse)
+	err := c.cc.Invoke(ctx, AgentService_Drain_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -138,10 +153,20 @@ func (c *agentServiceClient) Restore(ctx context.Context, in *RestoreRequest, op
 	return out, nil
 }
 
-func (c *agentServiceClient) Relieve(ctx context.Context, in *RelieveRequest, opts ...grpc.CallOption) (*RelieveResponse, error) {
+func (c *agentServiceClient) RestoreSetting(ctx context.Context, in *RestoreSettingRequest, opts ...grpc.CallOption) (*RestoreSettingResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(RelieveResponse)
-	err := c.cc.Invoke(ctx, AgentService_Relieve_FullMethodName, in, out, cOpts...)
+	out := new(RestoreSettingResponse)
+	err := c.cc.Invoke(ctx, AgentService_RestoreSetting_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *agentServiceClient) HandoffOnBehalf(ctx context.Context, in *HandoffOnBehalfRequest, opts ...grpc.CallOption) (*HandoffOnBehalfResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(HandoffOnBehalfResponse)
+	err := c.cc.Invoke(ctx, AgentService_HandoffOnBehalf_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -161,15 +186,18 @@ type AgentServiceServer interface {
 	WatchReport(*WatchReportRequest, grpc.ServerStreamingServer[Report]) error
 	GetRoster(context.Context, *GetRosterRequest) (*Roster, error)
 	WatchRoster(*WatchRosterRequest, grpc.ServerStreamingServer[Roster]) error
-	// Prepare makes the pod safe to stop. Idempotent. Without apply it changes nothing and answers undo;
-	// with apply it starts or continues the work and answers progress; call until DRAIN_PREPARED or DRAIN_REFUSED.
-	// Fails with FAILED_PRECONDITION when the epoch is lower than the highest seen.
-	Prepare(context.Context, *PrepareRequest) (*PrepareResponse, error)
-	// Restore undoes what a prepare did, also that of another pod which is gone. Call until done.
+	// PlanDrain answers what a drain would change, and changes nothing.
+	PlanDrain(context.Context, *PlanDrainRequest) (*PlanDrainResponse, error)
+	// Drain makes the pod safe to stop: it starts or continues the drain. Idempotent; call until DRAIN_DRAINED or DRAIN_REFUSED.
+	// Fails with FAILED_PRECONDITION if the epoch is lower than the highest seen.
+	Drain(context.Context, *DrainRequest) (*DrainResponse, error)
+	// Restore undoes a drain, also that of another pod which is gone. Call until done.
 	Restore(context.Context, *RestoreRequest) (*RestoreResponse, error)
-	// Relieve hands over the duties of another member of the database, one that has no agent of its own yet, so that
-	// its restart is no election. Idempotent; call until done. It leaves nothing to be undone.
-	Relieve(context.Context, *RelieveRequest) (*RelieveResponse, error)
+	// RestoreSetting puts a cluster setting back that a drain has changed. Any pod's agent can. Call until done.
+	RestoreSetting(context.Context, *RestoreSettingRequest) (*RestoreSettingResponse, error)
+	// HandoffOnBehalf hands over the duties of another member of the database whose pod has no agent yet, so that its
+	// restart needs no election. Idempotent; call until done. It leaves nothing to be undone.
+	HandoffOnBehalf(context.Context, *HandoffOnBehalfRequest) (*HandoffOnBehalfResponse, error)
 	mustEmbedUnimplementedAgentServiceServer()
 }
 
@@ -192,14 +220,20 @@ func (UnimplementedAgentServiceServer) GetRoster(context.Context, *GetRosterRequ
 func (UnimplementedAgentServiceServer) WatchRoster(*WatchRosterRequest, grpc.ServerStreamingServer[Roster]) error {
 	return status.Error(codes.Unimplemented, "method WatchRoster not implemented")
 }
-func (UnimplementedAgentServiceServer) Prepare(context.Context, *PrepareRequest) (*PrepareResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Prepare not implemented")
+func (UnimplementedAgentServiceServer) PlanDrain(context.Context, *PlanDrainRequest) (*PlanDrainResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PlanDrain not implemented")
+}
+func (UnimplementedAgentServiceServer) Drain(context.Context, *DrainRequest) (*DrainResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Drain not implemented")
 }
 func (UnimplementedAgentServiceServer) Restore(context.Context, *RestoreRequest) (*RestoreResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Restore not implemented")
 }
-func (UnimplementedAgentServiceServer) Relieve(context.Context, *RelieveRequest) (*RelieveResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Relieve not implemented")
+func (UnimplementedAgentServiceServer) RestoreSetting(context.Context, *RestoreSettingRequest) (*RestoreSettingResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RestoreSetting not implemented")
+}
+func (UnimplementedAgentServiceServer) HandoffOnBehalf(context.Context, *HandoffOnBehalfRequest) (*HandoffOnBehalfResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method HandoffOnBehalf not implemented")
 }
 func (UnimplementedAgentServiceServer) mustEmbedUnimplementedAgentServiceServer() {}
 func (UnimplementedAgentServiceServer) testEmbeddedByValue()                      {}
@@ -280,20 +314,38 @@ func _AgentService_WatchRoster_Handler(srv interface{}, stream grpc.ServerStream
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AgentService_WatchRosterServer = grpc.ServerStreamingServer[Roster]
 
-func _AgentService_Prepare_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(PrepareRequest)
+func _AgentService_PlanDrain_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PlanDrainRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(AgentServiceServer).Prepare(ctx, in)
+		return srv.(AgentServiceServer).PlanDrain(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: AgentService_Prepare_FullMethodName,
+		FullMethod: AgentService_PlanDrain_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(AgentServiceServer).Prepare(ctx, req.(*PrepareRequest))
+		return srv.(AgentServiceServer).PlanDrain(ctx, req.(*PlanDrainRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AgentService_Drain_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DrainRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AgentServiceServer).Drain(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AgentService_Drain_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AgentServiceServer).Drain(ctx, req.(*DrainRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -316,20 +368,38 @@ func _AgentService_Restore_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
-func _AgentService_Relieve_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(RelieveRequest)
+func _AgentService_RestoreSetting_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RestoreSettingRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(AgentServiceServer).Relieve(ctx, in)
+		return srv.(AgentServiceServer).RestoreSetting(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: AgentService_Relieve_FullMethodName,
+		FullMethod: AgentService_RestoreSetting_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(AgentServiceServer).Relieve(ctx, req.(*RelieveRequest))
+		return srv.(AgentServiceServer).RestoreSetting(ctx, req.(*RestoreSettingRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AgentService_HandoffOnBehalf_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(HandoffOnBehalfRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AgentServiceServer).HandoffOnBehalf(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AgentService_HandoffOnBehalf_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AgentServiceServer).HandoffOnBehalf(ctx, req.(*HandoffOnBehalfRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -350,16 +420,24 @@ var AgentService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _AgentService_GetRoster_Handler,
 		},
 		{
-			MethodName: "Prepare",
-			Handler:    _AgentService_Prepare_Handler,
+			MethodName: "PlanDrain",
+			Handler:    _AgentService_PlanDrain_Handler,
+		},
+		{
+			MethodName: "Drain",
+			Handler:    _AgentService_Drain_Handler,
 		},
 		{
 			MethodName: "Restore",
 			Handler:    _AgentService_Restore_Handler,
 		},
 		{
-			MethodName: "Relieve",
-			Handler:    _AgentService_Relieve_Handler,
+			MethodName: "RestoreSetting",
+			Handler:    _AgentService_RestoreSetting_Handler,
+		},
+		{
+			MethodName: "HandoffOnBehalf",
+			Handler:    _AgentService_HandoffOnBehalf_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

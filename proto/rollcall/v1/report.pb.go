@@ -242,8 +242,8 @@ type Drain int32
 const (
 	Drain_DRAIN_UNSPECIFIED Drain = 0
 	Drain_DRAIN_NONE        Drain = 1
-	Drain_DRAIN_PREPARING   Drain = 2
-	Drain_DRAIN_PREPARED    Drain = 3
+	Drain_DRAIN_DRAINING    Drain = 2
+	Drain_DRAIN_DRAINED     Drain = 3
 	Drain_DRAIN_REFUSED     Drain = 4
 )
 
@@ -252,15 +252,15 @@ var (
 	Drain_name = map[int32]string{
 		0: "DRAIN_UNSPECIFIED",
 		1: "DRAIN_NONE",
-		2: "DRAIN_PREPARING",
-		3: "DRAIN_PREPARED",
+		2: "DRAIN_DRAINING",
+		3: "DRAIN_DRAINED",
 		4: "DRAIN_REFUSED",
 	}
 	Drain_value = map[string]int32{
 		"DRAIN_UNSPECIFIED": 0,
 		"DRAIN_NONE":        1,
-		"DRAIN_PREPARING":   2,
-		"DRAIN_PREPARED":    3,
+		"DRAIN_DRAINING":    2,
+		"DRAIN_DRAINED":     3,
 		"DRAIN_REFUSED":     4,
 	}
 )
@@ -723,9 +723,9 @@ type Report struct {
 	DataBytes int64         `protobuf:"varint,27,opt,name=data_bytes,json=dataBytes,proto3" json:"data_bytes,omitempty"`
 	// Highest fence seen.
 	Epoch int64 `protobuf:"varint,28,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// What this member owes the others and does without an order, or why it cannot; empty: nothing. For people: it holds up
+	// What the repair loop is doing on this member without an order, or why it cannot; empty: nothing. For people: it blocks
 	// nothing.
-	Tending string `protobuf:"bytes,29,opt,name=tending,proto3" json:"tending,omitempty"`
+	Repairing string `protobuf:"bytes,29,opt,name=repairing,proto3" json:"repairing,omitempty"`
 	// Somebody has told the database to keep data off this member, in a way that is over with the pod: its successor would
 	// get data.
 	Excluded bool `protobuf:"varint,30,opt,name=excluded,proto3" json:"excluded,omitempty"`
@@ -963,9 +963,9 @@ func (x *Report) GetEpoch() int64 {
 	return 0
 }
 
-func (x *Report) GetTending() string {
+func (x *Report) GetRepairing() string {
 	if x != nil {
-		return x.Tending
+		return x.Repairing
 	}
 	return ""
 }
@@ -1483,7 +1483,7 @@ const file_rollcall_v1_report_proto_rawDesc = "" +
 	"\aaddress\x18\f \x01(\tR\aaddress\x12\x12\n" +
 	"\x04node\x18\r \x01(\tR\x04node\x12\x14\n" +
 	"\x05epoch\x18\x0e \x01(\x03R\x05epoch\x12\x12\n" +
-	"\x04zone\x18\x0f \x01(\tR\x04zone\"\xf2\b\n" +
+	"\x04zone\x18\x0f \x01(\tR\x04zone\"\xf6\b\n" +
 	"\x06Report\x121\n" +
 	"\bidentity\x18\x01 \x01(\v2\x15.rollcall.v1.IdentityR\bidentity\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12+\n" +
@@ -1518,8 +1518,8 @@ const file_rollcall_v1_report_proto_rawDesc = "" +
 	"\x05nodes\x18\x1a \x03(\v2\x17.rollcall.v1.MemberNodeR\x05nodes\x12\x1d\n" +
 	"\n" +
 	"data_bytes\x18\x1b \x01(\x03R\tdataBytes\x12\x14\n" +
-	"\x05epoch\x18\x1c \x01(\x03R\x05epoch\x12\x18\n" +
-	"\atending\x18\x1d \x01(\tR\atending\x12\x1a\n" +
+	"\x05epoch\x18\x1c \x01(\x03R\x05epoch\x12\x1c\n" +
+	"\trepairing\x18\x1d \x01(\tR\trepairing\x12\x1a\n" +
 	"\bexcluded\x18\x1e \x01(\bR\bexcluded\x121\n" +
 	"\x06uptime\x18\x1f \x01(\v2\x19.google.protobuf.DurationR\x06uptime\x120\n" +
 	"\brefusals\x18  \x03(\v2\x14.rollcall.v1.RefusalR\brefusals\"\xb9\x01\n" +
@@ -1581,13 +1581,13 @@ const file_rollcall_v1_report_proto_rawDesc = "" +
 	"\rVERDICT_GREEN\x10\x01\x12\x17\n" +
 	"\x13VERDICT_RECOVERABLE\x10\x02\x12\x12\n" +
 	"\x0eVERDICT_YELLOW\x10\x03\x12\x0f\n" +
-	"\vVERDICT_RED\x10\x04*j\n" +
+	"\vVERDICT_RED\x10\x04*h\n" +
 	"\x05Drain\x12\x15\n" +
 	"\x11DRAIN_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
-	"DRAIN_NONE\x10\x01\x12\x13\n" +
-	"\x0fDRAIN_PREPARING\x10\x02\x12\x12\n" +
-	"\x0eDRAIN_PREPARED\x10\x03\x12\x11\n" +
+	"DRAIN_NONE\x10\x01\x12\x12\n" +
+	"\x0eDRAIN_DRAINING\x10\x02\x12\x11\n" +
+	"\rDRAIN_DRAINED\x10\x03\x12\x11\n" +
 	"\rDRAIN_REFUSED\x10\x04*Z\n" +
 	"\x05Phase\x12\x15\n" +
 	"\x11PHASE_UNSPECIFIED\x10\x00\x12\x12\n" +

@@ -274,7 +274,9 @@ func (a *agents) stream(ctx context.Context, send func(*member) (<-chan struct{}
 	}
 }
 
-func (a *agents) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
+var errOtherPod = status.Error(codes.FailedPrecondition, "another pod is meant")
+
+func (a *agents) PlanDrain(ctx context.Context, r *rollcallv1.PlanDrainRequest) (*rollcallv1.PlanDrainResponse, error) {
 	m, err := a.meant(ctx)
 	if err != nil {
 		return nil, err
@@ -282,14 +284,24 @@ func (a *agents) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*ro
 	m.db.mu.Lock()
 	defer m.db.mu.Unlock()
 	if r.GetPodUid() != m.uid || r.GetFence().GetClusterUid() != m.db.uid {
-		return nil, status.Error(codes.FailedPrecondition, "another pod is meant")
+		return nil, errOtherPod
 	}
-	if !r.GetApply() {
-		return &rollcallv1.PrepareResponse{Undo: []byte(r.GetClaim())}, nil
+	return &rollcallv1.PlanDrainResponse{Undo: []byte(r.GetClaim())}, nil
+}
+
+func (a *agents) Drain(ctx context.Context, r *rollcallv1.DrainRequest) (*rollcallv1.DrainResponse, error) {
+	m, err := a.meant(ctx)
+	if err != nil {
+		return nil, err
 	}
-	m.drain, m.claim, m.db.dirty = rollcallv1.Drain_DRAIN_PREPARED, r.GetClaim(), true
+	m.db.mu.Lock()
+	defer m.db.mu.Unlock()
+	if r.GetPodUid() != m.uid || r.GetFence().GetClusterUid() != m.db.uid {
+		return nil, errOtherPod
+	}
+	m.drain, m.claim, m.db.dirty = rollcallv1.Drain_DRAIN_DRAINED, r.GetClaim(), true
 	m.db.prepared[m.pod] = time.Now()
-	return &rollcallv1.PrepareResponse{Undo: r.GetUndo(), Drain: m.drain}, nil
+	return &rollcallv1.DrainResponse{State: m.drain}, nil
 }
 
 func (a *agents) Restore(ctx context.Context, r *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {

@@ -86,8 +86,8 @@ func (a *attack) foreignCertificates(t *testing.T) {
 		defer conn.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		_, err = rollcallv1.NewAgentServiceClient(conn).Prepare(ctx, &rollcallv1.PrepareRequest{
-			Claim: "attack", PodUid: string(pod.UID), Kind: rollcallv1.PrepareKind_PREPARE_KIND_HANDOFF, Apply: true,
+		_, err = rollcallv1.NewAgentServiceClient(conn).Drain(ctx, &rollcallv1.DrainRequest{
+			Claim: "attack", PodUid: string(pod.UID), Kind: rollcallv1.DrainKind_DRAIN_KIND_HANDOFF,
 			Fence: &rollcallv1.Fence{ClusterUid: uid, Epoch: math.MaxInt64},
 		})
 		return err

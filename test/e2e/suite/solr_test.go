@@ -317,6 +317,6 @@ func (s *solr) grpcurl(t *testing.T) {
 	require.Contains(t, plan, `"budget"`)
 	t.Log(plan)
 
-	_, err = grpcurl("agent.rollcall", agent, "-d", `{"kind":"PREPARE_KIND_HANDOFF","claim":"x","apply":true}`, "rollcall.v1.AgentService/Prepare")
+	_, err = grpcurl("agent.rollcall", agent, "-d", `{"kind":"DRAIN_KIND_HANDOFF","claim":"x","apply":true}`, "rollcall.v1.AgentService/Prepare")
 	require.Error(t, err, "a reader may not give orders")
 }

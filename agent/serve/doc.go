@@ -1,0 +1,2 @@
+// Package serve answers requests over gRPC and HTTP, and decides who may ask.
+package serve

@@ -1,0 +1,83 @@
+package enginetest
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// settingOf is the member's engine with the setting that its prepares change, as it
+// is now. An adapter whose prepares change none has nothing to be held to.
+func (s *suite) settingOf(member int, order engines.Order) (engines.SettingChanger, engines.Setting) {
+	s.Helper()
+	e, ok := s.engine(member).Engine.(engines.SettingChanger)
+	if !ok {
+		return nil, engines.Setting{}
+	}
+	setting, err := e.PlanSetting(s.Context(), order)
+	require.NoError(s, err)
+	require.LessOrEqual(s, len(setting.Undo), engines.MaxUndo)
+	require.LessOrEqual(s, len(setting.Name), engines.MaxSettingName)
+	if setting.Name == "" {
+		return nil, engines.Setting{}
+	}
+	return e, setting
+}
+
+// What belongs to the whole database is changed only by an order that names it.
+func sharedOnlyWhenNamed(s *suite) {
+	order := s.order(engines.Handoff)
+	e, before := s.settingOf(0, order)
+	if e == nil {
+		return
+	}
+	undo := s.plan(e, order)
+	_, planned := s.settingOf(1, order)
+	require.Equal(s, before, planned, "planning changed it")
+	s.apply(e, order, undo)
+	_, unnamed := s.settingOf(1, order)
+	require.Equal(s, before, unnamed, "nobody named it")
+	order.Setting = before
+	s.apply(e, order, undo)
+	_, named := s.settingOf(1, order)
+	require.NotEqual(s, before, named, "it was named and is as before")
+	s.restore(e, undo)
+	_, kept := s.settingOf(1, order)
+	require.Equal(s, named, kept, "the undo of one prepare is not the end of all")
+	s.restoreSetting(e, before)
+}
+
+func sharedIsPutBack(s *suite) {
+	order := s.order(engines.Handoff)
+	e, before := s.settingOf(0, order)
+	if e == nil {
+		return
+	}
+	order.Setting = before
+	undo := s.plan(e, order)
+	s.apply(e, order, undo)
+	s.restore(e, undo)
+	other, changed := s.settingOf(1, order)
+	_, err := other.RestoreSetting(s.Context(), before, time.Now().Add(-time.Second))
+	require.Error(s, err, "past its time")
+	_, late := s.settingOf(1, order)
+	require.Equal(s, changed, late, "written past its time")
+	for _, wrong := range []engines.Setting{{Name: "no such", Undo: before.Undo}, {Name: before.Name, Undo: make([]byte, 2*engines.MaxUndo)}} {
+		_, err := other.RestoreSetting(s.Context(), wrong, time.Time{})
+		require.Error(s, err)
+	}
+	for range 2 {
+		s.restoreSetting(other, before)
+		_, after := s.settingOf(2, order)
+		require.Equal(s, before, after)
+	}
+}
+
+func (s *suite) restoreSetting(e engines.SettingChanger, setting engines.Setting) {
+	s.Helper()
+	s.repeat("restore of "+setting.Name, func() (engines.Progress, error) {
+		return e.RestoreSetting(s.Context(), setting, time.Now().Add(time.Minute))
+	})
+}
