@@ -53,30 +53,3 @@ func TestDomainsAreSeenWhereTheyWork(t *testing.T) {
 		require.False(t, ok)
 	}
 }
-
-// TestMembersWithoutReportHost: whom nobody could be told to follow does not take over,
-// and a primary of which that holds for all others is not restarted.
-func TestMembersWithoutReportHost(t *testing.T) {
-	v := seen()
-	v.others[0].state.Unnamed = true
-	a := next(v)
-	require.Equal(t, start, a.deed, "the other one can take over: "+a.words)
-	v.others[1].state.Unnamed = true
-	a = next(v)
-	require.Equal(t, wait, a.deed)
-	require.Contains(t, a.words, "db-1 has no report_host, so that nobody can be told to follow it")
-
-	require.Empty(t, observation(fromPrimary()).Veto)
-	v = fromPrimary()
-	v.others[0].state.Unnamed = true
-	require.Empty(t, observation(v).Veto, "the other one can be followed")
-	v.others[1].state.Unnamed = true
-	require.Contains(t, observation(v).Veto, "db-2 has no report_host, so that nobody can be told to follow it: its configuration must say")
-	v.external = true
-	require.Empty(t, observation(v).Veto, "another manager knows where they are")
-	v = healthy()
-	for _, m := range []*member{&v.self, &v.others[0], &v.others[1]} {
-		m.state.Unnamed = true
-	}
-	require.Empty(t, observation(v).Veto, "nobody need follow a replica")
-}

@@ -47,7 +47,7 @@ func modelled(t *testing.T, flavor Flavor) enginetest.Database {
 	}
 	c := newConformant(names, func(i int, peers engines.Peers) *Engine {
 		limits := Limits{Quiet: time.Second, RetryAfter: 500 * time.Millisecond, Patience: 6 * time.Second}
-		return newEngine(&modelServer{model: m, member: i}, Options{Peers: peers, Timeout: time.Second, Limits: limits})
+		return newEngine(&modelServer{model: m, member: i}, Options{serverOptions: serverOptions{Timeout: time.Second}, Peers: peers, Limits: limits})
 	})
 	leads := func(i int) (groups int) {
 		m.alone(func() {

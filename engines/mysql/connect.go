@@ -45,7 +45,7 @@ const (
 )
 
 // connect makes no session yet.
-func connect(o Options) (*connection, error) {
+func connect(o serverOptions) (*connection, error) {
 	secure, err := o.tls()
 	if err != nil {
 		return nil, err

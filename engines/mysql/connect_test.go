@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines/credentials"
+	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
@@ -49,40 +50,42 @@ func TestServersThatMisbehave(t *testing.T) {
 				}
 			}
 		}, ""},
-		"rows without end": {speaking(func(w *wire, _ string) error {
-			err := w.columns("version")
+		"rows without end": {mysqltest.Speaking(func(w *mysqltest.Wire, _ string) error {
+			err := w.Columns("version")
 			for err == nil {
 				var block []byte
 				for range 4096 {
-					block = append(append(block, 6, 0, 0, w.seq), text("9.9.9")...)
-					w.seq++
+					block = append(append(block, 6, 0, 0, w.Seq), mysqltest.Text("9.9.9")...)
+					w.Seq++
 				}
 				_, err = w.Write(block)
 			}
 			return err
 		}), "the answer is longer than the limit"},
-		"a row without end": {speaking(func(w *wire, _ string) error {
-			err := w.columns("version")
+		"a row without end": {mysqltest.Speaking(func(w *mysqltest.Wire, _ string) error {
+			err := w.Columns("version")
 			for err == nil {
-				_, err = w.Write(append([]byte{0xff, 0xff, 0xff, w.seq}, bytes.Repeat([]byte{'x'}, 0xffffff)...))
-				w.seq++
+				_, err = w.Write(append([]byte{0xff, 0xff, 0xff, w.Seq}, bytes.Repeat([]byte{'x'}, 0xffffff)...))
+				w.Seq++
 			}
 			return err
 		}), "the answer is longer than the limit"},
-		"no version":   {speaking(func(w *wire, _ string) error { return w.send(fail(1064, "You have "+wirePassword+"\nan error")) }), "error 1064: You have [hidden] an error"},
-		"an odd one":   {speaking(func(w *wire, _ string) error { return answerOne(w, "version", "hello") }), "version \"hello\""},
-		"another kind": {speaking(func(w *wire, _ string) error { return answerOne(w, "version", "10.11.2-MariaDB") }), "of another kind: MariaDB, and not MySQL"},
-		"refusing all": {speaking(func(w *wire, q string) error {
+		"no version": {mysqltest.Speaking(func(w *mysqltest.Wire, _ string) error {
+			return w.Send(mysqltest.Fail(1064, "You have "+wirePassword+"\nan error"))
+		}), "error 1064: You have [hidden] an error"},
+		"an odd one":   {mysqltest.Speaking(func(w *mysqltest.Wire, _ string) error { return w.AnswerOne("version", "hello") }), "version \"hello\""},
+		"another kind": {mysqltest.Speaking(func(w *mysqltest.Wire, _ string) error { return w.AnswerOne("version", "10.11.2-MariaDB") }), "of another kind: MariaDB, and not MySQL"},
+		"refusing all": {mysqltest.Speaking(func(w *mysqltest.Wire, q string) error {
 			if strings.Contains(q, "VERSION() AS version") && !strings.Contains(q, ",") {
-				return answerOne(w, "version", "9.9.9")
+				return w.AnswerOne("version", "9.9.9")
 			}
-			return w.send(fail(1227, "Access denied; you need hunter2"))
+			return w.Send(mysqltest.Fail(1227, "Access denied; you need hunter2"))
 		}), "error 1227"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := runtime.NumGoroutine()
 			o := listen(t, c.serve)
-			o.Flavor, o.Timeout, o.MaxBytes, o.Credentials = MySQL, time.Minute, 1<<20, fixed("me", wirePassword)
+			o.Flavor, o.Timeout, o.MaxBytes, o.Credentials = MySQL, time.Minute, 1<<20, mysqltest.Fixed("me", wirePassword)
 			if name == "hung" {
 				o.Timeout = 200 * time.Millisecond
 			}
@@ -101,20 +104,10 @@ func TestServersThatMisbehave(t *testing.T) {
 			_, err = l.dropClients(t.Context())
 			require.Error(t, err)
 			require.NoError(t, l.Close())
-			eventually(t, func() bool { return runtime.NumGoroutine() <= before+1 }) // the one that accepts
+			mysqltest.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+1 }) // the one that accepts
 		})
 	}
 	require.Empty(t, logged.String())
-}
-
-func answerOne(w *wire, column, value string) error {
-	if err := w.columns(column); err != nil {
-		return err
-	}
-	if err := w.send(text(value)); err != nil {
-		return err
-	}
-	return w.send(eof)
 }
 
 // TestForgettingNamesItsPrivilege: to forget a source takes another privilege than to
@@ -122,16 +115,16 @@ func answerOne(w *wire, column, value string) error {
 func TestForgettingNamesItsPrivilege(t *testing.T) {
 	for refused, needs := range map[string]string{"STOP REPLICA": "REPLICATION_SLAVE_ADMIN", "RESET REPLICA ALL": "RELOAD"} {
 		t.Run(refused, func(t *testing.T) {
-			server, err := newLocal(listen(t, speaking(func(w *wire, q string) error {
+			server, err := newLocal(listen(t, mysqltest.Speaking(func(w *mysqltest.Wire, q string) error {
 				switch q {
 				case refused:
-					return w.send(fail(refusedPrivilege, "Access denied; you need (at least one of) the privilege(s) for this operation"))
+					return w.Send(mysqltest.Fail(refusedPrivilege, "Access denied; you need (at least one of) the privilege(s) for this operation"))
 				case "SHOW REPLICA STATUS":
-					return answerOne(w, "Source_Host", "mysql-0.mysql")
+					return w.AnswerOne("Source_Host", "mysql-0.mysql")
 				case "STOP REPLICA", "RESET REPLICA ALL":
-					return w.send(okay)
+					return w.Send(mysqltest.Okay)
 				}
-				return answerOne(w, "version", "9.9.9")
+				return w.AnswerOne("version", "9.9.9")
 			})))
 			require.NoError(t, err)
 			defer server.Close()
@@ -165,7 +158,7 @@ func TestNobodyListens(t *testing.T) {
 	require.NoError(t, err)
 	port := l.Addr().(*net.TCPAddr).Port
 	require.NoError(t, l.Close())
-	server, err := newLocal(Options{Host: "127.0.0.1", Port: port})
+	server, err := newLocal(serverOptions{Host: "127.0.0.1", Port: port})
 	require.NoError(t, err)
 	defer server.Close()
 	s, err := server.look(t.Context())
@@ -182,8 +175,8 @@ func TestNobodyListens(t *testing.T) {
 // TestCredentialsAreReadAnew: with each new session.
 func TestCredentialsAreReadAnew(t *testing.T) {
 	asked := 0
-	o := listen(t, speaking(func(w *wire, _ string) error { return fmt.Errorf("ends after each question") }))
-	read := fixed("me", wirePassword)
+	o := listen(t, mysqltest.Speaking(func(w *mysqltest.Wire, _ string) error { return fmt.Errorf("ends after each question") }))
+	read := mysqltest.Fixed("me", wirePassword)
 	o.Credentials = func() (string, credentials.Secret, error) { asked++; return read() }
 	l, err := newLocal(o)
 	require.NoError(t, err)
@@ -197,7 +190,7 @@ func TestCredentialsAreReadAnew(t *testing.T) {
 }
 
 func TestTLSIsVerified(t *testing.T) {
-	plain := listen(t, speaking(func(w *wire, _ string) error { return answerOne(w, "version", "9.9.9") }))
+	plain := listen(t, mysqltest.Speaking(func(w *mysqltest.Wire, _ string) error { return w.AnswerOne("version", "9.9.9") }))
 	plain.TLS = web.TLS{Enabled: true}
 	l, err := newLocal(plain)
 	require.NoError(t, err)
@@ -206,14 +199,14 @@ func TestTLSIsVerified(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, s.Problem, "TLS", "it is never given up silently")
 
-	c, err := Options{Host: "db", TLS: web.TLS{Enabled: true}}.withDefaults().tls()
+	c, err := serverOptions{Host: "db", TLS: web.TLS{Enabled: true}}.withDefaults().tls()
 	require.NoError(t, err)
 	require.False(t, c.InsecureSkipVerify)
 	require.Equal(t, "db", c.ServerName)
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	for name, o := range map[string]Options{
+	for name, o := range map[string]serverOptions{
 		"port":       {Port: 70000},
 		"host":       {Host: "db@x"},
 		"flavor":     {Flavor: "Oracle"},
@@ -222,10 +215,10 @@ func TestOptionsAreChecked(t *testing.T) {
 		"ca":         {TLS: web.TLS{Enabled: true, CA: "x"}},
 		"line break": {Host: "a\nb"},
 	} {
-		_, err := New(o)
+		_, err := newLocal(o)
 		require.Error(t, err, name)
 	}
-	e, err := New(Options{})
+	e, err := newLocal(serverOptions{})
 	require.NoError(t, err)
 	require.NoError(t, e.Close())
 }

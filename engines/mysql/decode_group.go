@@ -2,17 +2,6 @@ package mysql
 
 import "strings"
 
-// States of a member of a group, in the words of group replication.
-const (
-	memberOnline     = "ONLINE"
-	memberRecovering = "RECOVERING"
-	memberAway       = "UNREACHABLE"
-	memberOffline    = "OFFLINE"
-	memberFailed     = "ERROR"
-	rolePrimary      = "PRIMARY"
-	roleSecondary    = "SECONDARY"
-)
-
 // group that the server belongs to; nil: to none.
 func (a answers) group(d *dialect, own State) *GroupState {
 	if d.flavor == MariaDB {

@@ -348,4 +348,6 @@ func FuzzState(f *testing.F) {
 	})
 }
 
-func ownStanding(s State) engines.Membership { return standing(member{state: s, known: true}) }
+func ownStanding(s State) engines.Membership {
+	return observation(view{self: member{state: s, known: true}}).Member
+}

@@ -94,9 +94,9 @@ var factsOfMariaDB = []fact{
 // TestRealDialectTable checks each fact against each server that is there: a new
 // version that changes one fails with its name.
 func TestRealDialectTable(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		servers := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 2, SemiSync: true})
-		require.NoError(t, insert(table(t, servers[0]), 1))
+		require.NoError(t, mysqltest.Insert(mysqltest.Table(t, servers[0]), 1))
 		servers[1].AwaitExecuted(servers[0])
 		version := servers[0].Value("SELECT VERSION()")
 		facts := map[mysqltest.Flavor][]fact{mysqltest.MySQL: factsOfMySQL, mysqltest.MariaDB: factsOfMariaDB}[flavor]
@@ -135,7 +135,7 @@ func TestRealDialectTable(t *testing.T) {
 // TestRealPrivileges: each that is missing is named, and without it nothing is
 // claimed.
 func TestRealPrivileges(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		server := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 1})[0]
 		agent := agentAt(t, server)
 		lookAt(t, agent)

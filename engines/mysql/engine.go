@@ -4,14 +4,8 @@
 package mysql
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
-
-	"github.com/rollcall-dev/rollcall/engines"
 )
 
 // Engine is the adapter. Look and Observe may be called at any time; of the methods
@@ -89,86 +83,6 @@ func atOnce(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// Look answers what the local member says of itself.
-func (e *Engine) Look(ctx context.Context, fresh bool) ([]byte, error) {
-	s := e.newestLook()
-	if fresh || s.Looked.IsZero() {
-		s = e.local(context.WithoutCancel(ctx)) // it is of use to others, too, and has a time of its own
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-	}
-	return json.Marshal(s.told(time.Now()))
-}
-
-// local looks at the own server now.
-func (e *Engine) local(ctx context.Context) State {
-	bounded, cancel := context.WithTimeout(ctx, e.options.Timeout)
-	defer cancel()
-	s, err := e.server.look(bounded)
-	if err != nil {
-		s.Serving, s.Writes = false, WritesUnknown
-		s.Problem = engines.OneLine(err.Error())
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			s.Problem = "the server has not answered within " + words(e.options.Timeout)
-		}
-	}
-	if s.Looked.IsZero() {
-		s.Looked = time.Now()
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if s.Node == "" {
-		s.Node = e.newest.Node
-	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return s // who asked has gone away, which tells nothing of the server
-	}
-	if s.Source != nil && s.Source.Receiving && s.Source.Applying {
-		e.ran = s.Started
-	}
-	if node, domain, ok := domainOf(s.Source, e.peers()); ok {
-		e.domains.learn(node, domain)
-	}
-	s.Domains, s.PodDomain = e.domains.clone(), e.options.Domain
-	e.trail.add(s, time.Now(), e.options.MaxLag)
-	if s.Serving {
-		s.Halted = e.halt(s)
-	}
-	if s.Writes == Allowed {
-		s.Predecessor = e.predecessor
-	}
-	e.newest = s
-	s.Switch = e.openNote(s.Node)
-	e.watch(s)
-	return s
-}
-
-// halt answers since when the server has not replicated, as a replica does. One that
-// was started again may begin anew. Callers hold the lock.
-func (e *Engine) halt(s State) time.Time {
-	if s.Writes == Allowed || s.Group != nil || s.Source != nil && s.Source.Receiving && s.Source.Applying {
-		e.halted.since = time.Time{}
-	} else if e.halted.since.IsZero() || !e.halted.started.Equal(s.Started) {
-		e.halted.since = s.Looked
-	}
-	e.halted.started = s.Started
-	return e.halted.since
-}
-
-// watch notes that the server allows writes, and that nobody here is about to stop
-// them: what an earlier agent asked for may take effect until its time is over.
-// Callers hold the lock.
-func (e *Engine) watch(s State) {
-	now := time.Now()
-	if e.watched.IsZero() {
-		e.watched = now
-	}
-	if own := s.Switch != nil && s.Switch.From == s.Node; s.Writes == Allowed && !own && now.Sub(e.watched) > e.options.Limits.StopWithin+2*e.options.Timeout {
-		e.opened = true
-	}
-}
-
 // closing: this agent is about to stop writes itself.
 func (e *Engine) closing() {
 	e.mu.Lock()
@@ -182,28 +96,6 @@ func (e *Engine) closedElsewhere() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.opened
-}
-
-// serving looks at the own server, which has to answer all that is needed.
-func (e *Engine) serving(ctx context.Context) (State, error) {
-	s := e.local(ctx)
-	switch {
-	case ctx.Err() != nil:
-		return s, ctx.Err()
-	case !s.Serving || s.Node == "":
-		return s, fmt.Errorf("%w: %s", errNotServing, s.Problem)
-	}
-	return s, nil
-}
-
-var errNotServing = errors.New("the local server does not serve")
-
-func (e *Engine) newestLook() State {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s := e.newest
-	s.Switch = e.openNote(s.Node)
-	return s
 }
 
 // openNote answers a copy of the note and forgets one of another's switchover that
@@ -230,4 +122,11 @@ func (e *Engine) keep(s *Switch) {
 		c := *s
 		e.note = &c
 	}
+}
+
+// domainBehind the name of the node, where it is followed by that.
+func (e *Engine) domainBehind(node string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.domains[kin(node)]
 }

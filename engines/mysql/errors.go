@@ -60,6 +60,9 @@ func number(err error) uint16 {
 	return 0
 }
 
+// refusedByServer tells whether the server itself has said no.
+func refusedByServer(err error) bool { return number(err) != 0 }
+
 // lacksPrivilege tells whether it was refused for want of one.
 func lacksPrivilege(err error) bool {
 	n := number(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
 	"github.com/rollcall-dev/rollcall/engines/web/webtest"
 )
 
@@ -28,30 +29,30 @@ func columnNames(n int) (out []string) {
 // says that it knows nothing, and why.
 func TestHostileAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
-		answer func(w *wire, q string) error
+		answer func(w *mysqltest.Wire, q string) error
 		says   string
 	}{
-		"a column for each byte of the world": {func(w *wire, _ string) error { return w.send(many(1 << 40)) }, errTooLarge.Error()},
-		"millions of columns":                 {func(w *wire, _ string) error { return w.send(many(50_000_000)) }, errTooLarge.Error()},
-		"thousands of columns":                {func(w *wire, _ string) error { return w.send([]byte{0xfc, 0, 16}) }, errTooLarge.Error()},
-		"many cells": {func(w *wire, _ string) error {
-			err := w.columns(columnNames(200)...)
+		"a column for each byte of the world": {func(w *mysqltest.Wire, _ string) error { return w.Send(many(1 << 40)) }, errTooLarge.Error()},
+		"millions of columns":                 {func(w *mysqltest.Wire, _ string) error { return w.Send(many(50_000_000)) }, errTooLarge.Error()},
+		"thousands of columns":                {func(w *mysqltest.Wire, _ string) error { return w.Send([]byte{0xfc, 0, 16}) }, errTooLarge.Error()},
+		"many cells": {func(w *mysqltest.Wire, _ string) error {
+			err := w.Columns(columnNames(200)...)
 			for err == nil {
-				err = w.send(bytes.Repeat(text("a"), 200))
+				err = w.Send(bytes.Repeat(mysqltest.Text("a"), 200))
 			}
 			return err
 		}, errTooLarge.Error()},
-		"a long packet that does not come": {func(w *wire, _ string) error {
-			if err := w.columns("version"); err != nil {
+		"a long packet that does not come": {func(w *mysqltest.Wire, _ string) error {
+			if err := w.Columns("version"); err != nil {
 				return err
 			}
-			_, err := w.Write([]byte{0xff, 0xff, 0xff, w.seq})
+			_, err := w.Write([]byte{0xff, 0xff, 0xff, w.Seq})
 			return err
 		}, "no answer in time"},
-		"a file of the agent": {func(w *wire, _ string) error { return w.send(append([]byte{0xfb}, "/etc/passwd"...)) }, "local file '/etc/passwd' is not registered"},
+		"a file of the agent": {func(w *mysqltest.Wire, _ string) error { return w.Send(append([]byte{0xfb}, "/etc/passwd"...)) }, "local file '/etc/passwd' is not registered"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := listen(t, speaking(c.answer))
+			o := listen(t, mysqltest.Speaking(c.answer))
 			o.Timeout = 2 * time.Second
 			l, err := newLocal(o)
 			require.NoError(t, err)
@@ -75,17 +76,17 @@ func TestHostileAnswers(t *testing.T) {
 func TestCellsAreBounded(t *testing.T) {
 	const columns = 200
 	for rows, fits := range map[int]bool{maxCells / columns: true, maxCells/columns + 1: false} {
-		o := listen(t, speaking(func(w *wire, _ string) error {
-			err := w.columns(columnNames(columns)...)
+		o := listen(t, mysqltest.Speaking(func(w *mysqltest.Wire, _ string) error {
+			err := w.Columns(columnNames(columns)...)
 			for range rows {
 				if err == nil {
-					err = w.send(make([]byte, columns)) // each is an empty text
+					err = w.Send(make([]byte, columns)) // each is an empty text
 				}
 			}
 			if err != nil {
 				return err
 			}
-			return w.send(eof)
+			return w.Send(mysqltest.EOF)
 		}))
 		c, err := connect(o.withDefaults())
 		require.NoError(t, err)

@@ -2,9 +2,6 @@ package mysql
 
 import "time"
 
-// External as Options.Failover: another manager owns the topology.
-const External = "External"
-
 // Limits of what acts. The zero value of each is its default.
 type Limits struct {
 	// Patience is how long writes may be stopped in one try. 0: 30 s.

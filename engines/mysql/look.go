@@ -14,7 +14,7 @@ import (
 // local is the server on this machine.
 type local struct {
 	connection *connection
-	options    Options
+	options    serverOptions
 
 	mu      sync.Mutex
 	started time.Time // of the server, kept: what it tells is in whole seconds
@@ -23,10 +23,8 @@ type local struct {
 	asked   time.Time // for that
 }
 
-var _ server = (*local)(nil)
-
 // newLocal makes no connection yet.
-func newLocal(o Options) (*local, error) {
+func newLocal(o serverOptions) (*local, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -214,14 +212,6 @@ func (l *local) steady(s *State) {
 	default:
 		l.started = s.Started
 	}
-}
-
-// name of a member, with the port where that is not the usual one.
-func name(host, port string) string {
-	if host == "" || port == "" || port == "0" || port == "3306" {
-		return engines.OneLine(host)
-	}
-	return engines.OneLine(host + ":" + port)
 }
 
 // missing in words.

@@ -49,7 +49,7 @@ func TestLooksThatNobodyWaitsForTellNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &slowServer{takes: time.Millisecond}
-				e := newEngine(s, Options{Timeout: time.Second})
+				e := newEngine(s, Options{serverOptions: serverOptions{Timeout: time.Second}})
 				require.True(t, ask(e, t.Context(), true).Serving)
 				s.takes = 900 * time.Millisecond
 				ctx, cancel := context.WithCancel(t.Context())

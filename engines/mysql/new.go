@@ -6,15 +6,21 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-var _ engines.Peered = (*Engine)(nil)
+var (
+	_ engines.Peered = (*Engine)(nil)
+	_ server         = (*local)(nil)
+)
 
 // New makes an adapter; it connects when it is first asked for something.
 func New(o Options) (*Engine, error) {
-	l, err := newLocal(o)
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	l, err := newLocal(o.serverOptions)
 	if err != nil {
 		return nil, err
 	}
-	return newEngine(l, l.options), nil
+	return newEngine(l, o), nil
 }
 
 // Close ends all sessions with the local server.

@@ -2,45 +2,13 @@ package mysql
 
 import (
 	"cmp"
-	"context"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
-
-// Observe looks at the own server, and asks the other members' agents for what they
-// saw last. Only when that would be an alarm are they to look again: the newest
-// looks of two members are a moment apart, and a switchover fits between them.
-func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
-	v, err := e.gather(ctx, task{}, false)
-	if err != nil {
-		return engines.Observation{}, err
-	}
-	o := observation(v)
-	if o.Health.Verdict != engines.Red {
-		return o, nil
-	}
-	if v, err = e.gather(ctx, task{}, true); err != nil {
-		return engines.Observation{}, err
-	}
-	return observation(v), nil
-}
-
-// Facts: MySQL 9 starts on data of 8.4 and later only; MariaDB from any.
-func (e *Engine) Facts() engines.Facts { return FactsOf(e.options.Flavor) }
-
-// FactsOf a flavor. Empty: of MySQL.
-func FactsOf(flavor Flavor) engines.Facts {
-	f := engines.Facts{Name: string(cmp.Or(flavor, MySQL)), SettleSeconds: 5, Unlisted: true, OwnAgentOnly: true}
-	if flavor != MariaDB {
-		f.MaxMajorStep, f.MinSource = 1, map[int]string{9: "8.4.0"}
-	}
-	return f
-}
 
 // Roles of members.
 const (
@@ -220,15 +188,6 @@ func (s sight) sibling(m member) bool {
 		!slices.ContainsFunc(s.all(), func(o member) bool { return strings.EqualFold(podOf(o.name()), pod) })
 }
 
-// setOf takes a pod's name apart: the StatefulSet and the ordinal; empty: it is no such name.
-func setOf(pod string) (set, ordinal string) {
-	i := strings.LastIndexByte(pod, '-')
-	if i <= 0 || i == len(pod)-1 || strings.Trim(pod[i+1:], "0123456789") != "" {
-		return "", ""
-	}
-	return strings.ToLower(pod[:i]), pod[i+1:]
-}
-
 // leads tells whether the member takes writes: the primary, or one of many.
 func (s sight) leads(m member) bool {
 	if s.primary != nil {
@@ -342,5 +301,3 @@ func (s sight) missed(m member) bool {
 	}
 	return replicas > 0
 }
-
-func nodeName(host string, port int) string { return name(host, strconv.Itoa(port)) }

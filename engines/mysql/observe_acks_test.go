@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/enginetest"
 )
 
 // TestNoMoreAcknowledgeThanThePrimaryCounts: a replica that says so and is not counted
 // stands for nobody, and where it is not known which one that is, none may go.
 func TestNoMoreAcknowledgeThanThePrimaryCounts(t *testing.T) {
 	active := func(v view) (n int) {
-		for _, s := range states(t, observation(v), "acks") {
+		for _, s := range enginetest.States(t, observation(v), "acks") {
 			if s == engines.Active {
 				n++
 			}
@@ -27,18 +28,18 @@ func TestNoMoreAcknowledgeThanThePrimaryCounts(t *testing.T) {
 	}
 	v := healthy()
 	v.others[0].state.SemiSync.Clients = 1
-	require.Equal(t, map[string]engines.MemberState{nodeOf(1): engines.StateUnknown, nodeOf(2): engines.StateUnknown}, states(t, observation(v), "acks"))
+	require.Equal(t, map[string]engines.MemberState{nodeOf(1): engines.StateUnknown, nodeOf(2): engines.StateUnknown}, enginetest.States(t, observation(v), "acks"))
 	h := observation(v).Health
 	require.Equal(t, engines.Recoverable, h.Verdict)
 	require.Contains(t, h.Reason, "db-0 counts 1 of the replicas that acknowledge, and 2 say that they do")
 	v.others[0].state.Replicas = v.others[0].state.Replicas[1:]
-	require.Equal(t, map[string]engines.MemberState{nodeOf(1): engines.Recovering, nodeOf(2): engines.Active}, states(t, observation(v), "acks"), "one of them is not even connected")
+	require.Equal(t, map[string]engines.MemberState{nodeOf(1): engines.Recovering, nodeOf(2): engines.Active}, enginetest.States(t, observation(v), "acks"), "one of them is not even connected")
 
 	v = healthy()
 	v.others[0].state.SemiSync.Clients = 1
 	gone(&v.others[1])
 	v.self.state.SemiSync.Acknowledging = false
-	require.Equal(t, engines.Active, states(t, observation(v), "acks")[nodeOf(1)], "who else")
+	require.Equal(t, engines.Active, enginetest.States(t, observation(v), "acks")[nodeOf(1)], "who else")
 	v.others[0].state.Replicas = append(v.others[0].state.Replicas, Replica{ID: idOf(7), Host: "db-7", Port: 3306})
 	require.Zero(t, active(v), "one of two that do not tell")
 
@@ -46,9 +47,9 @@ func TestNoMoreAcknowledgeThanThePrimaryCounts(t *testing.T) {
 	v = healthy()
 	v.others[0].state.SemiSync.Clients = 1
 	v.others[1].state.Source.Delay = time.Hour
-	require.Equal(t, map[string]engines.MemberState{nodeOf(2): engines.StateUnknown}, states(t, observation(v), "acks"))
+	require.Equal(t, map[string]engines.MemberState{nodeOf(2): engines.StateUnknown}, enginetest.States(t, observation(v), "acks"))
 	v.others[0].state.SemiSync.Clients = 2
-	require.Equal(t, map[string]engines.MemberState{nodeOf(2): engines.Active}, states(t, observation(v), "acks"))
+	require.Equal(t, map[string]engines.MemberState{nodeOf(2): engines.Active}, enginetest.States(t, observation(v), "acks"))
 }
 
 // TestReplicasOfReplicasDoNotAcknowledge: what they acknowledge the one before them
@@ -58,9 +59,9 @@ func TestReplicasOfReplicasDoNotAcknowledge(t *testing.T) {
 	v.self.state.Source.ID, v.self.state.Source.Host = idOf(1), nodeOf(1)
 	v.others[0].state.SemiSync.Clients = 1
 	o := observation(v)
-	require.Equal(t, map[string]engines.MemberState{nodeOf(1): engines.Active}, states(t, o, "acks"))
-	require.Equal(t, engines.Active, states(t, o, "data")[nodeOf(2)], "it has all")
-	for _, m := range group(t, o, "primary").Members {
+	require.Equal(t, map[string]engines.MemberState{nodeOf(1): engines.Active}, enginetest.States(t, o, "acks"))
+	require.Equal(t, engines.Active, enginetest.States(t, o, "data")[nodeOf(2)], "it has all")
+	for _, m := range enginetest.Group(t, o, "primary").Members {
 		require.Equal(t, m.Node != nodeOf(2), m.Eligible, m.Node)
 	}
 	v.self.state.SemiSync.Acknowledging = false

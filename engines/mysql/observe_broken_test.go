@@ -7,12 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/enginetest"
 )
 
 // patient is healthy, with the limits of an agent.
 func patient() view {
 	v := healthy()
-	v.limits = Limits{}.withDefaults()
+	v.brokenAfter = 2 * time.Minute
 	return v
 }
 
@@ -52,20 +53,7 @@ func TestDelayedReplica(t *testing.T) {
 
 	v = patient()
 	v.self.state.Source.Delay, v.self.state.Writes, v.self.state.Source = time.Hour, RefusedAtStart, nil
-	require.Contains(t, states(t, observation(v), "data"), nodeOf(2), "who follows nobody delays nothing")
-}
-
-// TestDelayedReplicaHoldsNoHandover: where it never acknowledges, that it would not is
-// no reason to keep the role.
-func TestDelayedReplicaHoldsNoHandover(t *testing.T) {
-	v := seen()
-	v.others[1].state.Source.Delay, v.others[1].state.SemiSync = time.Hour, SemiSync{}
-	a := next(v)
-	require.Equal(t, start, a.deed, a.words)
-	v.others[1].state.SemiSync.Replica = true
-	require.Equal(t, start, next(v).deed, "it acknowledges")
-	v.others[1].state.Source.Receiving = false
-	require.Equal(t, wait, next(v).deed, "it would, and cannot")
+	require.Contains(t, enginetest.States(t, observation(v), "data"), nodeOf(2), "who follows nobody delays nothing")
 }
 
 // TestBrokenReplicaHoldsNobodyElse: what is not mended by waiting is counted where it
@@ -101,9 +89,9 @@ func TestBrokenReplicaHoldsNobodyElse(t *testing.T) {
 			require.Contains(t, o.Health.Reason, "broken: db-2 ", name)
 			require.True(t, o.Settled, name+": it does all that it will")
 			require.Empty(t, o.Veto, name)
-			require.NotEqual(t, engines.Active, states(t, o, "data")[nodeOf(2)], name)
-			require.NotEqual(t, engines.Active, states(t, o, "acks")[nodeOf(2)], name)
-			for _, m := range group(t, o, "primary").Members {
+			require.NotEqual(t, engines.Active, enginetest.States(t, o, "data")[nodeOf(2)], name)
+			require.NotEqual(t, engines.Active, enginetest.States(t, o, "acks")[nodeOf(2)], name)
+			for _, m := range enginetest.Group(t, o, "primary").Members {
 				require.Equal(t, m.Node != nodeOf(2), m.Eligible, name)
 			}
 
@@ -117,28 +105,6 @@ func TestBrokenReplicaHoldsNobodyElse(t *testing.T) {
 	require.Equal(t, engines.Yellow, observation(v).Health.Verdict, "one may go on in a moment")
 }
 
-// TestHaltedSince: an agent notes when it first saw that its server does not replicate,
-// as long as that lasts and the server runs on.
-func TestHaltedSince(t *testing.T) {
-	e := newEngine(nil, Options{})
-	began := observedAt
-	look := func(after time.Duration, edit func(s *State)) time.Time {
-		s := healthy().self.state
-		s.Looked = began.Add(after)
-		edit(&s)
-		return e.halt(s)
-	}
-	stopped := func(s *State) { s.Source.Applying = false }
-	require.Zero(t, look(0, func(*State) {}))
-	require.Equal(t, began.Add(time.Second), look(time.Second, stopped))
-	require.Equal(t, began.Add(time.Second), look(time.Minute, func(s *State) { s.Source = nil }))
-	restarted := func(s *State) { s.Started = began.Add(2 * time.Minute); stopped(s) }
-	require.Equal(t, began.Add(3*time.Minute), look(3*time.Minute, restarted), "a start may mend it")
-	require.Equal(t, began.Add(3*time.Minute), look(4*time.Minute, restarted))
-	require.Zero(t, look(5*time.Minute, func(s *State) { s.Writes = Allowed; restarted(s) }))
-	require.Zero(t, look(5*time.Minute, func(*State) {}))
-}
-
 // TestReplicaThatSaysAllIsWell: the primary knows better. Nothing reaches it, and it
 // counts as no copy.
 func TestReplicaThatSaysAllIsWell(t *testing.T) {
@@ -149,7 +115,7 @@ func TestReplicaThatSaysAllIsWell(t *testing.T) {
 	o := observation(v)
 	require.Equal(t, engines.Recoverable, o.Health.Verdict)
 	require.Contains(t, o.Health.Reason, "broken: db-2 does not say that it lags, and lacks what db-0 had executed 12s ago")
-	require.Equal(t, engines.Recovering, states(t, o, "data")[nodeOf(2)])
+	require.Equal(t, engines.Recovering, enginetest.States(t, o, "data")[nodeOf(2)])
 	v.others[0].state.Looked = observedAt.Add(-3 * time.Second)
 	require.Equal(t, engines.Green, observation(v).Health.Verdict, "it was looked at too early to tell")
 }
@@ -184,7 +150,7 @@ func TestStanding(t *testing.T) {
 	for _, n := range o.Nodes {
 		require.Equal(t, engines.Live, n.State)
 	}
-	for _, m := range group(t, o, "primary").Members {
+	for _, m := range enginetest.Group(t, o, "primary").Members {
 		require.False(t, m.Leader)
 	}
 }

@@ -202,13 +202,6 @@ func (s sight) comesFrom(m, primary member) bool {
 	return false
 }
 
-// feeds tells whether the source of the replica is that member, or was when the
-// replica reached it last.
-func feeds(source, replica member) bool {
-	src := replica.state.Source
-	return sends(source, replica) || src != nil && !src.Receiving && src.ID != "" && src.ID == source.state.ID
-}
-
 // quorum of group replication or Galera.
 func (s sight) quorum() (engines.Group, bool) {
 	own := s.self.state.Group

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/enginetest"
 )
 
 var observedAt = time.Unix(1800000000, 0)
@@ -51,28 +52,6 @@ func gone(m *member) {
 	*m = member{peer: engines.Peer{Node: m.state.Node}, why: "its agent is away"}
 }
 
-func group(t *testing.T, o engines.Observation, id string) engines.Group {
-	t.Helper()
-	for _, g := range o.Groups {
-		if g.ID == id {
-			return g
-		}
-	}
-	require.FailNow(t, "no group "+id)
-	return engines.Group{}
-}
-
-// states of the group's members, by node.
-func states(t *testing.T, o engines.Observation, id string) map[string]engines.MemberState {
-	t.Helper()
-	out := map[string]engines.MemberState{}
-	for _, m := range group(t, o, id).Members {
-		require.NotContains(t, out, m.Node)
-		out[m.Node] = m.State
-	}
-	return out
-}
-
 func TestObservation(t *testing.T) {
 	o := observation(healthy())
 	require.Equal(t, engines.Health{Verdict: engines.Green}, o.Health)
@@ -84,10 +63,10 @@ func TestObservation(t *testing.T) {
 	require.Empty(t, o.Busy+o.Veto)
 	require.True(t, o.Settled)
 	all := map[string]engines.MemberState{nodeOf(0): engines.Active, nodeOf(1): engines.Active, nodeOf(2): engines.Active}
-	require.Equal(t, all, states(t, o, "data"))
-	require.Equal(t, all, states(t, o, "primary"))
-	require.Equal(t, map[string]engines.MemberState{nodeOf(1): engines.Active, nodeOf(2): engines.Active}, states(t, o, "acks"))
-	p := group(t, o, "primary")
+	require.Equal(t, all, enginetest.States(t, o, "data"))
+	require.Equal(t, all, enginetest.States(t, o, "primary"))
+	require.Equal(t, map[string]engines.MemberState{nodeOf(1): engines.Active, nodeOf(2): engines.Active}, enginetest.States(t, o, "acks"))
+	p := enginetest.Group(t, o, "primary")
 	require.Equal(t, engines.Role, p.Kind)
 	require.Equal(t, 1, p.MinAvailable)
 	require.True(t, p.NeedsLeader)
@@ -95,8 +74,8 @@ func TestObservation(t *testing.T) {
 		require.Equal(t, m.Node == nodeOf(0), m.Leader)
 		require.True(t, m.Eligible)
 	}
-	require.Equal(t, 1, group(t, o, "acks").MinAvailable)
-	require.Equal(t, engines.Acks, group(t, o, "acks").Kind)
+	require.Equal(t, 1, enginetest.Group(t, o, "acks").MinAvailable)
+	require.Equal(t, engines.Acks, enginetest.Group(t, o, "acks").Kind)
 	require.ElementsMatch(t, []engines.Node{
 		{Name: nodeOf(0), Address: nodeOf(0), State: engines.Live}, {Name: nodeOf(1), Address: nodeOf(1), State: engines.Live}, {Name: nodeOf(2), Address: nodeOf(2), State: engines.Live},
 	}, o.Nodes, "itself too")
@@ -181,7 +160,7 @@ func TestObservationOf(t *testing.T) {
 			o := observation(v)
 			require.Equal(t, c.verdict, o.Health.Verdict, o.Health.Reason)
 			require.Contains(t, o.Health.Reason, c.reason)
-			data := states(t, o, "data")
+			data := enginetest.States(t, o, "data")
 			require.GreaterOrEqual(t, len(data), 3)
 			if c.data0 != any {
 				require.Equal(t, c.data0, data[nodeOf(0)])
@@ -189,7 +168,7 @@ func TestObservationOf(t *testing.T) {
 			}
 			require.Equal(t, c.settled, o.Settled)
 			require.Equal(t, c.vetoed, o.Veto != "", o.Veto)
-			for _, m := range group(t, o, "primary").Members {
+			for _, m := range enginetest.Group(t, o, "primary").Members {
 				require.False(t, m.Eligible && m.State != engines.Active)
 			}
 		})
@@ -217,19 +196,19 @@ func TestAgentsThatAreAway(t *testing.T) {
 	v := healthy()
 	gone(&v.others[1])
 	o := observation(v)
-	require.Equal(t, engines.StateUnknown, states(t, o, "data")[nodeOf(1)], "how far it is nobody knows")
-	require.Equal(t, engines.Active, states(t, o, "acks")[nodeOf(1)], "the primary counts one more than tell that they acknowledge")
+	require.Equal(t, engines.StateUnknown, enginetest.States(t, o, "data")[nodeOf(1)], "how far it is nobody knows")
+	require.Equal(t, engines.Active, enginetest.States(t, o, "acks")[nodeOf(1)], "the primary counts one more than tell that they acknowledge")
 	v.others[0].state.SemiSync.Clients = 1
-	require.Equal(t, engines.StateUnknown, states(t, observation(v), "acks")[nodeOf(1)])
+	require.Equal(t, engines.StateUnknown, enginetest.States(t, observation(v), "acks")[nodeOf(1)])
 	v.others[0].state.Replicas = nil
 	o = observation(v)
-	require.Equal(t, engines.Down, states(t, o, "acks")[nodeOf(1)])
+	require.Equal(t, engines.Down, enginetest.States(t, o, "acks")[nodeOf(1)])
 	require.Contains(t, o.Nodes, engines.Node{Name: nodeOf(1), Address: nodeOf(1), State: engines.NotLive})
 
 	v = healthy()
 	gone(&v.others[0])
 	o = observation(v)
-	for _, m := range group(t, o, "primary").Members {
+	for _, m := range enginetest.Group(t, o, "primary").Members {
 		require.Equal(t, m.Node == nodeOf(0), m.Leader, "others receive from it")
 	}
 	require.Contains(t, o.Nodes, engines.Node{Name: nodeOf(0), Address: nodeOf(0), State: engines.Live})
@@ -237,7 +216,7 @@ func TestAgentsThatAreAway(t *testing.T) {
 	v = fromPrimary()
 	v.others = v.others[:1]
 	o = observation(v)
-	require.Contains(t, states(t, o, "data"), nodeOf(1), "nobody knows its agent, but it is connected")
+	require.Contains(t, enginetest.States(t, o, "data"), nodeOf(1), "nobody knows its agent, but it is connected")
 	require.Equal(t, []string{nodeOf(1), nodeOf(2)}, o.After)
 }
 
@@ -272,21 +251,21 @@ func inGroup(v view, states ...string) view {
 func TestGroupReplication(t *testing.T) {
 	o := observation(inGroup(healthy(), memberOnline, memberOnline, memberOnline))
 	require.Equal(t, engines.Health{Verdict: engines.Green}, o.Health)
-	require.Equal(t, 2, group(t, o, "quorum").MinAvailable)
-	require.Equal(t, engines.Quorum, group(t, o, "quorum").Kind)
+	require.Equal(t, 2, enginetest.Group(t, o, "quorum").MinAvailable)
+	require.Equal(t, engines.Quorum, enginetest.Group(t, o, "quorum").Kind)
 	require.True(t, o.Settled)
 	require.Equal(t, []string{nodeOf(1), nodeOf(2)}, observation(inGroup(fromPrimary(), memberOnline, memberOnline, memberOnline)).After)
 
 	o = observation(inGroup(healthy(), memberOnline, memberOnline, memberRecovering))
 	require.Equal(t, engines.Yellow, o.Health.Verdict)
 	require.False(t, o.Settled)
-	require.Equal(t, engines.Recovering, states(t, o, "quorum")[nodeOf(2)])
+	require.Equal(t, engines.Recovering, enginetest.States(t, o, "quorum")[nodeOf(2)])
 
 	v := inGroup(healthy(), memberOnline, memberAway, memberOnline)
 	gone(&v.others[1])
 	o = observation(v)
 	require.Equal(t, engines.Recoverable, o.Health.Verdict, o.Health.Reason)
-	require.Equal(t, engines.Down, states(t, o, "quorum")[nodeOf(1)])
+	require.Equal(t, engines.Down, enginetest.States(t, o, "quorum")[nodeOf(1)])
 
 	v = inGroup(healthy(), memberAway, memberAway, memberOnline)
 	v.self.state.Group.Quorum = false
@@ -295,7 +274,7 @@ func TestGroupReplication(t *testing.T) {
 	v = inGroup(healthy(), memberOnline, memberOnline, memberOnline)
 	gone(&v.others[0])
 	o = observation(v)
-	require.True(t, group(t, o, "primary").Members[1].Leader || group(t, o, "primary").Members[0].Leader || group(t, o, "primary").Members[2].Leader, "the group says who")
+	require.True(t, enginetest.Group(t, o, "primary").Members[1].Leader || enginetest.Group(t, o, "primary").Members[0].Leader || enginetest.Group(t, o, "primary").Members[2].Leader, "the group says who")
 }
 
 func TestGalera(t *testing.T) {
@@ -307,17 +286,12 @@ func TestGalera(t *testing.T) {
 	}
 	o := observation(v)
 	require.Equal(t, engines.Health{Verdict: engines.Green}, o.Health)
-	require.False(t, group(t, o, "primary").NeedsLeader, "all write")
-	require.Equal(t, 2, group(t, o, "quorum").MinAvailable)
+	require.False(t, enginetest.Group(t, o, "primary").NeedsLeader, "all write")
+	require.Equal(t, 2, enginetest.Group(t, o, "quorum").MinAvailable)
 	require.True(t, o.Settled)
 	require.Empty(t, o.After)
 	gone(&v.others[1])
 	require.Equal(t, engines.VerdictUnknown, observation(v).Health.Verdict, "the group counts it, and it does not tell")
-}
-
-func TestFacts(t *testing.T) {
-	require.Equal(t, map[int]string{9: "8.4.0"}, newEngine(nil, Options{}).Facts().MinSource)
-	require.Equal(t, engines.Facts{Name: "MariaDB", SettleSeconds: 5, Unlisted: true, OwnAgentOnly: true}, newEngine(nil, Options{Flavor: MariaDB}).Facts())
 }
 
 // TestAdoptedBeforeTheirPrimary: replicas have agents, and the primary gets its own last.
@@ -338,7 +312,7 @@ func TestAdoptedBeforeTheirPrimary(t *testing.T) {
 		require.True(t, o.Settled)
 		require.Empty(t, o.Veto)
 		require.Len(t, o.Nodes, agents+1)
-		for _, m := range group(t, o, "primary").Members {
+		for _, m := range enginetest.Group(t, o, "primary").Members {
 			require.Equal(t, m.Node == "db-0.db.prod.svc", m.Leader, m.Node)
 			require.Equal(t, engines.Active, m.State, m.Node)
 		}

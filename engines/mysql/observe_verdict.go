@@ -130,7 +130,7 @@ func (s sight) complaint(m member) string {
 func (s sight) broken(m member) bool {
 	halted := m.state.Halted
 	return m.delayed() || s.lacks(m) != "" ||
-		!halted.IsZero() && m.state.Looked.Sub(halted) >= s.limits.BrokenAfter
+		!halted.IsZero() && m.state.Looked.Sub(halted) >= s.brokenAfter
 }
 
 // settled tells whether the own server does what it is there for.

@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
@@ -118,41 +117,14 @@ func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error)
 		if err != nil && !e.handing() {
 			return engines.Progress{State: engines.Running, Detail: a.words + ": " + engines.OneLine(err.Error())}, nil
 		}
-		if !sleep(ctx, pause) {
+		if !engines.Sleep(ctx, pause) {
 			return engines.Progress{}, ctx.Err()
 		}
 	}
-}
-
-// copied: the local member's data may be lost once another one has all of it.
-func (v view) copied(words string) engines.Progress {
-	// Where nothing has a GTID, GTIDs do not show that another one has the data.
-	if v.self.blank() && len(v.others) > 0 {
-		return engines.Progress{State: engines.Running, Detail: v.self.name() + " has executed nothing that has a GTID: who else has its data is known after a first write"}
-	}
-	if slices.ContainsFunc(v.others, func(m member) bool { return m.serves() && m.hasAllOf(v.self) }) {
-		return engines.Progress{State: engines.Done, Detail: words}
-	}
-	if len(v.others) == 0 {
-		return engines.Progress{State: engines.Refused, Detail: "nobody else has the data of " + v.self.name()}
-	}
-	return engines.Progress{State: engines.Running, Detail: "no other member is known to have all data of " + v.self.name()}
 }
 
 // handing: the newest look showed writes stopped for a switchover of our own.
 func (e *Engine) handing() bool {
 	s := e.newestLook()
 	return s.Switch != nil && s.Switch.From == s.Node && s.Writes != Allowed
-}
-
-// sleep answers false when the context has ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

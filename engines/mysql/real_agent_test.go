@@ -62,7 +62,7 @@ func (a *realAgent) interrupt() {
 // carriedOut waits until the agent's order is.
 func (w *realWorld) carriedOut(i int) {
 	w.t.Helper()
-	eventually(w.t, func() bool {
+	mysqltest.Eventually(w.t, func() bool {
 		a := w.agent(i)
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -72,7 +72,7 @@ func (w *realWorld) carriedOut(i int) {
 
 // live is the loop of the agents of one member, one after the other.
 func (w *realWorld) live(i int) {
-	for sleep(w.ctx, 40*time.Millisecond) {
+	for engines.Sleep(w.ctx, 40*time.Millisecond) {
 		if a := w.agent(i); !a.ended.Load() {
 			w.wire.Alone(w.servers[i].Address(), a.turn)
 		}

@@ -154,7 +154,7 @@ func (w *realWorld) holdUp(i int) {
 		_ = one.Close()
 		return
 	}
-	sleep(w.ctx, 30*time.Millisecond) // the client goes on writing
+	engines.Sleep(w.ctx, 30*time.Millisecond) // the client goes on writing
 	w.later(400*time.Millisecond, func() {
 		_, _ = one.ExecContext(context.WithoutCancel(w.ctx), "UNLOCK TABLES")
 		_ = one.Close()

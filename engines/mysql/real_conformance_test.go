@@ -20,7 +20,7 @@ import (
 func TestRealConformance(t *testing.T) {
 	broadly(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		r := &realServers{servers: mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 3, SemiSync: true})}
-		table(t, r.servers[0])
+		mysqltest.Table(t, r.servers[0])
 		for _, s := range r.servers {
 			if s != r.servers[0] {
 				s.AwaitExecuted(r.servers[0])

@@ -64,7 +64,7 @@ func TestRealDiskFull(t *testing.T) {
 	if !*allBreaks {
 		t.Skip("only with -breaks.all: make test-mysql-all")
 	}
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		w := newSmallDisks(t, flavor)
 		primary := w.rest("start")
 
@@ -110,7 +110,7 @@ func TestRealDiskFills(t *testing.T) {
 	if !*allBreaks {
 		t.Skip("only with -breaks.all: make test-mysql-all")
 	}
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		w := newSmallDisks(t, flavor)
 		primary := w.rest("start")
 		for i, f := range []struct {

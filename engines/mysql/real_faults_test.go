@@ -32,7 +32,7 @@ func (w *realWorld) says(i int, words string) {
 // sees waits until a look at the server is so.
 func (w *realWorld) sees(i int, is func(s State) bool) {
 	w.t.Helper()
-	eventually(w.t, func() bool { return is(w.agent(i).engine.local(w.ctx)) })
+	mysqltest.Eventually(w.t, func() bool { return is(w.agent(i).engine.local(w.ctx)) })
 }
 
 // realObstacle keeps a member from taking over until it is away.

@@ -13,11 +13,11 @@ import (
 
 // TestRealSecretsStayHidden: also where the server repeats a statement.
 func TestRealSecretsStayHidden(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		server := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 1})[0]
 		secret := strings.Repeat("hunter2-", 100) // so long that the server complains of it
-		o := realOptions(server)
-		o.ReplicationCredentials = fixed(mysqltest.ReplicaUser, secret)
+		o := serverAt(server)
+		o.ReplicationCredentials = mysqltest.Fixed(mysqltest.ReplicaUser, secret)
 		l, err := newLocal(o)
 		require.NoError(t, err)
 		defer l.Close()
@@ -25,7 +25,7 @@ func TestRealSecretsStayHidden(t *testing.T) {
 		require.ErrorContains(t, err, "the server refused another source with error")
 		require.NotContains(t, err.Error(), "hunter2")
 
-		o.Credentials = fixed(mysqltest.AgentUser, "hunter2")
+		o.Credentials = mysqltest.Fixed(mysqltest.AgentUser, "hunter2")
 		l, err = newLocal(o)
 		require.NoError(t, err)
 		defer l.Close()
@@ -49,10 +49,10 @@ func TestRealSecretsStayHidden(t *testing.T) {
 // TestRealRefusedSource: a replica that a server does not give another source goes on
 // with the one it has.
 func TestRealRefusedSource(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		servers := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 2})
-		o := realOptions(servers[1])
-		o.ReplicationCredentials = fixed(mysqltest.ReplicaUser, strings.Repeat("x", 1000))
+		o := serverAt(servers[1])
+		o.ReplicationCredentials = mysqltest.Fixed(mysqltest.ReplicaUser, strings.Repeat("x", 1000))
 		l, err := newLocal(o)
 		require.NoError(t, err)
 		defer l.Close()
@@ -66,10 +66,10 @@ func TestRealRefusedSource(t *testing.T) {
 
 // TestRealBusy: what a restart would waste is told.
 func TestRealBusy(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		server := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 1})[0]
-		agent, app := agentAt(t, server), table(t, server)
-		require.NoError(t, insert(app, 1))
+		agent, app := agentAt(t, server), mysqltest.Table(t, server)
+		require.NoError(t, mysqltest.Insert(app, 1))
 
 		open, err := app.Begin()
 		require.NoError(t, err)
@@ -77,7 +77,7 @@ func TestRealBusy(t *testing.T) {
 		require.NoError(t, err)
 		require.NotZero(t, lookAt(t, agent).Writing)
 		require.NoError(t, open.Rollback())
-		eventually(t, func() bool { return lookAt(t, agent).Writing == 0 }) // InnoDB keeps that answer for a moment
+		mysqltest.Eventually(t, func() bool { return lookAt(t, agent).Writing == 0 }) // InnoDB keeps that answer for a moment
 
 		one, err := server.Root().Conn(t.Context())
 		require.NoError(t, err)
@@ -101,7 +101,7 @@ func TestRealBusy(t *testing.T) {
 			_, err := app.Exec("ALTER TABLE numbers ADD COLUMN hunter2 INT")
 			ended <- err
 		}()
-		eventually(t, func() bool { return strings.HasPrefix(lookAt(t, agent).Busy, "ALTER TABLE for ") })
+		mysqltest.Eventually(t, func() bool { return strings.HasPrefix(lookAt(t, agent).Busy, "ALTER TABLE for ") })
 		require.NoError(t, reader.Rollback())
 		require.NoError(t, <-ended)
 		require.Empty(t, lookAt(t, agent).Busy)
@@ -112,7 +112,7 @@ func TestRealBusy(t *testing.T) {
 // asked for. MySQL makes itself one; it names no host.
 func TestRealTLS(t *testing.T) {
 	server := mysqltest.Start(t, mysqltest.Options{Flavor: mysqltest.MySQL, Servers: 1})[0]
-	o := realOptions(server)
+	o := serverAt(server)
 	o.TLS = web.TLS{Enabled: true}
 	l, err := newLocal(o)
 	require.NoError(t, err)

@@ -115,7 +115,7 @@ type client struct {
 }
 
 func (m *realMembers) write() *client {
-	table(m.t, m.servers[0])
+	mysqltest.Table(m.t, m.servers[0])
 	ctx, cancel := context.WithCancel(m.t.Context())
 	c := &client{stop: cancel}
 	c.ended.Go(func() {
@@ -159,7 +159,7 @@ func (c *client) more(t *testing.T) {
 }
 
 func TestRealSwitchover(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		m := startMembers(t, flavor, 3)
 		c := m.write()
 		c.more(t)
@@ -189,7 +189,7 @@ func TestRealSwitchover(t *testing.T) {
 // TestRealSwitchoverBroken breaks the driver's way to the candidate at each step of
 // a switchover, and the agent that drives is another one afterwards.
 func TestRealSwitchoverBroken(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		m := startMembers(t, flavor, 3)
 		c := m.write()
 		primary := 0
@@ -236,7 +236,7 @@ func TestRealSwitchoverBroken(t *testing.T) {
 // TestRealCandidateDies kills the candidate's server when it is told to take over,
 // before it hears it or after it has, and starts it again.
 func TestRealCandidateDies(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		for _, link := range []enginetest.Link{enginetest.Cut, enginetest.Deaf} {
 			m := startMembers(t, flavor, 3)
 			c := m.write()

@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"slices"
 
 	"github.com/rollcall-dev/rollcall/engines"
 )
@@ -21,39 +20,4 @@ func (e *Engine) standIn(ctx context.Context, node string) (engines.Progress, er
 			"it comes back with an agent (deploy/docs/mysql.md, \"Pods that ran before Rollcall\")"}, nil
 	}
 	return engines.Progress{State: engines.Done, Detail: node + " is a replica"}, nil
-}
-
-// mayLead says why a member that does not tell may be the primary; empty: another one
-// is known to be, or what all of them receive comes from another one.
-func (v view) mayLead(node string) string {
-	silent := member{peer: engines.Peer{Node: node}}
-	if v.self.serves() && v.self.state.Group != nil {
-		return "" // the group elects
-	}
-	for _, m := range v.all() {
-		if m.name() == node && m.serves() {
-			silent = m
-		}
-	}
-	if silent.refuses() && silent.state.Source != nil {
-		return ""
-	}
-	if slices.ContainsFunc(v.all(), func(m member) bool { return m.name() != node && m.allows() }) {
-		return ""
-	}
-	fed := false
-	for _, m := range v.all() {
-		switch {
-		case m.name() == node || !m.serves() || m.state.Source == nil:
-		case sends(silent, m):
-			return m.name() + " follows " + node + ", which has no agent"
-		default:
-			source, member := v.sourceOf(m)
-			fed = fed || m.state.Source.Receiving && !(member && source.serves())
-		}
-	}
-	if fed {
-		return ""
-	}
-	return "nobody knows which member takes writes, and " + node + " has no agent"
 }

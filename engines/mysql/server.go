@@ -2,12 +2,8 @@ package mysql
 
 import (
 	"context"
-	"errors"
 	"time"
 )
-
-// ErrBusy: writes could not be stopped within the time; they go on as before.
-var ErrBusy = errors.New("writes in progress did not end in time")
 
 // server is the local database as a switchover needs it: what is done to it, not
 // the statements of a flavor. Every method may be repeated.

@@ -303,7 +303,7 @@ func (c simConn) awaits(ctx context.Context, position string, within time.Durati
 func (c simConn) detach(ctx context.Context) error {
 	return c.do(ctx, "detach", func(s *simServer) error {
 		if s.threads = false; s.w.keepsSource && s.source != "" {
-			return &refusal{number: refusedPrivilege, words: "needs RELOAD"}
+			return &refusal{number: 1227, words: "needs RELOAD"}
 		}
 		s.source, s.service, s.failure, s.relay = "", "", "", nil
 		return nil

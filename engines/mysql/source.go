@@ -1,8 +1,11 @@
 package mysql
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/rollcall-dev/rollcall/engines/mysql/gtid"
 )
 
 // sourceOf answers the member that m follows; false: none, or one outside.
@@ -77,4 +80,33 @@ func begins(a, b string) bool {
 		short, long = long, short
 	}
 	return short != "" && strings.Trim(short, "0123456789.") != "" && strings.HasPrefix(long, short+".")
+}
+
+// feeds tells whether the source of the replica is that member, or was when the
+// replica reached it last.
+func feeds(source, replica member) bool {
+	src := replica.state.Source
+	return sends(source, replica) || src != nil && !src.Receiving && src.ID != "" && src.ID == source.state.ID
+}
+
+// cannotFollow says why m would not get all from the primary, or would have more.
+func (v view) cannotFollow(m, primary member) string {
+	if !primary.serves() || !m.serves() {
+		return m.name() + " cannot be compared with " + primary.name()
+	}
+	for _, position := range []string{m.state.Executed, m.state.Received} {
+		if ok, why := primary.has(position); !ok && position != "" {
+			return fmt.Sprintf("%s has what %s has not: %s", m.name(), primary.name(), why)
+		}
+	}
+	if ok, why := m.has(primary.state.Purged); !ok && primary.state.Purged != "" && primary.state.Purged != gtid.None {
+		return fmt.Sprintf("%s lacks what %s has no longer in its logs: %s", m.name(), primary.name(), why)
+	}
+	if m.state.Flavor.notation() == gtid.Unknown {
+		return m.name() + " does not tell what it is"
+	}
+	if _, _, err := v.addressOf(primary); err != nil && !sends(primary, m) {
+		return err.Error()
+	}
+	return ""
 }

@@ -1,6 +1,10 @@
 package mysql
 
-import "time"
+import (
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines/mysql/gtid"
+)
 
 // State is what a member says about itself: what its own server answered in one
 // look. Members tell it each other through their agents (engines.Peers).
@@ -217,4 +221,30 @@ func (s *Switch) endsAt(by func(until time.Time) time.Time) *Switch {
 	c := *s
 	c.Until = by(s.Until)
 	return &c
+}
+
+// States of a member of a group, in the words of group replication.
+const (
+	memberOnline     = "ONLINE"
+	memberRecovering = "RECOVERING"
+	memberAway       = "UNREACHABLE"
+	memberOffline    = "OFFLINE"
+	memberFailed     = "ERROR"
+	rolePrimary      = "PRIMARY"
+	roleSecondary    = "SECONDARY"
+)
+
+// same tells whether both are of one try.
+func (s *Switch) same(other *Switch) bool {
+	return s != nil && other != nil && s.From == other.From && s.Claim == other.Claim && s.At.Equal(other.At)
+}
+
+func (f Flavor) notation() gtid.Notation {
+	switch f {
+	case MySQL:
+		return gtid.MySQL
+	case MariaDB:
+		return gtid.MariaDB
+	}
+	return gtid.Unknown
 }

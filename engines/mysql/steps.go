@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
-	"github.com/rollcall-dev/rollcall/engines/mysql/gtid"
 )
 
 // The steps that members ask of each other.
@@ -193,7 +192,7 @@ func (e *Engine) promoted(ctx context.Context, step engines.Step, b body, own St
 		return "", nil
 	case own.Source == nil && !open.Promoting:
 		return own.Node + " follows nobody", nil
-	case own.Source != nil && !sends(n.from(own), self):
+	case own.Source != nil && !sends(promisor(n, own), self):
 		return fmt.Sprintf("%s follows %s", own.Node, engines.OneLine(own.Source.Host)), nil
 	}
 	if ok, why := self.has(n.Frozen); !ok {
@@ -201,7 +200,7 @@ func (e *Engine) promoted(ctx context.Context, step engines.Step, b body, own St
 	}
 	n.Promoting, n.Until = true, end
 	e.keep(&n)
-	if err = e.takeOver(ctx, own, end); number(err) == 0 {
+	if err = e.takeOver(ctx, own, end); !refusedByServer(err) {
 		return "", err
 	}
 	if now := (member{state: e.local(ctx), known: true}); !now.refuses() {
@@ -282,31 +281,9 @@ func (e *Engine) followed(ctx context.Context, step engines.Step, b body, own St
 	return "", e.followHere(ctx, v, to, step.NotAfter)
 }
 
-// cannotFollow says why m would not get all from the primary, or would have more.
-func (v view) cannotFollow(m, primary member) string {
-	if !primary.serves() || !m.serves() {
-		return m.name() + " cannot be compared with " + primary.name()
-	}
-	for _, position := range []string{m.state.Executed, m.state.Received} {
-		if ok, why := primary.has(position); !ok && position != "" {
-			return fmt.Sprintf("%s has what %s has not: %s", m.name(), primary.name(), why)
-		}
-	}
-	if ok, why := m.has(primary.state.Purged); !ok && primary.state.Purged != "" && primary.state.Purged != gtid.None {
-		return fmt.Sprintf("%s lacks what %s has no longer in its logs: %s", m.name(), primary.name(), why)
-	}
-	if m.state.Flavor.notation() == gtid.Unknown {
-		return m.name() + " does not tell what it is"
-	}
-	if _, _, err := v.addressOf(primary); err != nil && !sends(primary, m) {
-		return err.Error()
-	}
-	return ""
-}
-
 // followHere makes the local server a replica of the primary. It acknowledges as a
 // replica before it connects as one.
-func (e *Engine) followHere(ctx context.Context, v view, to member, notAfter time.Time) error {
+func (e *Engine) followHere(ctx context.Context, v input, to member, notAfter time.Time) error {
 	if err := engines.InTime(notAfter); err != nil {
 		return err
 	}
@@ -341,4 +318,10 @@ func (e *Engine) reopen(_ context.Context, _ engines.Step, b body, own State) (r
 		e.keep(&Switch{Claim: b.Switch.Claim, From: own.Node, At: now, Until: now, Promoting: true})
 	}
 	return "", nil
+}
+
+// promisor is the member whose role the own one is to take over: it has seen that it
+// sends to it.
+func promisor(n Switch, own State) member {
+	return member{state: State{Node: n.From, ID: n.FromID, Replicas: []Replica{{ID: own.ID}}}}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
 )
 
 // level at which a server refuses writes.
@@ -161,7 +163,7 @@ func (s session) ended(ctx context.Context, d *dialect, id uint64) error {
 		if err != nil {
 			return err
 		}
-		if !sleep(ctx, 50*time.Millisecond) {
+		if !engines.Sleep(ctx, 50*time.Millisecond) {
 			return ctx.Err()
 		}
 	}

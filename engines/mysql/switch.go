@@ -48,7 +48,7 @@ func waiting(format string, args ...any) action { return action{words: fmt.Sprin
 
 // next decides what the local member does to hand over its role. It is a function
 // of what is seen now: whoever goes on after somebody else decides the same.
-func next(v view) action {
+func next(v input) action {
 	s := v.self.state
 	writers := v.writers()
 	switch {
@@ -89,7 +89,7 @@ func next(v view) action {
 
 // closed by somebody while the order was in hand: who moves the role by hand does it
 // so, and a server that opened again in the middle of that would be a second primary.
-func (v view) closed() action {
+func (v input) closed() action {
 	words := v.self.name() + " was made read-only by somebody: it stays so until it is opened or follows another one"
 	if v.undoing {
 		return action{deed: done, words: words}
@@ -97,13 +97,7 @@ func (v view) closed() action {
 	return action{words: words}
 }
 
-// mine: the local member has begun a switchover.
-func (v view) mine() bool {
-	n := v.self.state.Switch
-	return n != nil && n.From == v.self.name()
-}
-
-func (v view) begin() action {
+func (v input) begin() action {
 	own := v.self.state
 	if own.Source != nil {
 		return action{deed: refused, words: fmt.Sprintf("%s allows writes and follows %s", v.self.name(), engines.OneLine(own.Source.Host))}
@@ -126,7 +120,7 @@ func (v view) begin() action {
 		}
 	}
 	if v.now.Before(v.again) {
-		return waiting("%s; next try in %s", v.failed, words(v.again.Sub(v.now)))
+		return waiting("%s; next try in %s", v.failed, engines.Duration(v.again.Sub(v.now)))
 	}
 	fit, reasons := v.candidates(true)
 	switch {
@@ -137,24 +131,15 @@ func (v view) begin() action {
 	case own.Busy != "":
 		return waiting("%s is busy: %s", v.self.name(), engines.OneLine(own.Busy))
 	case own.Writing >= v.limits.LongWrite:
-		return waiting("a write that has been open for %s is not ended: it is waited for", words(own.Writing))
+		return waiting("a write that has been open for %s is not ended: it is waited for", engines.Duration(own.Writing))
 	case v.until().Sub(v.now) < 2*margin:
 		return waiting("too little time is left to hand over")
 	}
 	return action{deed: start, words: "stopping writes"}
 }
 
-// until is the end of a try that begins now.
-func (v view) until() time.Time {
-	end := v.now.Add(v.limits.Patience)
-	if !v.notAfter.IsZero() && v.notAfter.Before(end) {
-		return v.notAfter
-	}
-	return end
-}
-
 // onward goes on with a try: writes are stopped here, and nobody allows them.
-func (v view) onward() action {
+func (v input) onward() action {
 	n := v.self.state.Switch
 	late := !v.now.Before(n.Until.Add(-margin))
 	switch {
@@ -187,7 +172,7 @@ func (v view) onward() action {
 
 // asked: somebody was told to take over and it is not known to have done so. Until
 // that is known nothing but that goes on.
-func (v view) asked(n *Switch, late bool) action {
+func (v input) asked(n *Switch, late bool) action {
 	if n.To == "" {
 		return v.giveUp("what an earlier agent began is not known", names(v.others))
 	}
@@ -209,7 +194,7 @@ func (v view) asked(n *Switch, late bool) action {
 
 // giveUp allows writes here again once all of ask have said that they will not take
 // over; who has more has already.
-func (v view) giveUp(why string, ask []string) action {
+func (v input) giveUp(why string, ask []string) action {
 	for _, name := range ask {
 		m, _ := v.find(name)
 		if !m.serves() && !(m.known && v.mine() && v.self.state.Switch.To == name) {
@@ -222,19 +207,15 @@ func (v view) giveUp(why string, ask []string) action {
 	return action{deed: takeBack, ask: ask, words: why}
 }
 
-// took: the other follows nobody and has what the local member has not, so that it
-// must have allowed writes since these were stopped here.
-func (v view) took(m member) bool { return m.state.Source == nil && more(m, v.self) }
-
 // yield: the other took writes and refuses them since it was started again. It has
 // to be the primary, so the local member follows.
-func (v view) yield(to member) action {
+func (v input) yield(to member) action {
 	return action{deed: follow, to: to.name(), words: fmt.Sprintf("%s has taken over and was started again: %s follows it", to.name(), v.self.name())}
 }
 
 // forward: the other one allows writes; all who followed the local member follow it.
 // A replica has given nothing away: whom it and the others follow, and how, is theirs.
-func (v view) forward(primary member) action {
+func (v input) forward(primary member) action {
 	self := v.self
 	if !v.wrote && !v.mine() && v.began() == nil && self.state.Source != nil {
 		return action{deed: done, words: self.name() + " is a replica"}
@@ -269,7 +250,7 @@ func (v view) forward(primary member) action {
 
 // leftBehind: the other follows nobody, or the local member, which has given its role
 // away; a chain of replicas, and a server outside, was somebody's wish.
-func (v view) leftBehind(m member) bool {
+func (v input) leftBehind(m member) bool {
 	if m.state.Source == nil || feeds(v.self, m) {
 		return true
 	}
@@ -278,27 +259,9 @@ func (v view) leftBehind(m member) bool {
 }
 
 // dropFirst ends with the words once no try is noted any more.
-func (v view) dropFirst(words string) action {
+func (v input) dropFirst(words string) action {
 	if v.mine() || v.began() != nil && !v.dropped {
 		return action{deed: drop, words: words}
 	}
 	return action{deed: done, words: words}
-}
-
-// from is whose role the own member is to take over: it has seen that it sends to it.
-func (s *Switch) from(own State) member {
-	return member{state: State{Node: s.From, ID: s.FromID, Replicas: []Replica{{ID: own.ID}}}}
-}
-
-// same tells whether both are of one try.
-func (s *Switch) same(other *Switch) bool {
-	return s != nil && other != nil && s.From == other.From && s.Claim == other.Claim && s.At.Equal(other.At)
-}
-
-func names(members []member) []string {
-	var out []string
-	for _, m := range members {
-		out = append(out, m.name())
-	}
-	return out
 }

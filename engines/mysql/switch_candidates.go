@@ -3,7 +3,6 @@ package mysql
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
 )
@@ -11,7 +10,7 @@ import (
 // unfit says why the member cannot take over from the local one, or "". At the
 // beginning it must follow closely; once writes are stopped it is enough that it
 // can get what is missing.
-func (v view) unfit(m member, beginning bool) string {
+func (v input) unfit(m member, beginning bool) string {
 	s, own := m.state, v.self.state
 	switch name := m.name(); {
 	case len(v.eligible) > 0 && !slices.Contains(v.eligible, name):
@@ -37,7 +36,7 @@ func (v view) unfit(m member, beginning bool) string {
 	case s.Source.Filtered:
 		return name + " replicates by filters, so that it has not all of the data"
 	case s.Source.Delay > 0:
-		return fmt.Sprintf("%s replicates with a delay of %s on purpose", name, words(s.Source.Delay))
+		return fmt.Sprintf("%s replicates with a delay of %s on purpose", name, engines.Duration(s.Source.Delay))
 	case s.Source.Failure != "":
 		return fmt.Sprintf("%s's replication is stopped: %s", name, engines.OneLine(s.Source.Failure))
 	case !s.Source.Applying:
@@ -54,7 +53,7 @@ func (v view) unfit(m member, beginning bool) string {
 		case lag == nil:
 			return "how far " + m.name() + " lags is not known"
 		case *lag > v.maxLag:
-			return fmt.Sprintf("%s lags %s", m.name(), words(*lag))
+			return fmt.Sprintf("%s lags %s", m.name(), engines.Duration(*lag))
 		}
 		if why := v.stuck(m); why != "" {
 			return m.name() + " " + why
@@ -69,35 +68,23 @@ func (v view) unfit(m member, beginning bool) string {
 	return ""
 }
 
-// stuck: the replica says that it does not lag, and has not what the local member had
-// longer ago than it may lag.
-func (v view) stuck(m member) string {
-	if v.past.executed == "" {
-		return ""
-	}
-	if there, _ := m.has(v.past.executed); there {
-		return ""
-	}
-	return fmt.Sprintf("does not say that it lags, and lacks what %s had executed %s ago: its disk may be full, or nothing reaches it", v.self.name(), words(v.now.Sub(v.past.at)))
-}
-
 // receives: a replica that says so has what the local member had longer ago than a
 // replica may lag.
-func (v view) receives(m member) bool {
+func (v input) receives(m member) bool {
 	there, known := m.got(v.past.executed)
 	return there || !known
 }
 
 // lost: the other has something while the local member has nothing. This one was
 // looked at last, so the other has not got that from it.
-func (v view) lost(m member) string {
+func (v input) lost(m member) string {
 	if v.self.blank() && !m.blank() && m.state.Executed != "" {
 		return fmt.Sprintf("%s has transactions and %s, which was made anew or has lost them, has none: somebody must say which is right", m.name(), v.self.name())
 	}
 	return ""
 }
 
-func (v view) errantWords(m member) string {
+func (v input) errantWords(m member) string {
 	if why := v.lost(m); why != "" {
 		return why
 	}
@@ -111,7 +98,7 @@ func (v view) errantWords(m member) string {
 }
 
 // candidates answers who can take over, and why each other one cannot.
-func (v view) candidates(beginning bool) (fit []member, reasons []string) {
+func (v input) candidates(beginning bool) (fit []member, reasons []string) {
 	for _, m := range v.others {
 		why := v.unfit(m, beginning)
 		if why == "" {
@@ -129,7 +116,7 @@ func (v view) candidates(beginning bool) (fit []member, reasons []string) {
 // noAcks says when too few would acknowledge the commits of m once the local
 // member is away. With fewer members than that at any time nobody else would be
 // better.
-func (v view) noAcks(m member) string {
+func (v input) noAcks(m member) string {
 	semi := v.self.state.SemiSync
 	able := 0 // a delayed one that does not acknowledge never will
 	for _, other := range v.others {
@@ -183,12 +170,4 @@ func choose(fit []member, frozen string) member {
 		}
 		return byOrdinal(a.member, b.member)
 	}).member
-}
-
-// words of a time as people say it.
-func words(d time.Duration) string {
-	if d < time.Second {
-		return d.Round(time.Millisecond).String()
-	}
-	return d.Round(time.Second).String()
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // nextInGroup decides for group replication, which moves its primary itself.
-func (v view) nextInGroup() action {
+func (v input) nextInGroup() action {
 	group, own := v.self.state.Group, v.self.state.ID
 	if !group.Primary {
 		return action{deed: done, words: "every member of the group takes writes"}
@@ -29,7 +29,7 @@ func (v view) nextInGroup() action {
 	case len(group.Members) == 1:
 		return action{deed: done, words: "nobody else is there to take over"}
 	case v.self.state.Writing >= v.limits.LongWrite:
-		return waiting("a write that has been open for %s is not ended: it is waited for", words(v.self.state.Writing))
+		return waiting("a write that has been open for %s is not ended: it is waited for", engines.Duration(v.self.state.Writing))
 	}
 	var reasons []string
 	for _, m := range v.others {

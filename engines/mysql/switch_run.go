@@ -21,12 +21,14 @@ func (e *Engine) peers() []engines.Peer {
 
 // gather asks all members what they say of themselves; the own server last, so that
 // nobody seems to be ahead of it because it was looked at a moment earlier.
-func (e *Engine) gather(ctx context.Context, t task, fresh bool) (view, error) {
+func (e *Engine) gather(ctx context.Context, t task, fresh bool) (input, error) {
 	list := e.peers()
-	v := view{
-		claim: t.claim, eligible: t.eligible, notAfter: t.notAfter, wrote: t.wrote, undoing: t.undoing, refusals: t.refusals,
-		others: make([]member, len(list)), maxLag: e.options.MaxLag, limits: e.options.Limits, external: e.options.Failover != "",
-		past: e.past(), // as of before the others are looked at
+	v := input{
+		claim: t.claim, eligible: t.eligible, notAfter: t.notAfter, wrote: t.wrote, undoing: t.undoing, refusals: t.refusals, limits: e.options.Limits,
+		view: view{
+			others: make([]member, len(list)), maxLag: e.options.MaxLag, brokenAfter: e.options.Limits.BrokenAfter, external: e.options.Failover != "",
+			past: e.past(), // as of before the others are looked at
+		},
 	}
 	e.each(len(list), func(i int) {
 		v.others[i] = member{peer: list[i], why: "its agent is away"}
@@ -37,7 +39,7 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (view, error) {
 	sorted.By(v.others, byOrdinal)
 	v.self = member{state: e.local(ctx), known: true, peer: engines.Peer{Alive: true}}
 	if err := ctx.Err(); err != nil {
-		return view{}, err
+		return input{}, err
 	}
 	v.dropped = t.dropped != nil && *t.dropped
 	e.mu.Lock()
@@ -49,7 +51,7 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (view, error) {
 	v.again, v.failed = e.again, e.failed
 	v.closedElsewhere = e.opened
 	v.ran = !e.ran.IsZero() && e.ran.Equal(v.self.state.Started)
-	v.chained = e.upstream.see(v)
+	v.chained = e.upstream.see(v.view)
 	if v.followed(e.predecessor) {
 		e.predecessor = ""
 	}
@@ -75,7 +77,7 @@ func (e *Engine) openFirst(ctx context.Context, t task) error {
 
 // after looks at the member again: after the own server, which may get what that one
 // writes, so that it does not seem to be ahead of it.
-func (e *Engine) after(ctx context.Context, v view, name string) member {
+func (e *Engine) after(ctx context.Context, v input, name string) member {
 	m, listed := v.find(name)
 	if !listed {
 		return m
@@ -105,7 +107,7 @@ func (e *Engine) lookAt(ctx context.Context, peer engines.Peer, fresh bool) memb
 }
 
 // carryOut does what was decided. An error says nothing about how far it came.
-func (e *Engine) carryOut(ctx context.Context, v view, t task, a action) error {
+func (e *Engine) carryOut(ctx context.Context, v input, t task, a action) error {
 	switch a.deed {
 	case start:
 		return e.start(ctx, v, t)
@@ -163,7 +165,7 @@ func (e *Engine) carryOut(ctx context.Context, v view, t task, a action) error {
 
 // start notes the try everywhere, stops writes, and freezes what was executed. It
 // takes everything back when that does not work.
-func (e *Engine) start(ctx context.Context, v view, t task) error {
+func (e *Engine) start(ctx context.Context, v input, t task) error {
 	n := Switch{Claim: t.claim, At: v.now, From: v.self.name(), FromID: v.self.state.ID, Until: v.until()}
 	e.keep(&n)
 	e.closing()
@@ -222,7 +224,7 @@ func (e *Engine) freeze(ctx context.Context) (string, error) {
 			return "", err
 		}
 		before := e.local(ctx)
-		if !sleep(ctx, stillFor) {
+		if !engines.Sleep(ctx, stillFor) {
 			return "", ctx.Err()
 		}
 		after := e.local(ctx)
@@ -237,7 +239,7 @@ func (e *Engine) freeze(ctx context.Context) (string, error) {
 	return "", errStillWriting
 }
 
-func (e *Engine) catchUp(ctx context.Context, v view, t task, to string) error {
+func (e *Engine) catchUp(ctx context.Context, v input, t task, to string) error {
 	n := *v.self.state.Switch
 	t.notAfter = n.Until
 	answer, err := e.ask(ctx, to, stepCatchUp, body{Switch: n}, t)
@@ -250,7 +252,7 @@ func (e *Engine) catchUp(ctx context.Context, v view, t task, to string) error {
 // promote tells to to take over. It is noted before it is said: from here on writes
 // are not allowed here before it is known that to did not. The answer to the first
 // request of a try tells that when it is no: another one may be chosen.
-func (e *Engine) promote(ctx context.Context, v view, t task, to string) error {
+func (e *Engine) promote(ctx context.Context, v input, t task, to string) error {
 	n := *v.self.state.Switch
 	first := !n.Promoting
 	n.To, n.Promoting = to, true
@@ -272,7 +274,7 @@ func (e *Engine) promote(ctx context.Context, v view, t task, to string) error {
 // takeBack allows writes again, once those that may have been told to take over
 // have said that they will not. A server that was started again since then may lack
 // something, and is opened by Tend only.
-func (e *Engine) takeBack(ctx context.Context, v view, t task, a action) error {
+func (e *Engine) takeBack(ctx context.Context, v input, t task, a action) error {
 	n := Switch{Claim: t.claim, From: v.self.name(), At: v.now, Until: v.now}
 	if own := v.self.state.Switch; own != nil {
 		n = *own
@@ -305,7 +307,7 @@ func (e *Engine) takeBack(ctx context.Context, v view, t task, a action) error {
 }
 
 // drop has everybody forget the try. Who does not hear it forgets by its time.
-func (e *Engine) drop(ctx context.Context, v view, t task) error {
+func (e *Engine) drop(ctx context.Context, v input, t task) error {
 	n := v.self.state.Switch
 	e.mu.Lock()
 	if e.note != nil {
@@ -341,11 +343,4 @@ func (e *Engine) fail(why string) {
 	}
 	e.failed, e.again = why, now.Add(min(l.RetryAfter<<min(e.inARow, 10), l.RetryMost))
 	e.inARow++
-}
-
-// domainBehind the name of the node, where it is followed by that.
-func (e *Engine) domainBehind(node string) string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.domains[kin(node)]
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // tended decides what the local member owes the others while no order is in hand.
-func tended(v view) action {
+func tended(v input) action {
 	if v.self.serves() && v.self.state.Group != nil {
 		return action{deed: done}
 	}
@@ -22,7 +22,7 @@ func tended(v view) action {
 
 // owed is what a member does without being asked. What is not known permits only
 // to follow the one that allows writes.
-func (v view) owed() action {
+func (v input) owed() action {
 	s := v.self.state
 	writers := v.writers()
 	switch {
@@ -44,7 +44,7 @@ func (v view) owed() action {
 
 // promised: the local member was told to take over and has not finished. It does so
 // within the time of the try, with all that was frozen.
-func (v view) promised(n *Switch) action {
+func (v input) promised(n *Switch) action {
 	if v.self.state.Writes == Allowed {
 		return action{deed: renounce, words: "has taken over"}
 	}
@@ -59,7 +59,7 @@ func (v view) promised(n *Switch) action {
 
 // attach: primary is the one that allows writes. Who follows another one was left
 // behind when that one handed its role over, unless it was to follow a replica.
-func (v view) attach(primary member) action {
+func (v input) attach(primary member) action {
 	self := v.self
 	to := action{deed: follow, to: primary.name(), words: self.name() + " follows " + primary.name()}
 	if self.state.Source == nil {
@@ -85,7 +85,7 @@ func (v view) attach(primary member) action {
 
 // vacant: nobody is known to allow writes. One member opens when all are known and
 // all would decide for the same one: a server that was started again, or the first.
-func (v view) vacant() action {
+func (v input) vacant() action {
 	if len(v.others) == 0 {
 		return action{deed: done, words: v.self.name() + " stays read-only: no other member is known, and alone it cannot know that none is there"}
 	}
@@ -127,20 +127,10 @@ func (v view) vacant() action {
 	return action{deed: open, words: why}
 }
 
-// began answers the switchover of the local member that another one has noted.
-func (v view) began() *Switch {
-	for _, m := range v.others {
-		if n := m.state.Switch; m.serves() && n != nil && n.From == v.self.name() {
-			return n
-		}
-	}
-	return nil
-}
-
 // heir is the member that has everything that any of them has: one that others
 // follow before one that nobody follows, both before a replica; then the lowest
 // ordinal. Replicas go on applying, so that there may be none yet.
-func (v view) heir() (name, why string) {
+func (v input) heir() (name, why string) {
 	all := v.all()
 	if v.before != nil {
 		all[0].state.Executed, all[0].state.Received = v.before.Executed, v.before.Received

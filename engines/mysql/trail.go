@@ -28,9 +28,3 @@ func (t *trail) add(s State, now time.Time, apart time.Duration) {
 		t.old, t.next = t.next, mark{now, s.Executed}
 	}
 }
-
-func (e *Engine) past() mark {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.trail.old
-}

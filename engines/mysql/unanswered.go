@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
 )
 
 // unanswered remembers the statements that a server was left alone with. It goes on
@@ -70,7 +72,7 @@ func (s session) free(ctx context.Context, statement string) error {
 		case err != nil:
 			continue // it has no such list, or does not show it
 		case len(rows) > 0:
-			return fmt.Errorf("the server has not answered %s for %s, %w", beginningOf(statement), words(time.Since(since)), errHangs)
+			return fmt.Errorf("the server has not answered %s for %s, %w", beginningOf(statement), engines.Duration(time.Since(since)), errHangs)
 		}
 		break
 	}

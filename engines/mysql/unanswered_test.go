@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -46,7 +47,7 @@ func (s *stuckServer) times(part string) (n int) {
 }
 
 func (s *stuckServer) serve(c net.Conn) {
-	speaking(func(w *wire, q string) error {
+	mysqltest.Speaking(func(w *mysqltest.Wire, q string) error {
 		switch {
 		case strings.Contains(q, "INFO = "):
 			s.mu.Lock()
@@ -57,9 +58,9 @@ func (s *stuckServer) serve(c net.Conn) {
 			s.mu.Unlock()
 			switch {
 			case strings.Contains(q, "performance_schema.processlist"):
-				return w.send(fail(noSuchTable, "no such table"))
+				return w.Send(mysqltest.Fail(noSuchTable, "no such table"))
 			case n > 0:
-				return answerOne(w, "id", "7")
+				return w.AnswerOne("id", "7")
 			}
 			return answerNone(w, "id")
 		case strings.HasPrefix(q, s.at):
@@ -67,20 +68,20 @@ func (s *stuckServer) serve(c net.Conn) {
 			s.reached <- struct{}{}
 			<-s.released
 			s.count(q, -1)
-			return w.send(fail(1227, "no"))
+			return w.Send(mysqltest.Fail(1227, "no"))
 		case strings.HasPrefix(q, "SELECT VERSION()"):
-			return answerOne(w, "version", "10.11.9-MariaDB")
+			return w.AnswerOne("version", "10.11.9-MariaDB")
 		}
 		s.count(q, 0)
-		return w.send(fail(1227, "no"))
+		return w.Send(mysqltest.Fail(1227, "no"))
 	})(c)
 }
 
-func answerNone(w *wire, column string) error {
-	if err := w.columns(column); err != nil {
+func answerNone(w *mysqltest.Wire, column string) error {
+	if err := w.Columns(column); err != nil {
 		return err
 	}
-	return w.send(eof)
+	return w.Send(mysqltest.EOF)
 }
 
 // TestUnansweredIsNotAskedAgain: a server that does not answer one thing is left with
@@ -97,7 +98,7 @@ func TestUnansweredIsNotAskedAgain(t *testing.T) {
 		t.Run(at, func(t *testing.T) {
 			server := &stuckServer{at: at, reached: make(chan struct{}, 10), released: make(chan struct{}), asked: map[string]int{}}
 			o := listen(t, server.serve)
-			o.Credentials = fixed("me", wirePassword)
+			o.Credentials = mysqltest.Fixed("me", wirePassword)
 			l, err := newLocal(o)
 			require.NoError(t, err)
 			defer l.Close()
@@ -114,7 +115,7 @@ func TestUnansweredIsNotAskedAgain(t *testing.T) {
 			}
 			require.Equal(t, 1, server.times(at))
 			close(server.released)
-			eventually(t, func() bool {
+			mysqltest.Eventually(t, func() bool {
 				server.mu.Lock()
 				defer server.mu.Unlock()
 				return server.waiting == 0
@@ -134,16 +135,17 @@ func TestBeginningOfAStatement(t *testing.T) {
 
 func TestFewAreRemembered(t *testing.T) {
 	var u unanswered
+	began := time.Now()
 	statement := ""
 	for i := range 10 * mostUnanswered {
 		statement = fmt.Sprint("KILL CONNECTION ", i)
-		u.left(statement, noon)
+		u.left(statement, began)
 		require.LessOrEqual(t, len(u.since), mostUnanswered)
 	}
-	u.left(statement, noon.Add(time.Minute))
+	u.left(statement, began.Add(time.Minute))
 	since, known := u.find(statement)
 	require.True(t, known)
-	require.Equal(t, noon, since, "what counts is when it was asked first")
+	require.Equal(t, began, since, "what counts is when it was asked first")
 	u.ended(statement)
 	_, known = u.find(statement)
 	require.False(t, known)
