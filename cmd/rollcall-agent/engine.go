@@ -10,6 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/credentials"
 	"github.com/rollcall-dev/rollcall/engines/mysql"
+	"github.com/rollcall-dev/rollcall/engines/mysql/server"
 	"github.com/rollcall-dev/rollcall/engines/opensearch"
 	"github.com/rollcall-dev/rollcall/engines/solr"
 	"github.com/rollcall-dev/rollcall/engines/web"
@@ -83,9 +84,11 @@ func openSearchEngine(c config.Connection, files secretFiles) (engines.Engine, e
 
 func sqlEngine(flavor mysql.Flavor, c config.Connection, files secretFiles, peers engines.Peers) (engines.Engine, error) {
 	return mysql.New(mysql.Options{
-		Host: c.Host, Port: c.Port, TLS: tlsOf(c.TLS), Flavor: flavor, Peers: peers, Failover: c.Failover,
-		Credentials: files.user(""), ReplicationCredentials: files.user("replication-"),
-		Domain: podDomain(), MaxLag: time.Duration(c.MaxLagSeconds) * time.Second,
+		Options: server.Options{
+			Host: c.Host, Port: c.Port, TLS: tlsOf(c.TLS), Flavor: flavor,
+			Credentials: files.user(""), ReplicationCredentials: files.user("replication-"),
+		},
+		Peers: peers, Failover: c.Failover, Domain: podDomain(), MaxLag: time.Duration(c.MaxLagSeconds) * time.Second,
 	})
 }
 

@@ -4,8 +4,19 @@
 package mysql
 
 import (
+	"io"
 	"sync"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/server"
+	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
+)
+
+var (
+	_ engines.Peered = (*Engine)(nil)
+	_ database       = (*server.Server)(nil)
 )
 
 // Engine is the adapter. Look and Observe may be called at any time; of the methods
@@ -15,7 +26,7 @@ import (
 // (its own switchover was given up), takeOver (it was told to), and open (all
 // members are known and none but this one could).
 type Engine struct {
-	server  server
+	server  database
 	options Options
 	// each calls f for so many at once; in turn in tests that enumerate.
 	each func(n int, f func(i int))
@@ -27,17 +38,17 @@ type Engine struct {
 type memory struct {
 	mu sync.Mutex
 	// newest look at the local server.
-	newest State
+	newest replication.State
 	// note is the switchover that this member takes part in.
-	note *Switch
+	note *replication.Switch
 	// never is the last try of another member that ended before this one was told to
 	// take over by it.
-	never *Switch
+	never *replication.Switch
 	// over are the newest tries of each primary that have been given up: what comes
 	// late of them is refused.
 	over map[string]time.Time
 	// domains that follow members' names in the addresses that replicas use.
-	domains domains
+	domains replication.Domains
 	// again is when a switchover that failed is tried again, failed why it did, inARow how
 	// many have.
 	again  time.Time
@@ -46,13 +57,13 @@ type memory struct {
 	// ran is the start of the server since which its replication was seen running.
 	ran time.Time
 	// upstream is the member that the local server follows.
-	upstream upstream
+	upstream topology.Upstream
 	// halted is told as State.Halted, of the server that started then.
 	halted struct{ since, started time.Time }
 	// predecessor is told as State.Predecessor.
 	predecessor string
 	// trail of the local server while it follows nobody.
-	trail trail
+	trail topology.Trail
 	// watched since the first look, or the last time that writes were to be stopped here;
 	// opened: the server was seen to allow writes well after that, without a switchover
 	// of its own, so that who stops them next is somebody else.
@@ -63,8 +74,8 @@ type memory struct {
 }
 
 // newEngine works on a server that is already made.
-func newEngine(s server, options Options) *Engine {
-	return &Engine{server: s, options: options.withDefaults(), each: atOnce, memory: memory{over: map[string]time.Time{}, domains: domains{}}}
+func newEngine(s database, options Options) *Engine {
+	return &Engine{server: s, options: options.withDefaults(), each: atOnce, memory: memory{over: map[string]time.Time{}, domains: replication.Domains{}}}
 }
 
 // interrupted: what was done here may have left replication stopped, which was
@@ -100,7 +111,7 @@ func (e *Engine) closedElsewhere() bool {
 
 // openNote answers a copy of the note and forgets one of another's switchover that
 // is over by its time. Callers hold the lock.
-func (e *Engine) openNote(own string) *Switch {
+func (e *Engine) openNote(own string) *replication.Switch {
 	n := e.note
 	if n == nil {
 		return nil
@@ -114,7 +125,7 @@ func (e *Engine) openNote(own string) *Switch {
 }
 
 // keep notes a switchover; nil: none.
-func (e *Engine) keep(s *Switch) {
+func (e *Engine) keep(s *replication.Switch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.note = nil
@@ -128,5 +139,25 @@ func (e *Engine) keep(s *Switch) {
 func (e *Engine) domainBehind(node string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.domains[kin(node)]
+	return e.domains[replication.DomainKey(node)]
+}
+
+// New makes an adapter; it connects when it is first asked for something.
+func New(o Options) (*Engine, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	l, err := server.New(o.Options)
+	if err != nil {
+		return nil, err
+	}
+	return newEngine(l, o), nil
+}
+
+// Close ends all sessions with the local server.
+func (e *Engine) Close() error {
+	if c, ok := e.server.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
 }

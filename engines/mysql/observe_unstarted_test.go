@@ -11,6 +11,8 @@ import (
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
 // unstarted is the only other agent that answers: that of a pod whose server has never
@@ -18,7 +20,7 @@ import (
 type unstarted struct {
 	engines.Peers
 	pod   string
-	state State
+	state replication.State
 }
 
 func (p unstarted) Look(_ context.Context, name string, _ bool) ([]byte, error) {
@@ -33,23 +35,23 @@ func (p unstarted) Look(_ context.Context, name string, _ bool) ([]byte, error) 
 // server before; but the member's own agent says that nobody listens there.
 func TestAServerThatHasNeverStarted(t *testing.T) {
 	now := time.Now()
-	down := State{Down: true, Problem: "no server listens: connection refused", Looked: now}
+	down := replication.State{Down: true, Problem: "no server listens: connection refused", Looked: now}
 	for name, c := range map[string]struct {
-		state State
+		state replication.State
 		want  engines.Membership
 		copy  engines.MemberState
 		says  engines.Verdict
 	}{
 		"nobody listens":          {down, engines.NotLive, engines.Down, engines.Recoverable},
-		"it does not answer":      {State{Problem: "too many connections", Looked: now}, engines.MembershipUnknown, engines.StateUnknown, engines.VerdictUnknown},
-		"it has just told a name": {State{Node: "db-1" + ".db", Serving: true, Looked: now}, engines.Live, engines.StateUnknown, engines.VerdictUnknown},
+		"it does not answer":      {replication.State{Problem: "too many connections", Looked: now}, engines.MembershipUnknown, engines.StateUnknown, engines.VerdictUnknown},
+		"it has just told a name": {replication.State{Node: "db-1" + ".db", Serving: true, Looked: now}, engines.Live, engines.StateUnknown, engines.VerdictUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := primaryWithTwo()
-			v.self.state.Replicas[0].Host += ".db"
+			v.Self.State.Replicas[0].Host += ".db"
 			e := newEngine(nil, Options{Peers: unstarted{pod: "db-1", state: c.state}})
-			v.others[0] = e.lookAt(t.Context(), engines.Peer{Pod: "db-1", Alive: true, Since: now.Add(-time.Minute)}, true)
-			o := observation(v)
+			v.Others[0] = e.lookAt(t.Context(), engines.Peer{Pod: "db-1", Alive: true, Since: now.Add(-time.Minute)}, true)
+			o := topology.Observe(v)
 			require.Equal(t, c.says, o.Health.Verdict, o.Health.Reason)
 			require.Len(t, o.Nodes, 3, "whom the primary lists is the pod, by a longer name")
 			require.Contains(t, o.Nodes, engines.Node{Name: "db-1", Address: "db-1", State: c.want})

@@ -6,12 +6,15 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/server"
+	"github.com/rollcall-dev/rollcall/engines/mysql/switchover"
 )
 
 // Options say how to reach the local server and the agents of the others. The zero
 // value is a server on localhost:3306 without TLS and without a password.
 type Options struct {
-	serverOptions
+	server.Options
 	// Peers reach the agents of the other members. Nil: there are none.
 	Peers engines.Peers
 	// Domain follows members' names in the DNS, with the dot before it. It is used
@@ -23,13 +26,13 @@ type Options struct {
 	// MaxLag of a replica that counts as caught up. 0: 10 s.
 	MaxLag time.Duration
 	// Limits of switchovers.
-	Limits Limits
+	Limits switchover.Limits
 }
 
 func (o Options) withDefaults() Options {
-	o.serverOptions = o.serverOptions.withDefaults()
+	o.Options = o.Options.WithDefaults()
 	o.MaxLag = cmp.Or(o.MaxLag, 10*time.Second)
-	o.Limits = o.Limits.withDefaults()
+	o.Limits = o.Limits.WithDefaults()
 	return o
 }
 
@@ -46,3 +49,12 @@ func (o Options) validate() error {
 
 // External as Options.Failover: another manager owns the topology.
 const External = "External"
+
+// Flavor of the server.
+type Flavor = replication.Flavor
+
+// The flavors.
+const (
+	MySQL   = replication.MySQL
+	MariaDB = replication.MariaDB
+)

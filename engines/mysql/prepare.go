@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/switchover"
 )
 
 // pause between two looks while writes are stopped.
@@ -24,7 +26,7 @@ func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) 
 		return nil, err
 	}
 	u := undo{Undo: order.UndoOn(order.Subject(s.Node))}
-	u.Wrote = u.Node == s.Node && (s.Writes == Allowed || s.Switch != nil && s.Switch.From == s.Node)
+	u.Wrote = u.Node == s.Node && (s.Writes == replication.Allowed || s.Switch != nil && s.Switch.From == s.Node)
 	if _, err := e.gather(ctx, task{}, false); err != nil { // for the domain, which replicas tell
 		return nil, err
 	}
@@ -85,27 +87,27 @@ func (t *task) undo() { t.notAfter, t.epoch = time.Time{}, 0 }
 // than writes may be stopped, or nothing is left to do.
 func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error) {
 	t.refusals, t.dropped = map[string]string{}, new(bool)
-	var last action
+	var last switchover.Action
 	for {
 		v, err := e.gather(ctx, t, true)
 		if err != nil {
 			return engines.Progress{}, err
 		}
-		a := next(v)
-		switch a.deed {
-		case done:
+		a := switchover.Next(v)
+		switch a.Kind {
+		case switchover.Done:
 			if t.evacuate {
-				return v.copied(a.words), nil
+				return v.Copied(a.Words), nil
 			}
-			return engines.Progress{State: engines.Done, Detail: a.words}, nil
-		case refused:
-			return engines.Progress{State: engines.Refused, Detail: a.words}, nil
-		case wait:
-			if !v.mine() || v.self.state.Writes == Allowed {
-				return engines.Progress{State: engines.Running, Detail: a.words}, nil
+			return engines.Progress{State: engines.Done, Detail: a.Words}, nil
+		case switchover.Refused:
+			return engines.Progress{State: engines.Refused, Detail: a.Words}, nil
+		case switchover.Wait:
+			if !v.Mine() || v.Self.State.Writes == replication.Allowed {
+				return engines.Progress{State: engines.Running, Detail: a.Words}, nil
 			}
 		default:
-			again := a.deed == last.deed && a.to == last.to
+			again := a.Kind == last.Kind && a.To == last.To
 			last = a
 			if err = e.carryOut(ctx, v, t, a); err == nil && !again {
 				continue
@@ -115,7 +117,7 @@ func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error)
 			return engines.Progress{}, ctx.Err()
 		}
 		if err != nil && !e.handing() {
-			return engines.Progress{State: engines.Running, Detail: a.words + ": " + engines.OneLine(err.Error())}, nil
+			return engines.Progress{State: engines.Running, Detail: a.Words + ": " + engines.OneLine(err.Error())}, nil
 		}
 		if !engines.Sleep(ctx, pause) {
 			return engines.Progress{}, ctx.Err()
@@ -126,5 +128,5 @@ func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error)
 // handing: the newest look showed writes stopped for a switchover of our own.
 func (e *Engine) handing() bool {
 	s := e.newestLook()
-	return s.Switch != nil && s.Switch.From == s.Node && s.Writes != Allowed
+	return s.Switch != nil && s.Switch.From == s.Node && s.Writes != replication.Allowed
 }

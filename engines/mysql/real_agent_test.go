@@ -11,6 +11,8 @@ import (
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/server"
 )
 
 // realAgent is one life of an agent: past its end it changes and learns nothing.
@@ -150,57 +152,57 @@ func (a *realAgent) around(what string, do func() error) error {
 
 // realServer is a real one, as an agent that may end reaches it.
 type realServer struct {
-	*local
+	*server.Server
 	a *realAgent
 }
 
-func (s realServer) look(ctx context.Context) (State, error) {
+func (s realServer) Look(ctx context.Context) (replication.State, error) {
 	if s.a.ended.Load() {
-		return State{}, errEnded
+		return replication.State{}, errEnded
 	}
-	return s.local.look(ctx)
+	return s.Server.Look(ctx)
 }
 
-func (s realServer) stopWrites(ctx context.Context, within time.Duration) error {
-	return s.a.around("stopWrites", func() error { return s.local.stopWrites(ctx, within) })
+func (s realServer) StopWrites(ctx context.Context, within time.Duration) error {
+	return s.a.around("stopWrites", func() error { return s.Server.StopWrites(ctx, within) })
 }
 
-func (s realServer) allowWrites(ctx context.Context) error {
+func (s realServer) AllowWrites(ctx context.Context) error {
 	return s.a.around("allowWrites", func() error {
-		err := s.local.allowWrites(ctx)
+		err := s.Server.AllowWrites(ctx)
 		s.a.w.alone(s.a.i)
 		return err
 	})
 }
 
-func (s realServer) dropClients(ctx context.Context) (ended int, err error) {
-	err = s.a.around("dropClients", func() (err error) { ended, err = s.local.dropClients(ctx); return err })
+func (s realServer) DropClients(ctx context.Context) (ended int, err error) {
+	err = s.a.around("dropClients", func() (err error) { ended, err = s.Server.DropClients(ctx); return err })
 	return ended, err
 }
 
-func (s realServer) awaits(ctx context.Context, position string, within time.Duration) (there bool, err error) {
-	err = s.a.around("awaits", func() (err error) { there, err = s.local.awaits(ctx, position, within); return err })
+func (s realServer) Awaits(ctx context.Context, position string, within time.Duration) (there bool, err error) {
+	err = s.a.around("awaits", func() (err error) { there, err = s.Server.Awaits(ctx, position, within); return err })
 	return there, err
 }
 
-func (s realServer) detach(ctx context.Context) error {
-	return s.a.around("detach", func() error { return s.local.detach(ctx) })
+func (s realServer) Detach(ctx context.Context) error {
+	return s.a.around("detach", func() error { return s.Server.Detach(ctx) })
 }
 
-func (s realServer) follow(ctx context.Context, host string, port int, demoted bool) error {
-	return s.a.around("follow", func() error { return s.local.follow(ctx, host, port, demoted) })
+func (s realServer) Follow(ctx context.Context, host string, port int, demoted bool) error {
+	return s.a.around("follow", func() error { return s.Server.Follow(ctx, host, port, demoted) })
 }
 
-func (s realServer) startFollowing(ctx context.Context) error {
-	return s.a.around("startFollowing", func() error { return s.local.startFollowing(ctx) })
+func (s realServer) StartFollowing(ctx context.Context) error {
+	return s.a.around("startFollowing", func() error { return s.Server.StartFollowing(ctx) })
 }
 
-func (s realServer) electPrimary(ctx context.Context, id string) error {
-	return s.a.around("electPrimary", func() error { return s.local.electPrimary(ctx, id) })
+func (s realServer) ElectPrimary(ctx context.Context, id string) error {
+	return s.a.around("electPrimary", func() error { return s.Server.ElectPrimary(ctx, id) })
 }
 
-func (s realServer) acknowledgeAs(ctx context.Context, primary bool) error {
-	return s.a.around("acknowledgeAs", func() error { return s.local.acknowledgeAs(ctx, primary) })
+func (s realServer) AcknowledgeAs(ctx context.Context, primary bool) error {
+	return s.a.around("acknowledgeAs", func() error { return s.Server.AcknowledgeAs(ctx, primary) })
 }
 
 // realPeers are the others, as an agent that may end reaches them.

@@ -13,6 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
 // TestRealConformance runs the suite against real servers, with a proxy before each
@@ -126,7 +127,7 @@ func (c *conformant) noted() []string {
 	var out []string
 	for i, from := range c.names {
 		data, err := c.wire.From("").Look(context.Background(), from, true)
-		var s State
+		var s replication.State
 		if err != nil || json.Unmarshal(data, &s) != nil || s.Switch == nil {
 			continue
 		}

@@ -4,24 +4,26 @@ import (
 	"testing"
 
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/server"
 	"github.com/stretchr/testify/require"
 )
 
 func realOptions(s *mysqltest.Server) Options {
-	return Options{serverOptions: serverOptions{
-		Host: s.Host, Port: s.Port, Flavor: Flavor(s.Flavor),
+	return Options{Options: server.Options{
+		Host: s.Host, Port: s.Port, Flavor: replication.Flavor(s.Flavor),
 		Credentials:            mysqltest.Fixed(mysqltest.AgentUser, mysqltest.AgentPassword),
 		ReplicationCredentials: mysqltest.Fixed(mysqltest.ReplicaUser, mysqltest.ReplicaPassword),
 	}}
 }
 
 // lookFrom is what the server says of itself.
-func lookFrom(t *testing.T, s *mysqltest.Server) State {
+func lookFrom(t *testing.T, s *mysqltest.Server) replication.State {
 	t.Helper()
-	l, err := newLocal(realOptions(s).serverOptions)
+	l, err := server.New(realOptions(s).Options)
 	require.NoError(t, err)
 	defer l.Close()
-	state, err := l.look(t.Context())
+	state, err := l.Look(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, state.Problem)
 	require.True(t, state.Serving)

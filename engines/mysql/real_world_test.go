@@ -11,6 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
+	"github.com/rollcall-dev/rollcall/engines/mysql/server"
 )
 
 // realWorld is a database of real servers whose agents run all the time, a client
@@ -84,7 +85,7 @@ func (w *realWorld) startAgent(i int, job realJob) {
 	o.Peers = realPeers{w.wire.From(w.servers[i].Address()), a}
 	o.Limits.Quiet, o.Limits.RetryAfter, o.Limits.Patience = time.Second, time.Second, 20*time.Second
 	o.MaxLag = 2 * time.Second
-	l, err := newLocal(o.serverOptions)
+	l, err := server.New(o.Options)
 	if err != nil {
 		w.violate("%v", err)
 		return

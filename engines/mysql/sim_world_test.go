@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/switchover"
 )
 
 var (
@@ -20,7 +22,7 @@ var (
 
 // simSetup is one kind of database.
 type simSetup struct {
-	flavor    Flavor
+	flavor    replication.Flavor
 	members   int
 	acks      int // 0: no semi-synchronous replication
 	losesTail bool
@@ -71,9 +73,9 @@ type simLater struct {
 func newWorld(setup simSetup, tells bool, breaks ...simBreak) *simWorld {
 	w := &simWorld{tells: tells, simSetup: setup, servers: map[string]*simServer{}, acked: map[int]txn{}, waiting: map[int]txn{}, breaks: breaks, start: time.Now()}
 	for i := range setup.members {
-		s := &simServer{w: w, name: fmt.Sprintf("db-%d", i), id: i, up: true, started: time.Now(), writes: RefusedAtStart, pace: 1 + 2*i}
+		s := &simServer{w: w, name: fmt.Sprintf("db-%d", i), id: i, up: true, started: time.Now(), writes: replication.RefusedAtStart, pace: 1 + 2*i}
 		if i == 0 {
-			s.writes, s.semiSource = Allowed, setup.acks > 0
+			s.writes, s.semiSource = replication.Allowed, setup.acks > 0
 		} else {
 			s.source, s.threads, s.semiSelf = "db-0", true, setup.acks > 0
 		}
@@ -113,7 +115,7 @@ func (w *simWorld) tick() {
 	w.ticks++
 	var allowing []string
 	for _, s := range w.list {
-		if s.up && s.writes == Allowed {
+		if s.up && s.writes == replication.Allowed {
 			allowing = append(allowing, s.name)
 			if w.ticks%3 == 0 && w.n < 80 && w.writing() {
 				t := s.write()
@@ -125,7 +127,7 @@ func (w *simWorld) tick() {
 		w.violate("two allow writes: %s", strings.Join(allowing, ", "))
 	}
 	for _, s := range w.list {
-		if s.up && s.writes == RefusedBySQL && s.privileged > 0 && w.writing() {
+		if s.up && s.writes == replication.RefusedBySQL && s.privileged > 0 && w.writing() {
 			t := s.write()
 			w.waiting[t.n] = t
 		}
@@ -168,7 +170,7 @@ func (w *simWorld) acknowledge() {
 // opens is called when a server is about to allow writes: it must have all that was
 // acknowledged.
 func (w *simWorld) opens(s *simServer) {
-	if s.writes == Allowed {
+	if s.writes == replication.Allowed {
 		return
 	}
 	for _, n := range sortedKeys(w.acked) {
@@ -241,7 +243,7 @@ type simAgent struct {
 func (a *simAgent) begin() {
 	a.alive, a.since, a.busy, a.cancel = true, time.Now(), false, func() {}
 	a.life++
-	options := Options{Peers: simPeers{a, a.life}, Limits: Limits{Quiet: 2 * time.Second}}
+	options := Options{Peers: simPeers{a, a.life}, Limits: switchover.Limits{Quiet: 2 * time.Second}}
 	if a.w.dns {
 		options.Domain = ".db.ns.svc"
 	}

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
 // TestFullDiskHoldsTheRole: a replica that receives nothing and says that it does not
 // lag costs no client anything, and takes over once it has space.
 func TestFullDiskHoldsTheRole(t *testing.T) {
-	for _, setup := range []simSetup{{flavor: MySQL, members: 2}, {flavor: MariaDB, members: 2}, {flavor: MySQL, members: 3, acks: 1}} {
+	for _, setup := range []simSetup{{flavor: replication.MySQL, members: 2}, {flavor: replication.MariaDB, members: 2}, {flavor: replication.MySQL, members: 3, acks: 1}} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(setup, true)
 			for _, s := range w.list[1:] {
@@ -26,7 +28,7 @@ func TestFullDiskHoldsTheRole(t *testing.T) {
 				}
 			}
 			w.after(20*time.Second, func() {
-				require.Equal(t, Allowed, w.list[0].writes, w.story())
+				require.Equal(t, replication.Allowed, w.list[0].writes, w.story())
 				w.list[1].full = false
 				w.note("SPACE")
 			})
@@ -36,7 +38,7 @@ func TestFullDiskHoldsTheRole(t *testing.T) {
 			require.Contains(t, held, "its disk may be full")
 			require.NotContains(t, held, "stopWrites")
 			require.Equal(t, 1, strings.Count(then, "db-0: stopWrites"), w.story())
-			require.NotEqual(t, Allowed, w.list[0].writes)
+			require.NotEqual(t, replication.Allowed, w.list[0].writes)
 		})
 	}
 }

@@ -1,0 +1,14 @@
+package server
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
+)
+
+// listen is a server that does what serve does with each connection.
+func listen(t *testing.T, serve func(c net.Conn)) Options {
+	return Options{Host: "127.0.0.1", Port: mysqltest.Listen(t, serve), Timeout: time.Minute}
+}

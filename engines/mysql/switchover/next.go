@@ -1,0 +1,269 @@
+package switchover
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
+)
+
+// Margin is what is left of a try's time below which nobody is asked any more.
+const Margin = 2 * time.Second
+
+// Kind is what is done next.
+type Kind uint8
+
+const (
+	Wait Kind = iota // for what the words say
+	Done
+	Refused
+	Start      // note the try everywhere, stop the writes here, freeze
+	CatchUp    // at to: have what is frozen
+	Promote    // at to: take over
+	TakeBack   // have ask give up, and allow writes here again
+	Follow     // here: follow to
+	HaveFollow // have ask follow to
+	Drop       // forget the try everywhere
+	Elect      // group replication: make to the primary
+	Finish     // here: take over as was promised
+	Open       // here: allow writes, as nobody else could
+	Shut       // here: a replica that allows writes refuses them
+	Resume     // here: start the replication that did not start with the server
+	Renounce   // here: forget a promise that is over
+)
+
+// Action is one decision with its reason.
+type Action struct {
+	Kind Kind
+	To   string
+	Ask  []string
+	// Words are for people.
+	Words string
+}
+
+func waiting(format string, args ...any) Action { return Action{Words: fmt.Sprintf(format, args...)} }
+
+// Next decides what the local member does to hand over its role. It is a function
+// of what is seen now: whoever goes on after somebody else decides the same.
+func Next(v Input) Action {
+	s := v.Self.State
+	writers := v.Writers()
+	switch {
+	case !v.Self.Serves():
+		return waiting("%s", v.Self.Silence())
+	case s.Group != nil && s.Group.Galera:
+		return Action{Kind: Done, Words: "every member of Galera takes writes"}
+	case s.Group != nil:
+		return v.nextInGroup()
+	case len(writers) > 1:
+		return waiting("%s and %s both allow writes: somebody must say which is right", writers[0].Name(), writers[1].Name())
+	case s.Writes == replication.Allowed && s.Source != nil && len(writers) == 1 && v.Follows(v.Self, writers[0]):
+		return Action{Kind: Done, Words: v.Self.Name() + " is a replica"}
+	case s.Writes == replication.Allowed && len(writers) == 1:
+		return waiting("%s and %s both allow writes: somebody must say which is right", v.Self.Name(), writers[0].Name())
+	case len(writers) == 1:
+		return v.forward(writers[0])
+	case s.Writes == replication.Allowed && v.Mine():
+		return Action{Kind: Drop, Words: cmp.Or(v.Failed, "the try is over")}
+	case s.Writes == replication.Allowed && v.Undoing:
+		return Action{Kind: Done}
+	case s.Writes == replication.Allowed:
+		return v.begin()
+	case v.Mine() && s.Source != nil:
+		return Action{Kind: Drop, Words: v.Self.Name() + " is a replica"}
+	case v.Mine():
+		return v.onward()
+	case s.Source != nil && s.Switch == nil && !v.Wrote:
+		return Action{Kind: Done, Words: v.Self.Name() + " is a replica"}
+	case s.Writes == replication.RefusedBySQL && s.Source == nil && v.Wrote && v.ClosedElsewhere && v.Began() == nil:
+		return v.closed()
+	case s.Writes == replication.RefusedBySQL && s.Source == nil && v.Wrote:
+		// An earlier agent has stopped the writes, and nobody knows whom it asked.
+		return v.giveUp("what an earlier agent began is not known", names(v.Others))
+	}
+	return v.Unasked()
+}
+
+// closed by somebody while the order was in hand: who moves the role by hand does it
+// so, and a server that opened again in the middle of that would be a second primary.
+func (v Input) closed() Action {
+	words := v.Self.Name() + " was made read-only by somebody: it stays so until it is opened or follows another one"
+	if v.Undoing {
+		return Action{Kind: Done, Words: words}
+	}
+	return Action{Words: words}
+}
+
+func (v Input) begin() Action {
+	own := v.Self.State
+	if own.Source != nil {
+		return Action{Kind: Refused, Words: fmt.Sprintf("%s allows writes and follows %s", v.Self.Name(), engines.OneLine(own.Source.Host))}
+	}
+	if len(v.Others) == 0 && len(own.Replicas) == 0 {
+		return Action{Kind: Done, Words: "nobody else is there to take over"}
+	}
+	if own.StartsWritable {
+		return Action{Kind: Refused, Words: v.Self.Name() + " would allow writes beside the new primary when it is started again: its configuration must say read_only, and on MySQL nothing else may be persisted"}
+	}
+	if n := own.Switch; n != nil {
+		return waiting("%s is handing over", n.From)
+	}
+	if own.Executed == "" {
+		return waiting("%s does not tell by GTIDs what it has executed: MySQL needs gtid_mode=ON, and both flavors log_bin", v.Self.Name())
+	}
+	for _, m := range v.Others {
+		if why := v.lost(m); m.Serves() && why != "" {
+			return waiting("%s", why)
+		}
+	}
+	if v.Now.Before(v.Again) {
+		return waiting("%s; next try in %s", v.Failed, engines.Duration(v.Again.Sub(v.Now)))
+	}
+	fit, reasons := v.candidates(true)
+	switch {
+	case len(fit) == 0 && len(v.Others) == 0:
+		return waiting("no other member is known, though %d follow", len(own.Replicas))
+	case len(fit) == 0:
+		return waiting("nobody can take over: %s", engines.Some(reasons))
+	case own.Busy != "":
+		return waiting("%s is busy: %s", v.Self.Name(), engines.OneLine(own.Busy))
+	case own.Writing >= v.Limits.LongWrite:
+		return waiting("a write that has been open for %s is not ended: it is waited for", engines.Duration(own.Writing))
+	case v.Until().Sub(v.Now) < 2*Margin:
+		return waiting("too little time is left to hand over")
+	}
+	return Action{Kind: Start, Words: "stopping writes"}
+}
+
+// onward goes on with a try: writes are stopped here, and nobody allows them.
+func (v Input) onward() Action {
+	n := v.Self.State.Switch
+	late := !v.Now.Before(n.Until.Add(-Margin))
+	switch {
+	case n.Promoting:
+		return v.asked(n, late)
+	case v.Undoing || n.Claim != v.Claim:
+		return v.giveUp("the switchover was given up", nil)
+	case n.Frozen == "":
+		return v.giveUp(cmp.Or(v.Failed, "writes were not wholly stopped"), nil)
+	case late:
+		return v.giveUp("nobody was ready in time", nil)
+	}
+	fit, reasons := v.candidates(false)
+	fit = slices.DeleteFunc(fit, func(m topology.Member) bool {
+		if m.State.Switch.Same(n) {
+			return false
+		}
+		reasons = append(reasons, m.Name()+" has not noted this try")
+		return true
+	})
+	if len(fit) == 0 {
+		return v.giveUp("nobody can take over any more: "+engines.Some(reasons), nil)
+	}
+	to := choose(fit, n.Frozen)
+	if caughtUp, _ := to.Has(n.Frozen); !caughtUp {
+		return Action{Kind: CatchUp, To: to.Name(), Words: to.Name() + " is catching up"}
+	}
+	return Action{Kind: Promote, To: to.Name(), Words: to.Name() + " takes over"}
+}
+
+// asked: somebody was told to take over and it is not known to have done so. Until
+// that is known nothing but that goes on.
+func (v Input) asked(n *replication.Switch, late bool) Action {
+	if n.To == "" {
+		return v.giveUp("what an earlier agent began is not known", names(v.Others))
+	}
+	to, listed := v.Find(n.To)
+	switch {
+	case !listed:
+		return waiting("%s was asked to take over and its agent is not known any more: writes stay stopped until it is", n.To)
+	case to.Known && !to.Serves() && (late || v.Undoing || !to.State.Switch.Same(n) || !to.State.Switch.Promoting):
+		return v.giveUp(to.Silence(), []string{n.To})
+	case !to.Serves():
+		return waiting("%s was asked to take over: writes stay stopped until it answers (%s)", n.To, to.Silence())
+	case v.Took(to):
+		return v.yield(to)
+	case !late && !v.Undoing && n.Claim == v.Claim && to.State.Switch.Same(n):
+		return Action{Kind: Promote, To: n.To, Words: n.To + " takes over"}
+	}
+	return v.giveUp(n.To+" did not take over", []string{n.To})
+}
+
+// giveUp allows writes here again once all of ask have said that they will not take
+// over; who has more has already.
+func (v Input) giveUp(why string, ask []string) Action {
+	for _, name := range ask {
+		m, _ := v.Find(name)
+		if !m.Serves() && !(m.Known && v.Mine() && v.Self.State.Switch.To == name) {
+			return waiting("%s: writes stay stopped until all have said that they did not take over (%s)", why, m.Silence())
+		}
+		if m.Serves() && v.Took(m) {
+			return v.yield(m)
+		}
+	}
+	return Action{Kind: TakeBack, Ask: ask, Words: why}
+}
+
+// yield: the other took writes and refuses them since it was started again. It has
+// to be the primary, so the local member follows.
+func (v Input) yield(to topology.Member) Action {
+	return Action{Kind: Follow, To: to.Name(), Words: fmt.Sprintf("%s has taken over and was started again: %s follows it", to.Name(), v.Self.Name())}
+}
+
+// forward: the other one allows writes; all who followed the local member follow it.
+// A replica has given nothing away: whom it and the others follow, and how, is theirs.
+func (v Input) forward(primary topology.Member) Action {
+	self := v.Self
+	if !v.Wrote && !v.Mine() && v.Began() == nil && self.State.Source != nil {
+		return Action{Kind: Done, Words: self.Name() + " is a replica"}
+	}
+	var left []string
+	for _, m := range v.Others {
+		why := v.Refusals[m.Name()]
+		switch {
+		case m.Name() == primary.Name() || m.Serves() && (v.Follows(m, primary) || !v.leftBehind(m)):
+		case why == "" && m.Peer.Alive && m.Serves():
+			return Action{Kind: HaveFollow, To: primary.Name(), Ask: []string{m.Name()}, Words: fmt.Sprintf("%s follows %s", m.Name(), primary.Name())}
+		case why != "":
+			left = append(left, why)
+		default:
+			left = append(left, m.Silence())
+		}
+	}
+	// The others first: commits wait until one of them follows, and a MySQL that was
+	// the source of acknowledgements takes a second to stop being it.
+	if !v.Follows(self, primary) || !self.State.Source.Started {
+		if why := v.Refusals[self.Name()]; why != "" {
+			return v.dropFirst(why)
+		}
+		return Action{Kind: Follow, To: primary.Name(), Words: fmt.Sprintf("%s follows %s", self.Name(), primary.Name())}
+	}
+	end := primary.Name() + " takes writes"
+	if len(left) > 0 {
+		end += "; " + strings.Join(left, ", ")
+	}
+	return v.dropFirst(end)
+}
+
+// leftBehind: the other follows nobody, or the local member, which has given its role
+// away; a chain of replicas, and a server outside, was somebody's wish.
+func (v Input) leftBehind(m topology.Member) bool {
+	if m.State.Source == nil || topology.Feeds(v.Self, m) {
+		return true
+	}
+	source, member := v.SourceOf(m)
+	return member && source.Refuses() && source.State.Source == nil
+}
+
+// dropFirst ends with the words once no try is noted any more.
+func (v Input) dropFirst(words string) Action {
+	if v.Mine() || v.Began() != nil && !v.Dropped {
+		return Action{Kind: Drop, Words: words}
+	}
+	return Action{Kind: Done, Words: words}
+}

@@ -1,0 +1,304 @@
+package topology
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/sorted"
+)
+
+// Roles of members.
+const (
+	primaryRole = "primary"
+	replicaRole = "replica"
+)
+
+// staleAfter a look says nothing any more. The agent of a slow server looks seldom.
+const staleAfter = time.Minute
+
+// sight is a view with what is concluded from it.
+//
+// Invariant: primary is nil unless exactly one member is known to be it, or no member
+// takes writes and all follow one that has no agent yet.
+type sight struct {
+	View
+	members []Member // all, and those that only others know of, as every member orders them
+	primary *Member
+	writers []Member // that are known to allow writes
+	// adopting: the primary has no agent yet.
+	adopting bool
+}
+
+// Observe is pure: values in, facts out, and unknown for the rest.
+func Observe(v View) engines.Observation {
+	self := v.Self.State
+	o := engines.Observation{Node: self.Node, Version: plainVersion(self.Version), Busy: self.Busy}
+	switch {
+	case self.Down:
+		o.Member, o.Health.Reason = engines.NotLive, self.Problem
+		return o
+	case !self.Serving:
+		o.Health.Reason = self.Problem
+		return o
+	}
+	s := see(v)
+	o.Member = standing(v.Self)
+	o.Groups, o.Nodes, o.Health = s.groups(), s.nodes(), s.verdict()
+	o.Veto = s.veto()
+	o.Settled = s.settled()
+	if s.leads(v.Self) {
+		o.Roles, o.After = []string{primaryRole}, s.followers()
+	} else if self.Source != nil || self.Group != nil {
+		o.Roles = []string{replicaRole}
+	}
+	return o
+}
+
+func plainVersion(text string) string {
+	if v, err := replication.ParseVersion(text); err == nil {
+		return v.String()
+	}
+	return text
+}
+
+func see(v View) sight {
+	s := sight{View: v}
+	for i, m := range s.Others {
+		if m.Known && v.Now.Sub(m.State.Looked) > staleAfter {
+			s.Others = slices.Clone(s.Others)
+			s.Others[i] = Member{Peer: m.Peer, Why: "its agent has not looked at it for long"}
+		}
+	}
+	s.members = append(s.All(), s.rumoured()...)
+	sorted.By(s.members, func(a, b Member) int { return cmp.Compare(a.Name(), b.Name()) })
+	for i, m := range s.members {
+		if m.Allows() {
+			s.writers = append(s.writers, m)
+			s.primary = &s.members[i]
+		}
+	}
+	switch len(s.writers) {
+	case 0:
+		s.primary = s.unattended()
+		s.adopting = s.primary != nil
+	case 1:
+	default:
+		s.primary = nil
+	}
+	if group := s.Self.State.Group; group != nil && group.Primary && !group.Galera {
+		s.primary = s.elected(group)
+	}
+	return s
+}
+
+// elected by group replication, as this member sees it.
+func (s sight) elected(g *replication.GroupState) *Member {
+	for _, member := range g.Members {
+		if member.Role == replication.RolePrimary && member.State == replication.MemberOnline {
+			for i := range s.members {
+				if s.isGroupMember(s.members[i], member) {
+					return &s.members[i]
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (s sight) isGroupMember(m Member, g replication.GroupMember) bool {
+	if m.Known && m.State.ID != "" {
+		return m.State.ID == g.ID
+	}
+	return isSource(&replication.Source{Host: g.Host, Port: g.Port}, m)
+}
+
+// rumoured are members whose agents nobody knows: replicas of a member, sources,
+// and others in the group.
+func (s sight) rumoured() []Member {
+	var out []Member
+	known := s.All()
+	add := func(id, host string, port int) {
+		if host == "" || slices.ContainsFunc(append(known, out...), func(m Member) bool {
+			return id != "" && m.State.ID == id || isSource(&replication.Source{Host: host, Port: port}, m)
+		}) {
+			return
+		}
+		out = append(out, Member{
+			Peer: engines.Peer{Node: replication.NodeName(host, port)}, State: replication.State{ID: id}, Why: "no agent is known for it",
+		})
+	}
+	for _, m := range known {
+		if !m.Serves() {
+			continue
+		}
+		for _, r := range m.State.Replicas {
+			add(r.ID, r.Host, r.Port)
+		}
+		if src := m.State.Source; src != nil && src.Receiving {
+			add(src.ID, src.Host, src.Port)
+		}
+		if g := m.State.Group; g != nil && !g.Galera {
+			for _, other := range g.Members {
+				add(other.ID, other.Host, other.Port)
+			}
+		}
+	}
+	return out
+}
+
+// unattended is the member that all others follow, and of which no agent has ever been
+// known: while a database is adopted its primary gets an agent last. By its name it is
+// of the own StatefulSet; who follows anybody else follows somebody outside. nil: there
+// is none, or somebody who might take writes does not tell.
+func (s sight) unattended() *Member {
+	var found *Member
+	for i, m := range s.members {
+		if m.Peer.Pod == "" && !m.Known && s.sibling(m) && slices.ContainsFunc(s.All(), func(o Member) bool { return s.receives(o, m) }) {
+			found = &s.members[i]
+		}
+	}
+	if found == nil || slices.ContainsFunc(s.All(), func(m Member) bool {
+		switch {
+		case m.Serves():
+			return !m.Refuses() || m.State.Group != nil || m.State.Source == nil || !s.comesFrom(m, *found)
+		case m.Known:
+			return !m.State.Down
+		}
+		return m.Peer.Alive
+	}) {
+		return nil
+	}
+	return found
+}
+
+// receives tells whether a member that serves is sent what the other one writes.
+func (s sight) receives(m, source Member) bool {
+	return m.Serves() && m.State.Source != nil && m.State.Source.Receiving && Sends(source, m)
+}
+
+// sibling: a pod of the own one's StatefulSet is called so, and no known member is.
+func (s sight) sibling(m Member) bool {
+	pod := replication.PodOf(m.Name())
+	set, ordinal := replication.SetOf(pod)
+	own, _ := replication.SetOf(replication.PodOf(s.Self.Name()))
+	return ordinal != "" && set == own &&
+		!slices.ContainsFunc(s.All(), func(o Member) bool { return strings.EqualFold(replication.PodOf(o.Name()), pod) })
+}
+
+// leads tells whether the member takes writes: the primary, or one of many.
+func (s sight) leads(m Member) bool {
+	if s.primary != nil {
+		return s.primary.Name() == m.Name()
+	}
+	return s.manyWriters() && m.Allows()
+}
+
+// manyWriters is so by design: Galera, and group replication without a primary.
+func (s sight) manyWriters() bool {
+	g := s.Self.State.Group
+	return g != nil && (g.Galera || !g.Primary)
+}
+
+// followers of the own server: those that must be updated before it.
+func (s sight) followers() []string {
+	if s.manyWriters() {
+		return nil
+	}
+	var out []string
+	for _, m := range s.members {
+		if m.Name() != "" && m.Name() != s.Self.Name() && (s.Follows(m, s.Self) || lists(s.Self, m) || s.Self.State.Group != nil) {
+			out = append(out, m.Name())
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// nodes are all members, the own one too: who is left out is none.
+func (s sight) nodes() []engines.Node {
+	var out []engines.Node
+	for _, m := range s.members {
+		if m.Name() == "" {
+			continue
+		}
+		out = append(out, engines.Node{Name: m.Name(), Address: m.Name(), State: s.membership(m)})
+	}
+	return out
+}
+
+// membership of one whose agent is away, or does not know, is what others see.
+func (s sight) membership(m Member) engines.Membership {
+	switch {
+	case m.Serves():
+		return standing(m)
+	case m.Known && m.State.Down:
+		return engines.NotLive
+	case m.Known:
+		return engines.MembershipUnknown
+	case s.connected(m):
+		return engines.Live
+	case s.missed(m):
+		return engines.NotLive
+	}
+	return engines.MembershipUnknown
+}
+
+// standing of a server that answers, in its own words: a group may have put it out, or
+// it has left. Without a majority it does not know what the others hold of it.
+func standing(m Member) engines.Membership {
+	g := m.State.Group
+	if g == nil {
+		return engines.Live
+	}
+	for _, own := range g.Members {
+		switch {
+		case own.ID != m.State.ID:
+		case own.State == replication.MemberOffline, own.State == replication.MemberFailed:
+			return engines.NotLive
+		case g.Quorum && (own.State == replication.MemberOnline || own.State == replication.MemberRecovering):
+			return engines.Live
+		}
+	}
+	return engines.MembershipUnknown
+}
+
+// connected tells whether somebody who serves says that the member's server lives:
+// it sends to it, or receives from it.
+func (s sight) connected(m Member) bool {
+	for _, other := range s.members {
+		if !other.Serves() {
+			continue
+		}
+		if src := other.State.Source; lists(other, m) || src != nil && src.Receiving && Sends(m, other) {
+			return true
+		}
+		if g := other.State.Group; g != nil && slices.ContainsFunc(g.Members, func(o replication.GroupMember) bool {
+			return s.isGroupMember(m, o) && (o.State == replication.MemberOnline || o.State == replication.MemberRecovering)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// missed tells whether those who would see the member's server if it lived do not:
+// the primary that serves, or, of the primary itself, all that follow it.
+func (s sight) missed(m Member) bool {
+	if s.connected(m) {
+		return false
+	}
+	if s.primary != nil && s.primary.Serves() && s.primary.Name() != m.Name() {
+		return true
+	}
+	replicas := 0
+	for _, other := range s.members {
+		if other.Serves() && Sends(m, other) {
+			replicas++
+		}
+	}
+	return replicas > 0
+}

@@ -1,0 +1,92 @@
+package topology
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+)
+
+// View is all members as they looked at one moment, as one of them sees it: values only.
+type View struct {
+	Now    time.Time
+	Self   Member
+	Others []Member // by ordinal
+	// Domains behind members' names, where they are followed by them.
+	Domains replication.Domains
+	// Past is where the local server was longer than maxLag ago; zero: not known.
+	Past   Mark
+	MaxLag time.Duration
+	// BrokenAfter is how long a replica must not have replicated until it counts as broken.
+	BrokenAfter time.Duration
+	// External: another manager owns the topology.
+	External bool
+}
+
+// Member is one of the database's, as it was looked at.
+type Member struct {
+	Peer  engines.Peer
+	State replication.State
+	// Known: state is an answer to a question asked for this view. Why it is not.
+	Known bool
+	Why   string
+}
+
+func (m Member) Name() string { return cmp.Or(m.State.Node, m.Peer.Name()) }
+
+// Serves: all that was asked for is known.
+func (m Member) Serves() bool { return m.Known && m.State.Serving }
+
+func (m Member) Allows() bool { return m.Serves() && m.State.Writes == replication.Allowed }
+
+// Refuses writes for sure; what is unknown does not.
+func (m Member) Refuses() bool {
+	return m.Serves() && (m.State.Writes == replication.RefusedAtStart || m.State.Writes == replication.RefusedBySQL)
+}
+
+// Delayed: it lags on purpose, to keep what is undone elsewhere. It is no copy of what
+// the database has now, and takes nothing over.
+func (m Member) Delayed() bool {
+	return m.Serves() && m.State.Source != nil && m.State.Source.Delay > 0
+}
+
+// Silence says why nothing is known.
+func (m Member) Silence() string {
+	switch {
+	case !m.Known && m.Why != "":
+		return m.Name() + " does not answer: " + m.Why
+	case !m.Known:
+		return m.Name() + " does not answer"
+	case m.State.Problem != "":
+		return m.Name() + " does not serve: " + engines.OneLine(m.State.Problem)
+	}
+	return m.Name() + " does not serve"
+}
+
+func (v View) All() []Member { return append([]Member{v.Self}, v.Others...) }
+
+func (v View) Find(name string) (Member, bool) {
+	i := slices.IndexFunc(v.Others, func(m Member) bool { return m.Name() == name })
+	if i < 0 {
+		return Member{}, false
+	}
+	return v.Others[i], true
+}
+
+// Writers are the others that allow writes.
+func (v View) Writers() []Member {
+	var out []Member
+	for _, m := range v.Others {
+		if m.Allows() {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func ByOrdinal(a, b Member) int {
+	first, second := cmp.Or(a.Peer.Pod, a.Name()), cmp.Or(b.Peer.Pod, b.Name())
+	return cmp.Or(cmp.Compare(replication.Ordinal(first), replication.Ordinal(second)), cmp.Compare(first, second), cmp.Compare(a.Name(), b.Name()))
+}
