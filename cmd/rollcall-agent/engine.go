@@ -68,10 +68,7 @@ func (s secretFiles) user(prefix string) credentials.Source {
 
 func solrEngine(c config.Connection, files secretFiles) (engines.Engine, error) {
 	return solr.New(solr.Options{
-		Host:        c.Host,
-		Port:        c.Port,
-		Credentials: files.user(""),
-		TLS:         tlsOf(c.TLS),
+		Access: web.Access{Host: c.Host, Port: c.Port, Credentials: files.user(""), TLS: tlsOf(c.TLS)},
 		// On unless it is turned off: what an evacuation moved away would else never
 		// come back.
 		BalanceAfterUpdate: c.BalanceAfterUpdate == nil || *c.BalanceAfterUpdate,

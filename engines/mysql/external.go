@@ -71,8 +71,8 @@ func tell(ctx context.Context, address string, timeout time.Duration, call hando
 		port = map[string]int{"http": 80, "https": 443}[u.Scheme]
 	}
 	client, err := web.New(web.Options{
-		Server: "the manager", Host: u.Hostname(), Port: port, TLS: web.TLS{Enabled: u.Scheme == "https"},
-		Timeout: timeout, MaxBytes: 64 << 10, Connections: 1,
+		Access: web.Access{Host: u.Hostname(), Port: port, TLS: web.TLS{Enabled: u.Scheme == "https"}, Timeout: timeout, MaxBytes: 64 << 10},
+		Server: "the manager", Connections: 1,
 		Words: func([]byte) (string, string) { return "", "" },
 	})
 	if err != nil {

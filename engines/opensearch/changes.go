@@ -39,12 +39,8 @@ func (s settings) throttled() bool {
 	return v != "" && v != "all"
 }
 
-func (a *api) settings(ctx context.Context) (s settings, err error) {
-	err = a.get(ctx, pathSettings, web.Query("flat_settings", "true"), func(r io.Reader) error {
-		s, err = decodeSettings(r)
-		return err
-	})
-	return s, err
+func (a *api) settings(ctx context.Context) (settings, error) {
+	return fetch(ctx, a, web.Request{Path: pathSettings, Params: web.Query("flat_settings", "true")}, decodeSettings)
 }
 
 func decodeSettings(r io.Reader) (settings, error) {

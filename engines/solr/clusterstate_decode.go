@@ -61,13 +61,21 @@ func decodeClusterStatus(in io.Reader) (*clusterState, error) {
 	}
 	slices.Sort(state.live)
 	state.live = slices.Compact(state.live)
-	sorted.By(state.collections, func(a, b collection) int { return cmp.Compare(a.name, b.name) })
-	for i := 1; i < len(state.collections); i++ {
-		if state.collections[i].name == state.collections[i-1].name {
-			return nil, fmt.Errorf("decode cluster status: collection %q occurs twice", engines.OneLine(state.collections[i].name))
-		}
+	if err := sortUnique(state.collections, "collection", func(c collection) string { return c.name }); err != nil {
+		return nil, fmt.Errorf("decode cluster status: %w", err)
 	}
 	return state, nil
+}
+
+// sortUnique sorts by name, of which each may occur once.
+func sortUnique[T any](list []T, what string, name func(T) string) error {
+	sorted.By(list, func(a, b T) int { return cmp.Compare(name(a), name(b)) })
+	for i := 1; i < len(list); i++ {
+		if name(list[i]) == name(list[i-1]) {
+			return fmt.Errorf("%s %q occurs twice", what, engines.OneLine(name(list[i])))
+		}
+	}
+	return nil
 }
 
 type replicaJSON struct {
@@ -137,16 +145,13 @@ func (d statusDecoder) collection(name string) (collection, error) {
 			out.shards = append(out.shards, s)
 			return err
 		})
-		return err
+		if err != nil {
+			return err
+		}
+		return sortUnique(out.shards, "shard", func(s shard) string { return s.name })
 	})
 	if err != nil {
 		return out, fmt.Errorf("collection %q: %w", engines.OneLine(name), err)
-	}
-	sorted.By(out.shards, func(a, b shard) int { return cmp.Compare(a.name, b.name) })
-	for i := 1; i < len(out.shards); i++ {
-		if out.shards[i].name == out.shards[i-1].name {
-			return out, fmt.Errorf("collection %q: shard %q occurs twice", engines.OneLine(name), engines.OneLine(out.shards[i].name))
-		}
 	}
 	return out, nil
 }
@@ -167,16 +172,13 @@ func (d statusDecoder) shard(name string) (shard, error) {
 		}
 		return d.Skip()
 	})
+	if err == nil {
+		err = sortUnique(out.replicas, "replica", func(r replica) string { return r.name })
+	}
 	if err != nil {
 		return out, fmt.Errorf("shard %q: %w", engines.OneLine(name), err)
 	}
 	out.replicas = slices.Clip(out.replicas)
-	sorted.By(out.replicas, func(a, b replica) int { return cmp.Compare(a.name, b.name) })
-	for i := 1; i < len(out.replicas); i++ {
-		if out.replicas[i].name == out.replicas[i-1].name {
-			return out, fmt.Errorf("shard %q: replica %q occurs twice", engines.OneLine(name), engines.OneLine(out.replicas[i].name))
-		}
-	}
 	return out, nil
 }
 

@@ -44,13 +44,14 @@ func New(options Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	patience := max(options.Timeout, options.WriteTimeout)
 	transport := &http.Transport{
 		DialContext:           options.Dial,
 		TLSClientConfig:       tlsConfig,
 		MaxIdleConnsPerHost:   options.Connections,
 		IdleConnTimeout:       30 * time.Second,
-		TLSHandshakeTimeout:   options.Timeout,
-		ResponseHeaderTimeout: options.Timeout,
+		TLSHandshakeTimeout:   patience,
+		ResponseHeaderTimeout: patience,
 
 		MaxResponseHeaderBytes: maxHeader,
 	}
