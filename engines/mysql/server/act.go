@@ -35,13 +35,10 @@ func (l *Server) with(ctx context.Context, within time.Duration, do func(ctx con
 // AllowWrites checks that it worked.
 func (l *Server) AllowWrites(ctx context.Context) error {
 	return l.with(ctx, l.options.Timeout, func(ctx context.Context, s session, d *dialect) error {
-		if d.flavor == replication.MySQL {
-			if err := s.do(ctx, d.needs.readOnly, `SET GLOBAL super_read_only = 0`); err != nil {
+		for _, q := range d.allow {
+			if err := s.do(ctx, d.needs.readOnly, q); err != nil {
 				return err
 			}
-		}
-		if err := s.do(ctx, d.needs.readOnly, `SET GLOBAL read_only = 0`); err != nil {
-			return err
 		}
 		w, err := s.writes(ctx, d)
 		if err == nil && w.refused {
@@ -87,7 +84,7 @@ func (l *Server) DropClients(ctx context.Context) (ended int, err error) {
 // of a server that has diverged that it is there.
 func (l *Server) Awaits(ctx context.Context, position string, within time.Duration) (there bool, err error) {
 	err = l.with(ctx, within+l.options.Timeout, func(ctx context.Context, s session, d *dialect) error {
-		wanted, err := gtid.Told(d.notation, position)
+		wanted, err := gtid.Told(d.flavor.Notation(), position)
 		if err != nil {
 			return err
 		}
@@ -98,11 +95,7 @@ func (l *Server) Awaits(ctx context.Context, position string, within time.Durati
 		if there, _ = have.AtLeast(wanted); there {
 			return nil
 		}
-		query, text := `SELECT WAIT_FOR_EXECUTED_GTID_SET(?, ?) AS waited`, wanted.String()
-		if d.flavor == replication.MariaDB {
-			query, text = `SELECT MASTER_GTID_WAIT(?, ?) AS waited`, wanted.Domains().Position()
-		}
-		if _, err := s.one(ctx, "", query, text, within.Seconds()); err != nil {
+		if _, err := s.one(ctx, "", d.await, d.awaited(wanted), within.Seconds()); err != nil {
 			return err
 		}
 		if have, err = s.executed(ctx, d); err != nil {
@@ -119,19 +112,16 @@ func (l *Server) Awaits(ctx context.Context, position string, within time.Durati
 
 // executed by the server now.
 func (s session) executed(ctx context.Context, d *dialect) (gtid.Position, error) {
-	query := `SELECT @@gtid_executed AS executed`
-	if d.flavor == replication.MariaDB {
-		query = `SELECT @@gtid_binlog_state AS executed, @@gtid_slave_pos AS applied`
-	}
-	r, err := s.one(ctx, "", query)
+	r, err := s.one(ctx, "", d.executed)
 	if err != nil {
 		return gtid.Position{}, err
 	}
-	p, err := gtid.Parse(d.notation, r.text("executed"))
-	if err != nil || d.flavor == replication.MySQL {
+	p, err := gtid.Parse(d.flavor.Notation(), r.text("executed"))
+	text, told := r.first("applied")
+	if err != nil || !told {
 		return p, err
 	}
-	applied, err := gtid.Parse(d.notation, r.text("applied"))
+	applied, err := gtid.Parse(d.flavor.Notation(), text)
 	return p.Union(applied), err
 }
 
@@ -283,16 +273,8 @@ func (l *Server) Follow(ctx context.Context, host string, port int, demoted bool
 // change is the statement that gives a replica its source. What it does not name, a
 // replica keeps.
 func (l *Server) change(d *dialect, host string, port int, demoted, replica bool) (string, []any, error) {
-	prefix, statement, ssl := "SOURCE_", `CHANGE REPLICATION SOURCE TO `, `SOURCE_SSL = 1`
-	last := `SOURCE_AUTO_POSITION = 1, SOURCE_RETRY_COUNT = 0`
-	if d.flavor == replication.MariaDB {
-		prefix, statement, ssl = "MASTER_", `CHANGE MASTER TO `, `MASTER_SSL = 1`
-		last = `MASTER_USE_GTID = slave_pos`
-		if demoted {
-			last += `, MASTER_DEMOTE_TO_SLAVE = 1`
-		}
-	}
-	parts, args := []string{prefix + "HOST = ?", prefix + "PORT = ?", prefix + "CONNECT_RETRY = 2"}, []any{host, port}
+	c := d.change
+	parts, args := []string{c.prefix + "HOST = ?", c.prefix + "PORT = ?", c.prefix + "CONNECT_RETRY = 2"}, []any{host, port}
 	var user string
 	var password credentials.Secret
 	if l.options.ReplicationCredentials != nil {
@@ -304,17 +286,21 @@ func (l *Server) change(d *dialect, host string, port int, demoted, replica bool
 	}
 	switch {
 	case user != "": // nobody: none were given
-		parts, args = append(parts, prefix+"USER = ?", prefix+"PASSWORD = ?"), append(args, user, password.Reveal())
+		parts, args = append(parts, c.prefix+"USER = ?", c.prefix+"PASSWORD = ?"), append(args, user, password.Reveal())
 	case !replica:
 		return "", nil, errors.New("credentials of replication are needed to make a replica of a server that is none")
 	}
 	if l.options.TLS.Enabled {
-		parts = append(parts, ssl)
+		parts = append(parts, c.tls)
 	}
-	if d.flavor == replication.MySQL {
-		parts = append(parts, `GET_SOURCE_PUBLIC_KEY = 1`)
+	if c.always != "" {
+		parts = append(parts, c.always)
 	}
-	return statement + strings.Join(append(parts, last), ", "), args, nil
+	last := c.last
+	if demoted {
+		last += c.demoted
+	}
+	return c.statement + strings.Join(append(parts, last), ", "), args, nil
 }
 
 // secretly runs a statement that carries a secret: of an answer to it only the

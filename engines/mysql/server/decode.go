@@ -119,7 +119,7 @@ func (a answers) positions(d *dialect, s *replication.State) (problems []string)
 		}
 	}()
 	fit := func(text string) string {
-		p, err := gtid.Parse(d.notation, text)
+		p, err := gtid.Parse(d.flavor.Notation(), text)
 		if err != nil {
 			problems = append(problems, err.Error())
 			return ""
@@ -142,8 +142,8 @@ func (a answers) positions(d *dialect, s *replication.State) (problems []string)
 	if _, told := i.first("binlog_state"); !told {
 		return []string{"it does not tell its positions"}
 	}
-	written, err := gtid.Parse(d.notation, i.text("binlog_state"))
-	applied, err2 := gtid.Parse(d.notation, i.text("slave_pos"))
+	written, err := gtid.Parse(d.flavor.Notation(), i.text("binlog_state"))
+	applied, err2 := gtid.Parse(d.flavor.Notation(), i.text("slave_pos"))
 	if err != nil || err2 != nil {
 		return []string{"its positions cannot be read: " + cmp.Or(err, err2).Error()}
 	}
@@ -189,7 +189,7 @@ func (a answers) sources(s *replication.State) string {
 	}
 	s.Source = src
 	if received := r.text("retrieved_gtid_set", "gtid_io_pos"); received != "" {
-		if p, err := gtid.Parse(dialects[s.Flavor].notation, received); err == nil {
+		if p, err := gtid.Parse(s.Flavor.Notation(), received); err == nil {
 			s.Received = p.String()
 		}
 	}

@@ -12,8 +12,7 @@ import (
 // dialect is what differs between the kinds of server. Names of what a version may
 // lack are alternatives, tried in turn: none is assumed.
 type dialect struct {
-	flavor   replication.Flavor
-	notation gtid.Notation
+	flavor replication.Flavor
 
 	identity  string
 	origin    string // of read-only
@@ -29,11 +28,25 @@ type dialect struct {
 	oldest    []string // the beginning of the oldest log
 	clients   string
 	needs     privileges
-	readOnly  string // the variable that stops writes
+	writes    string   // whether they are allowed
+	readOnly  string   // the variable that stops writes
+	strictest string   // the level of it, of those that newer servers have, which refuses most
+	allow     []string // writes; the last one those of ordinary clients
+	executed  string   // what was written here, and applied where that is told by itself
+	await     string   // waits until a position was executed, in the writing of awaited
+	awaited   func(gtid.Position) string
+	change    sourceChange
 	stop      string // threads of a replica
 	start     string
 	forget    string // what is followed
 	restartIO []string
+}
+
+// sourceChange is how a replica is given a source.
+type sourceChange struct {
+	statement, prefix string
+	tls, last         string
+	always, demoted   string // options; demoted: of a server that was a primary until now
 }
 
 // privileges that statements take, in the words of the flavor.
@@ -67,7 +80,7 @@ func openTransactions(processes string) string {
 
 var dialects = map[replication.Flavor]*dialect{
 	replication.MySQL: {
-		flavor: replication.MySQL, notation: gtid.MySQL,
+		flavor: replication.MySQL,
 		identity: `SELECT VERSION() AS version, @@server_uuid AS id, @@report_host AS report_host, @@report_port AS report_port, @@hostname AS hostname, @@port AS port, ` +
 			`UNIX_TIMESTAMP() AS now, @@read_only AS read_only, @@super_read_only AS super_read_only, ` +
 			`@@gtid_mode AS gtid_mode, @@gtid_executed AS executed, @@gtid_purged AS purged, @@log_bin AS log_bin`,
@@ -87,12 +100,21 @@ var dialects = map[replication.Flavor]*dialect{
 			source: "REPLICATION CLIENT", replicas: "REPLICATION SLAVE", process: "PROCESS", schema: "SELECT on performance_schema", logs: "REPLICATION CLIENT",
 			readOnly: "SYSTEM_VARIABLES_ADMIN", replica: "REPLICATION_SLAVE_ADMIN", forget: "RELOAD", kill: "CONNECTION_ADMIN", semiSync: "SYSTEM_VARIABLES_ADMIN", group: "GROUP_REPLICATION_ADMIN",
 		},
+		writes:   `SELECT @@read_only AS read_only, @@super_read_only AS super_read_only`,
 		readOnly: "super_read_only",
-		stop:     `STOP REPLICA`, start: `START REPLICA`, forget: `RESET REPLICA ALL`,
+		allow:    []string{`SET GLOBAL super_read_only = 0`, `SET GLOBAL read_only = 0`},
+		executed: `SELECT @@gtid_executed AS executed`,
+		await:    `SELECT WAIT_FOR_EXECUTED_GTID_SET(?, ?) AS waited`,
+		awaited:  gtid.Position.String,
+		change: sourceChange{
+			statement: `CHANGE REPLICATION SOURCE TO `, prefix: "SOURCE_", tls: `SOURCE_SSL = 1`, always: `GET_SOURCE_PUBLIC_KEY = 1`,
+			last: `SOURCE_AUTO_POSITION = 1, SOURCE_RETRY_COUNT = 0`,
+		},
+		stop: `STOP REPLICA`, start: `START REPLICA`, forget: `RESET REPLICA ALL`,
 		restartIO: []string{`STOP REPLICA IO_THREAD`, `START REPLICA IO_THREAD`},
 	},
 	replication.MariaDB: {
-		flavor: replication.MariaDB, notation: gtid.MariaDB,
+		flavor: replication.MariaDB,
 		identity: `SELECT VERSION() AS version, @@server_id AS id, @@report_host AS report_host, @@report_port AS report_port, @@hostname AS hostname, @@port AS port, ` +
 			`UNIX_TIMESTAMP() AS now, @@read_only AS read_only, @@gtid_binlog_state AS binlog_state, @@gtid_slave_pos AS slave_pos, @@log_bin AS log_bin`,
 		origin:   `SELECT LOWER(VARIABLE_NAME) AS name, GLOBAL_VALUE_ORIGIN AS origin, ENUM_VALUE_LIST AS 'levels' FROM information_schema.SYSTEM_VARIABLES WHERE VARIABLE_NAME = 'READ_ONLY'`,
@@ -108,8 +130,18 @@ var dialects = map[replication.Flavor]*dialect{
 			source: "SLAVE MONITOR", replicas: "REPLICATION MASTER ADMIN", process: "PROCESS", schema: "SELECT", logs: "BINLOG MONITOR",
 			readOnly: "READ_ONLY ADMIN", replica: "REPLICATION SLAVE ADMIN", forget: "RELOAD", kill: "CONNECTION ADMIN", semiSync: "REPLICATION MASTER ADMIN and REPLICATION SLAVE ADMIN",
 		},
-		readOnly: "read_only",
-		stop:     `STOP REPLICA`, start: `START REPLICA`, forget: `RESET REPLICA ALL`,
+		writes:    `SELECT @@read_only AS read_only`,
+		readOnly:  "read_only",
+		strictest: "NO_LOCK_NO_ADMIN",
+		allow:     []string{`SET GLOBAL read_only = 0`},
+		executed:  `SELECT @@gtid_binlog_state AS executed, @@gtid_slave_pos AS applied`,
+		await:     `SELECT MASTER_GTID_WAIT(?, ?) AS waited`,
+		awaited:   func(p gtid.Position) string { return p.Domains().Position() },
+		change: sourceChange{
+			statement: `CHANGE MASTER TO `, prefix: "MASTER_", tls: `MASTER_SSL = 1`,
+			last: `MASTER_USE_GTID = slave_pos`, demoted: `, MASTER_DEMOTE_TO_SLAVE = 1`,
+		},
+		stop: `STOP REPLICA`, start: `START REPLICA`, forget: `RESET REPLICA ALL`,
 		restartIO: []string{`STOP REPLICA IO_THREAD`, `START REPLICA IO_THREAD`},
 	},
 }

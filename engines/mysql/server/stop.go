@@ -22,22 +22,15 @@ type level struct {
 	value   string
 }
 
-// strictest of the levels that newer MariaDB servers have.
-const strictest = "NO_LOCK_NO_ADMIN"
-
 func (s session) writes(ctx context.Context, d *dialect) (level, error) {
-	query := `SELECT @@read_only AS read_only`
-	if d.flavor == replication.MySQL {
-		query += `, @@super_read_only AS super_read_only`
-	}
-	r, err := s.one(ctx, "", query)
+	r, err := s.one(ctx, "", d.writes)
 	if err != nil {
 		return level{}, err
 	}
 	w, _ := (answers{identity: r}).writes()
 	strict, _ := r.on("super_read_only")
 	l := level{refused: w != replication.Allowed, all: strict, value: r.text(d.readOnly)}
-	if d.flavor == replication.MariaDB {
+	if d.strictest != "" {
 		wanted, err := s.stopValue(ctx, d)
 		if err != nil {
 			return level{}, err
@@ -52,7 +45,7 @@ func (s session) writes(ctx context.Context, d *dialect) (level, error) {
 
 // stopValue is that of the variable which refuses most.
 func (s session) stopValue(ctx context.Context, d *dialect) (string, error) {
-	if d.flavor == replication.MySQL {
+	if d.strictest == "" {
 		return "1", nil
 	}
 	rows, err := s.rows(ctx, d.needs.schema, d.origin)
@@ -60,8 +53,8 @@ func (s session) stopValue(ctx context.Context, d *dialect) (string, error) {
 		return "", err
 	}
 	for _, r := range rows {
-		if slices.Contains(strings.Split(r.text("levels"), ","), strictest) {
-			return strictest, nil
+		if slices.Contains(strings.Split(r.text("levels"), ","), d.strictest) {
+			return d.strictest, nil
 		}
 	}
 	return "1", nil
@@ -91,24 +84,9 @@ func (l *Server) StopWrites(ctx context.Context, within time.Duration) error {
 	if err != nil || before.all {
 		return err
 	}
-	value, err := s.stopValue(bounded, d)
+	id, failed, err := s.tryToStop(bounded, d, seconds)
 	if err != nil {
 		return err
-	}
-	own, err := s.one(bounded, "", `SELECT CONNECTION_ID() AS id`)
-	if err != nil {
-		return err
-	}
-	id, ok := own.number("id")
-	if !ok {
-		return errors.New("the server does not tell the number of the connection")
-	}
-	if err := s.do(bounded, "", fmt.Sprintf(`SET SESSION lock_wait_timeout = %d`, seconds)); err != nil {
-		return err
-	}
-	failed := s.do(bounded, d.needs.readOnly, fmt.Sprintf(`SET GLOBAL %s = %s`, d.readOnly, value))
-	if n := number(failed); failed != nil && n != refusedBusy && n != 0 {
-		return failed // it said no and did nothing
 	}
 	// From here on the caller's patience is not what matters.
 	after, cancelAfter := context.WithTimeout(context.WithoutCancel(ctx), l.options.Timeout)
@@ -116,13 +94,35 @@ func (l *Server) StopWrites(ctx context.Context, within time.Duration) error {
 	if err := l.settle(after, d, id, before, failed); err != nil {
 		return err
 	}
-	if failed != nil {
-		if number(failed) == refusedBusy {
-			return ErrBusy
-		}
-		return failed
+	if number(failed) == refusedBusy {
+		return ErrBusy
 	}
-	return nil
+	return failed
+}
+
+// tryToStop answers the number of the connection that tries. An error means that nothing
+// was done; failed, that it is not known whether anything was.
+func (s session) tryToStop(ctx context.Context, d *dialect, seconds int) (id uint64, failed, err error) {
+	value, err := s.stopValue(ctx, d)
+	if err != nil {
+		return 0, nil, err
+	}
+	own, err := s.one(ctx, "", `SELECT CONNECTION_ID() AS id`)
+	if err != nil {
+		return 0, nil, err
+	}
+	id, ok := own.number("id")
+	if !ok {
+		return 0, nil, errors.New("the server does not tell the number of the connection")
+	}
+	if err := s.do(ctx, "", fmt.Sprintf(`SET SESSION lock_wait_timeout = %d`, seconds)); err != nil {
+		return 0, nil, err
+	}
+	failed = s.do(ctx, d.needs.readOnly, fmt.Sprintf(`SET GLOBAL %s = %s`, d.readOnly, value))
+	if n := number(failed); n != refusedBusy && n != 0 {
+		return 0, nil, failed // it said no and did nothing
+	}
+	return id, failed, nil
 }
 
 // settle makes sure of what a try to stop writes came to: all of it, or nothing.
@@ -146,13 +146,14 @@ func (l *Server) settle(ctx context.Context, d *dialect, id uint64, before level
 	case failed == nil || now.value == before.value && now.refused == before.refused:
 		return nil
 	}
-	if d.flavor == replication.MySQL {
-		if err := s.do(ctx, d.needs.readOnly, `SET GLOBAL super_read_only = 0`); err != nil {
+	undo := d.allow
+	if before.refused { // ordinary clients could not write before either
+		undo = undo[:len(undo)-1]
+	}
+	for _, q := range undo {
+		if err := s.do(ctx, d.needs.readOnly, q); err != nil {
 			return err
 		}
-	}
-	if !before.refused {
-		return s.do(ctx, d.needs.readOnly, `SET GLOBAL read_only = 0`)
 	}
 	return nil
 }
