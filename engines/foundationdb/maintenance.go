@@ -15,7 +15,7 @@ import (
 // building its data elsewhere. It belongs to everybody, so it is a shared setting
 // (engines.Sharer), one for each zone: the pods of a zone have it in common, and
 // those of another zone wait until it is put back.
-const knobPrefix = "maintenance/"
+const settingPrefix = "maintenance/"
 
 // maintenanceUndo is what there was before.
 type maintenanceUndo struct {
@@ -43,19 +43,19 @@ func (e *Engine) Shared(ctx context.Context, order engines.Order) (engines.Share
 		return engines.Shared{}, nil
 	}
 	data, err := json.Marshal(maintenanceUndo{Zone: zone, Foreign: s.maintenance == zone})
-	return engines.Shared{Knob: knobPrefix + zone, Undo: data}, err
+	return engines.Shared{Knob: settingPrefix + zone, Undo: data}, err
 }
 
-// validZone: a name that can be a word of a command, and part of a knob.
+// validZone: a name that can be a word of a command, and part of the name of a setting.
 func validZone(zone string) bool {
-	return zone != "" && len(knobPrefix)+len(zone) <= engines.MaxKnob && !strings.ContainsFunc(zone, unfit)
+	return zone != "" && len(settingPrefix)+len(zone) <= engines.MaxKnob && !strings.ContainsFunc(zone, unfit)
 }
 
 func readShared(shared engines.Shared) (maintenanceUndo, error) {
 	var u maintenanceUndo
-	zone, ok := strings.CutPrefix(shared.Knob, knobPrefix)
+	zone, ok := strings.CutPrefix(shared.Knob, settingPrefix)
 	if !ok || !validZone(zone) {
-		return u, fmt.Errorf("%w: %q: want %s and a zone", ErrShared, engines.OneLine(shared.Knob), knobPrefix)
+		return u, fmt.Errorf("%w: %q: want %s and a zone", ErrShared, engines.OneLine(shared.Knob), settingPrefix)
 	}
 	if err := engines.ReadUndo(shared.Undo, &u); err != nil {
 		return u, fmt.Errorf("%w: %w", ErrShared, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
@@ -91,7 +92,7 @@ func (e *Engine) observation(s sight, err error) engines.Observation {
 	o := engines.Observation{Node: name, Groups: s.groups(s.away), Nodes: s.nodes(s.away), Health: s.health(e.options.Recovered)}
 	moving := !s.calm()
 	for i := range o.Groups {
-		if o.Groups[i].Kind == engines.Shard && len(o.Groups[i].ID) >= 7 && o.Groups[i].ID[:7] == "storage" {
+		if o.Groups[i].Kind == engines.Shard && strings.HasPrefix(o.Groups[i].ID, "storage") {
 			o.Groups[i].Moving = moving
 		}
 	}
