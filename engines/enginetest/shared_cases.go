@@ -56,8 +56,7 @@ func sharedIsPutBack(s *suite) {
 		return
 	}
 	order.Shared = before
-	undo := s.plan(e, order)
-	s.apply(e, order, undo)
+	undo := s.prepared(e, order)
 	s.restore(e, undo)
 	other, changed := s.sharer(1, order)
 	_, err := other.RestoreShared(s.Context(), before, time.Now().Add(-time.Second))
