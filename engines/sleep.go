@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Sleep answers false when the context has ended.
+// Sleep returns false when the context has ended.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

@@ -72,7 +72,7 @@ var errForeignEnded = errors.New("the zone was under maintenance by somebody els
 
 // maintain is the part of a handoff that has the database wait for the zone. The
 // second value is what is waited for; empty: it waits.
-func (e *Engine) maintain(ctx context.Context, order engines.Order, zone string, s sight) (string, error) {
+func (e *Engine) maintain(ctx context.Context, order engines.Order, zone string, s snapshot) (string, error) {
 	if order.Shared.Knob == "" {
 		return "", nil
 	}

@@ -17,7 +17,7 @@ const (
 
 var _ engines.Sharer = (*Engine)(nil)
 
-// Shared answers the setting as it is, where the database has one.
+// Shared returns the setting as it is, where the database has one.
 func (e *Engine) Shared(ctx context.Context, order engines.Order) (engines.Shared, error) {
 	if err := e.enter(ctx, Call{Op: ReadShared, Order: order}); err != nil {
 		return engines.Shared{}, err

@@ -23,7 +23,7 @@ func (e *Engine) openFirst(ctx context.Context, t task) error {
 		return err
 	}
 	v.Before = &before
-	if a := v.Unasked(); a.Kind != switchover.Open {
+	if a := v.Default(); a.Kind != switchover.Open {
 		return nil // what is to be done now is decided anew
 	}
 	return e.open(ctx, v.Self.State)
@@ -41,28 +41,9 @@ func (e *Engine) carryOut(ctx context.Context, v switchover.Input, t task, a swi
 	case switchover.TakeBack:
 		return e.takeBack(ctx, v, t, a)
 	case switchover.Follow:
-		to := e.after(ctx, v, a.To)
-		if why := v.CannotFollow(v.Self, to); why != "" {
-			if t.refusals != nil {
-				t.refusals[v.Self.Name()] = why
-			}
-			return errors.New(why)
-		}
-		if err := e.followHere(ctx, v, to, t.notAfter); err != nil {
-			return err
-		}
-		if !to.Allows() { // who is given way to, see yield
-			return e.drop(ctx, v, t)
-		}
-		return nil
+		return e.followPrimary(ctx, v, t, a.To)
 	case switchover.HaveFollow:
-		answer, err := e.ask(ctx, a.Ask[0], stepFollow, body{Primary: a.To}, t)
-		if err == nil && answer.Refused != "" {
-			t.refusals[a.Ask[0]] = answer.Refused
-		}
-		if err != nil {
-			t.refusals[a.Ask[0]] = fmt.Sprintf("%s does not answer: %s", a.Ask[0], engines.OneLine(err.Error()))
-		}
+		e.haveFollow(ctx, t, a)
 		return nil
 	case switchover.Drop:
 		return e.drop(ctx, v, t)
@@ -84,6 +65,35 @@ func (e *Engine) carryOut(ctx context.Context, v switchover.Input, t task, a swi
 		return e.server.StartFollowing(ctx)
 	}
 	return fmt.Errorf("action %d is unknown", a.Kind)
+}
+
+// followPrimary makes the local server a replica of the member, which is looked at once more.
+func (e *Engine) followPrimary(ctx context.Context, v switchover.Input, t task, name string) error {
+	to := e.after(ctx, v, name)
+	if why := v.CannotFollow(v.Self, to); why != "" {
+		if t.refusals != nil {
+			t.refusals[v.Self.Name()] = why
+		}
+		return errors.New(why)
+	}
+	if err := e.followHere(ctx, v, to, t.notAfter); err != nil {
+		return err
+	}
+	if !to.Allows() { // the local member gives way to it
+		return e.drop(ctx, v, t)
+	}
+	return nil
+}
+
+// haveFollow asks another member to follow the new primary, and notes if it does not.
+func (e *Engine) haveFollow(ctx context.Context, t task, a switchover.Action) {
+	name := a.Ask[0]
+	switch answer, err := e.ask(ctx, name, stepFollow, body{Primary: a.To}, t); {
+	case err != nil:
+		t.refusals[name] = fmt.Sprintf("%s does not answer: %s", name, engines.OneLine(err.Error()))
+	case answer.Refused != "":
+		t.refusals[name] = answer.Refused
+	}
 }
 
 // start notes the try everywhere, stops writes, and freezes what was executed. It
@@ -219,7 +229,7 @@ func (e *Engine) takeBack(ctx context.Context, v switchover.Input, t task, a swi
 		}
 	}
 	if v.Again.Before(v.Now) {
-		e.fail(a.Words)
+		e.fail(a.Reason)
 	}
 	if v.Self.State.Writes == replication.RefusedBySQL && v.Self.State.Source == nil {
 		if err := e.server.AllowWrites(ctx); err != nil {

@@ -10,7 +10,7 @@ import (
 // database is the local database as a switchover needs it: what is done to it, not
 // the statements of a flavor. Every method may be repeated.
 type database interface {
-	// Look answers the State but for what the agent adds (Switch).
+	// Look returns the State but for what the agent adds (Switch).
 	Look(ctx context.Context) (replication.State, error)
 	// StopWrites refuses all client writes, or answers ErrBusy and changes nothing.
 	StopWrites(ctx context.Context, within time.Duration) error

@@ -62,8 +62,8 @@ type memory struct {
 	halted struct{ since, started time.Time }
 	// predecessor is told as State.Predecessor.
 	predecessor string
-	// trail of the local server while it follows nobody.
-	trail topology.Trail
+	// history of the local server while it follows nobody.
+	history topology.History
 	// watched since the first look, or the last time that writes were to be stopped here;
 	// opened: the server was seen to allow writes well after that, without a switchover
 	// of its own, so that who stops them next is somebody else.
@@ -109,7 +109,7 @@ func (e *Engine) closedElsewhere() bool {
 	return e.opened
 }
 
-// openNote answers a copy of the note and forgets one of another's switchover that
+// openNote returns a copy of the note and forgets one of another's switchover that
 // is over by its time. Callers hold the lock.
 func (e *Engine) openNote(own string) *replication.Switch {
 	n := e.note

@@ -13,7 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
-// Look answers what the local member says of itself.
+// Look returns what the local member says of itself.
 func (e *Engine) Look(ctx context.Context, fresh bool) ([]byte, error) {
 	s := e.newestLook()
 	if fresh || s.Looked.IsZero() {
@@ -55,7 +55,7 @@ func (e *Engine) local(ctx context.Context) replication.State {
 		e.domains.Learn(node, domain)
 	}
 	s.Domains, s.PodDomain = e.domains.Clone(), e.options.Domain
-	e.trail.Add(s, time.Now(), e.options.MaxLag)
+	e.history.Add(s, time.Now(), e.options.MaxLag)
 	if s.Serving {
 		s.Halted = e.halt(s)
 	}
@@ -68,7 +68,7 @@ func (e *Engine) local(ctx context.Context) replication.State {
 	return s
 }
 
-// halt answers since when the server has not replicated, as a replica does. One that
+// halt returns since when the server has not replicated, as a replica does. One that
 // was started again may begin anew. Callers hold the lock.
 func (e *Engine) halt(s replication.State) time.Time {
 	if s.Writes == replication.Allowed || s.Group != nil || s.Source != nil && s.Source.Receiving && s.Source.Applying {
@@ -145,8 +145,8 @@ func FactsOf(flavor replication.Flavor) engines.Facts {
 	return f
 }
 
-func (e *Engine) past() topology.Mark {
+func (e *Engine) past() topology.Checkpoint {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.trail.Old
+	return e.history.Old
 }

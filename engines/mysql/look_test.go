@@ -13,7 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/server"
 )
 
-// slowServer answers a look after a time, and does nothing else.
+// slowServer returns a look after a time, and does nothing else.
 type slowServer struct {
 	database
 	takes time.Duration

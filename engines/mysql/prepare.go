@@ -16,7 +16,7 @@ const pause = 100 * time.Millisecond
 // it tells of open transactions for 0.1 s, so that the second look sees newer ones.
 const stillFor = 250 * time.Millisecond
 
-// Plan answers whose role the order gives away, and whether it has it.
+// Plan returns whose role the order gives away, and whether it has it.
 func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) {
 	if err := order.Check(); err != nil {
 		return nil, err
@@ -97,14 +97,14 @@ func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error)
 		switch a.Kind {
 		case switchover.Done:
 			if t.evacuate {
-				return v.Copied(a.Words), nil
+				return v.Copied(a.Reason), nil
 			}
-			return engines.Progress{State: engines.Done, Detail: a.Words}, nil
+			return engines.Progress{State: engines.Done, Detail: a.Reason}, nil
 		case switchover.Refused:
-			return engines.Progress{State: engines.Refused, Detail: a.Words}, nil
+			return engines.Progress{State: engines.Refused, Detail: a.Reason}, nil
 		case switchover.Wait:
 			if !v.Mine() || v.Self.State.Writes == replication.Allowed {
-				return engines.Progress{State: engines.Running, Detail: a.Words}, nil
+				return engines.Progress{State: engines.Running, Detail: a.Reason}, nil
 			}
 		default:
 			again := a.Kind == last.Kind && a.To == last.To
@@ -117,7 +117,7 @@ func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error)
 			return engines.Progress{}, ctx.Err()
 		}
 		if err != nil && !e.handing() {
-			return engines.Progress{State: engines.Running, Detail: a.Words + ": " + engines.OneLine(err.Error())}, nil
+			return engines.Progress{State: engines.Running, Detail: a.Reason + ": " + engines.OneLine(err.Error())}, nil
 		}
 		if !engines.Sleep(ctx, pause) {
 			return engines.Progress{}, ctx.Err()

@@ -161,7 +161,7 @@ func (w *realWorld) holdUp(i int) {
 	})
 }
 
-// sample answers one of the boundaries at which this can break, or all where those
+// sample returns one of the boundaries at which this can break, or all where those
 // are wanted.
 func sample(b realBreak, boundaries []string, n int) []string {
 	fit := slices.DeleteFunc(slices.Clone(boundaries), func(name string) bool {

@@ -119,12 +119,12 @@ func (e *Engine) Tend(ctx context.Context) (engines.Progress, error) {
 			if ctx.Err() != nil {
 				return engines.Progress{}, ctx.Err()
 			}
-			a.Words += ": " + engines.OneLine(err.Error())
+			a.Reason += ": " + engines.OneLine(err.Error())
 		}
-		return engines.Progress{State: engines.Running, Detail: a.Words}, nil
+		return engines.Progress{State: engines.Running, Detail: a.Reason}, nil
 	}
 	if a.Kind == switchover.Done {
-		return engines.Progress{State: engines.Done, Detail: a.Words}, nil
+		return engines.Progress{State: engines.Done, Detail: a.Reason}, nil
 	}
-	return engines.Progress{State: engines.Running, Detail: a.Words}, nil
+	return engines.Progress{State: engines.Running, Detail: a.Reason}, nil
 }

@@ -21,7 +21,7 @@ const (
 // transient counts before what is persistent.
 type settings struct{ persistent, transient map[string]string }
 
-// effective answers the value that counts; empty: the default, or what the nodes'
+// effective returns the value that counts; empty: the default, or what the nodes'
 // files say.
 func (s settings) effective(name string) string {
 	if v, ok := s.transient[name]; ok {

@@ -123,7 +123,7 @@ func (a *api) clusterStatusBody(ctx context.Context, name string, into func(io.R
 	}})
 }
 
-// overseer answers the node name of the overseer; empty: the cluster runs
+// overseer returns the node name of the overseer; empty: the cluster runs
 // without one.
 func (a *api) overseer(ctx context.Context) (string, error) {
 	return fetch(ctx, a, pathCollections, web.Query("action", "OVERSEERSTATUS", "wt", "json"), decodeOverseer)

@@ -52,7 +52,7 @@ func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 	return e.observer.observe(ctx)
 }
 
-// Plan answers which claim and node to undo; what exactly is kept in the database
+// Plan returns which claim and node to undo; what exactly is kept in the database
 // itself (see mark), so it fits MaxUndo for any number of shards.
 func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) {
 	if err := order.Check(); err != nil {

@@ -96,7 +96,7 @@ func (o Options) base() url.URL {
 	return url.URL{Scheme: scheme, Host: net.JoinHostPort(o.Host, strconv.Itoa(o.Port))}
 }
 
-// Config answers nil when TLS is off. Without ServerName in the options it has none.
+// Config returns nil when TLS is off. Without ServerName in the options it has none.
 func (t TLS) Config() (*tls.Config, error) {
 	if !t.Enabled {
 		if t != (TLS{}) {

@@ -136,7 +136,7 @@ func (p Position) Union(other Position) Position {
 	return Position{notation: p.notation, set: p.set.Union(other.set), domains: p.domains.Union(other.domains)}
 }
 
-// Errant answers the transactions of a replica that its primary has not, as text;
+// Errant returns the transactions of a replica that its primary has not, as text;
 // empty: none. Those of the primary itself are no such ones: the primary may have
 // been looked at a moment earlier. It fails where nothing can be compared.
 func (p Position) Errant(ownID string, primary Position, primaryID string) (string, error) {

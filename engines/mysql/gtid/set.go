@@ -214,7 +214,7 @@ func (s Set) Union(other Set) Set {
 	return out
 }
 
-// Subtract answers what is in it and not in other.
+// Subtract returns what is in it and not in other.
 func (s Set) Subtract(other Set) Set {
 	out := Set{of: map[source][]interval{}}
 	for from, list := range s.of {
@@ -244,7 +244,7 @@ func subtract(from, what []interval) []interval {
 	return out
 }
 
-// Without answers the set without the transactions of the source, whatever their
+// Without returns the set without the transactions of the source, whatever their
 // tags. A text that is no uuid takes nothing away.
 func (s Set) Without(id string) Set {
 	uuid, err := parseUUID(id)

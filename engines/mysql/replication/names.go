@@ -46,7 +46,7 @@ func DomainKey(node string) string {
 	return strings.ToLower(pod)
 }
 
-// DomainOf answers the member that a replica is connected to by its name, and what it
+// DomainOf returns the member that a replica is connected to by its name, and what it
 // writes behind that name.
 func DomainOf(s *Source, peers []engines.Peer) (node, domain string, ok bool) {
 	if s == nil || !s.Receiving {

@@ -1,3 +1,5 @@
+// Package replication holds what a member of a MySQL or MariaDB database says of itself:
+// whether clients can write, what it has executed, whom it follows and how well.
 package replication
 
 import (

@@ -125,7 +125,7 @@ type session struct {
 	of *connection
 }
 
-// session answers one; end gives it back.
+// session returns one; end gives it back.
 func (c *connection) session(ctx context.Context) (session, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

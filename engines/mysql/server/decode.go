@@ -110,7 +110,7 @@ func (a answers) writes() (w replication.Writes, startsWritable bool) {
 	return replication.RefusedAtStart, unpersisted
 }
 
-// positions answers what is wrong with them. That a server has executed nothing is
+// positions returns what is wrong with them. That a server has executed nothing is
 // known only where its log is on: without it, it has no GTID for what is written here.
 func (a answers) positions(d *dialect, s *replication.State) (problems []string) {
 	defer func() {

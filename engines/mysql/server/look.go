@@ -1,3 +1,5 @@
+// Package server talks SQL to one MySQL or MariaDB server. It reads the state of its
+// replication and makes the changes of a switchover, each of which may be repeated.
 package server
 
 import (
@@ -53,7 +55,7 @@ type answers struct {
 	missing            []string
 }
 
-// Look answers what can be learned. A server that does not answer is no error.
+// Look returns what can be learned. A server that does not answer is no error.
 func (l *Server) Look(ctx context.Context) (replication.State, error) {
 	bounded, cancel := context.WithTimeout(ctx, l.options.Timeout)
 	defer cancel()

@@ -63,7 +63,7 @@ func (o Options) validate() error {
 
 func (o Options) address() string { return net.JoinHostPort(o.Host, strconv.Itoa(o.Port)) }
 
-// tls answers nil when it is off.
+// tls returns nil when it is off.
 func (o Options) tls() (*tls.Config, error) {
 	c, err := o.TLS.Config()
 	if c != nil && c.ServerName == "" {

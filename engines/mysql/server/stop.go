@@ -100,7 +100,7 @@ func (l *Server) StopWrites(ctx context.Context, within time.Duration) error {
 	return failed
 }
 
-// tryToStop answers the number of the connection that tries. An error means that nothing
+// tryToStop returns the number of the connection that tries. An error means that nothing
 // was done; failed, that it is not known whether anything was.
 func (s session) tryToStop(ctx context.Context, d *dialect, seconds int) (id uint64, failed, err error) {
 	value, err := s.stopValue(ctx, d)

@@ -58,7 +58,7 @@ const stillAsked = ` WHERE ID <> CONNECTION_ID() AND COMMAND <> 'Sleep' AND BINA
 // has not got the first.
 var processLists = []string{"performance_schema.processlist", "information_schema.PROCESSLIST"}
 
-// free answers errHangs while the server is still at the statement.
+// free returns errHangs while the server is still at the statement.
 func (s session) free(ctx context.Context, statement string) error {
 	since, left := s.of.unanswered.find(statement)
 	if !left {

@@ -98,7 +98,7 @@ func (v Input) errantWords(m topology.Member) string {
 	return ""
 }
 
-// candidates answers who can take over, and why each other one cannot.
+// candidates returns who can take over, and why each other one cannot.
 func (v Input) candidates(beginning bool) (fit []topology.Member, reasons []string) {
 	for _, m := range v.Others {
 		why := v.unfit(m, beginning)
@@ -141,7 +141,7 @@ func (v Input) noAcks(m topology.Member) string {
 	return fmt.Sprintf("%s would have %d of the %d replicas that acknowledge a commit", m.Name(), left, semi.Acks)
 }
 
-// choose answers the most advanced: who has executed all that is frozen, then all of
+// choose returns the most advanced: who has executed all that is frozen, then all of
 // the most others, then the lowest ordinal.
 func choose(fit []topology.Member, frozen string) topology.Member {
 	type rated struct {

@@ -13,11 +13,11 @@ func TestMembersWithoutReportHostTakeNothingOver(t *testing.T) {
 	v := seen()
 	v.Others[0].State.Unnamed = true
 	a := Next(v)
-	require.Equal(t, Start, a.Kind, "the other one can take over: "+a.Words)
+	require.Equal(t, Start, a.Kind, "the other one can take over: "+a.Reason)
 	v.Others[1].State.Unnamed = true
 	a = Next(v)
 	require.Equal(t, Wait, a.Kind)
-	require.Contains(t, a.Words, "db-1 has no report_host, so that nobody can be told to follow it")
+	require.Contains(t, a.Reason, "db-1 has no report_host, so that nobody can be told to follow it")
 }
 
 // TestDelayedReplicaHoldsNoHandover: where it never acknowledges, that it would not is
@@ -26,7 +26,7 @@ func TestDelayedReplicaHoldsNoHandover(t *testing.T) {
 	v := seen()
 	v.Others[1].State.Source.Delay, v.Others[1].State.SemiSync = time.Hour, replication.SemiSync{}
 	a := Next(v)
-	require.Equal(t, Start, a.Kind, a.Words)
+	require.Equal(t, Start, a.Kind, a.Reason)
 	v.Others[1].State.SemiSync.Replica = true
 	require.Equal(t, Start, Next(v).Kind, "it acknowledges")
 	v.Others[1].State.Source.Receiving = false

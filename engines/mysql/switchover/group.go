@@ -13,7 +13,7 @@ import (
 func (v Input) nextInGroup() Action {
 	group, own := v.Self.State.Group, v.Self.State.ID
 	if !group.Primary {
-		return Action{Kind: Done, Words: "every member of the group takes writes"}
+		return Action{Kind: Done, Reason: "every member of the group takes writes"}
 	}
 	if !group.Quorum {
 		return waiting("the group has no majority")
@@ -23,13 +23,13 @@ func (v Input) nextInGroup() Action {
 	case primary < 0:
 		return waiting("the group has no primary")
 	case group.Members[primary].ID != own && group.Members[primary].State == replication.MemberOnline:
-		return Action{Kind: Done, Words: group.Members[primary].Host + " is the group's primary"}
+		return Action{Kind: Done, Reason: group.Members[primary].Host + " is the group's primary"}
 	case group.Members[primary].ID != own:
 		return waiting("%s becomes the group's primary", group.Members[primary].Host)
 	case v.Undoing:
 		return Action{Kind: Done}
 	case len(group.Members) == 1:
-		return Action{Kind: Done, Words: "nobody else is there to take over"}
+		return Action{Kind: Done, Reason: "nobody else is there to take over"}
 	case v.Self.State.Writing >= v.Limits.LongWrite:
 		return waiting("a write that has been open for %s is not ended: it is waited for", engines.Duration(v.Self.State.Writing))
 	}
@@ -50,9 +50,9 @@ func (v Input) nextInGroup() Action {
 		case slices.ContainsFunc(group.Members, func(g replication.GroupMember) bool { return topology.Older(g.Version, group.Members[i].Version) }):
 			// The group takes no primary that is newer than one of its members, but it
 			// elects one when the last old member leaves.
-			return Action{Kind: Done, Words: "the group elects when " + v.Self.Name() + " leaves: a primary may not be newer than a member"}
+			return Action{Kind: Done, Reason: "the group elects when " + v.Self.Name() + " leaves: a primary may not be newer than a member"}
 		default:
-			return Action{Kind: Elect, To: m.State.ID, Words: m.Name() + " becomes the group's primary"}
+			return Action{Kind: Elect, To: m.State.ID, Reason: m.Name() + " becomes the group's primary"}
 		}
 	}
 	return waiting("nobody can take over: %s", engines.Some(reasons))

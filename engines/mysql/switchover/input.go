@@ -66,7 +66,7 @@ func names(members []topology.Member) []string {
 	return out
 }
 
-// Began answers the switchover of the local member that another one has noted.
+// Began returns the switchover of the local member that another one has noted.
 func (v Input) Began() *replication.Switch {
 	for _, m := range v.Others {
 		if n := m.State.Switch; m.Serves() && n != nil && n.From == v.Self.Name() {

@@ -1,3 +1,5 @@
+// Package switchover decides the next action of a handover of the primary's role, and of the
+// repairs that are due after one. It is pure: everybody who sees the same decides the same.
 package switchover
 
 import (
@@ -18,6 +20,7 @@ const Margin = 2 * time.Second
 // Kind is what is done next.
 type Kind uint8
 
+// The kinds of actions.
 const (
 	Wait Kind = iota // for what the words say
 	Done
@@ -42,11 +45,11 @@ type Action struct {
 	Kind Kind
 	To   string
 	Ask  []string
-	// Words are for people.
-	Words string
+	// Reason are for people.
+	Reason string
 }
 
-func waiting(format string, args ...any) Action { return Action{Words: fmt.Sprintf(format, args...)} }
+func waiting(format string, args ...any) Action { return Action{Reason: fmt.Sprintf(format, args...)} }
 
 // Next decides what the local member does to hand over its role. It is a function
 // of what is seen now: whoever goes on after somebody else decides the same.
@@ -57,36 +60,36 @@ func Next(v Input) Action {
 	case !v.Self.Serves():
 		return waiting("%s", v.Self.Silence())
 	case s.Group != nil && s.Group.Galera:
-		return Action{Kind: Done, Words: "every member of Galera takes writes"}
+		return Action{Kind: Done, Reason: "every member of Galera takes writes"}
 	case s.Group != nil:
 		return v.nextInGroup()
 	case len(writers) > 1:
 		return waiting("%s and %s both allow writes: somebody must say which is right", writers[0].Name(), writers[1].Name())
 	case s.Writes == replication.Allowed && s.Source != nil && len(writers) == 1 && v.Follows(v.Self, writers[0]):
-		return Action{Kind: Done, Words: v.Self.Name() + " is a replica"}
+		return Action{Kind: Done, Reason: v.Self.Name() + " is a replica"}
 	case s.Writes == replication.Allowed && len(writers) == 1:
 		return waiting("%s and %s both allow writes: somebody must say which is right", v.Self.Name(), writers[0].Name())
 	case len(writers) == 1:
 		return v.forward(writers[0])
 	case s.Writes == replication.Allowed && v.Mine():
-		return Action{Kind: Drop, Words: cmp.Or(v.Failed, "the try is over")}
+		return Action{Kind: Drop, Reason: cmp.Or(v.Failed, "the try is over")}
 	case s.Writes == replication.Allowed && v.Undoing:
 		return Action{Kind: Done}
 	case s.Writes == replication.Allowed:
 		return v.begin()
 	case v.Mine() && s.Source != nil:
-		return Action{Kind: Drop, Words: v.Self.Name() + " is a replica"}
+		return Action{Kind: Drop, Reason: v.Self.Name() + " is a replica"}
 	case v.Mine():
 		return v.onward()
 	case s.Source != nil && s.Switch == nil && !v.Wrote:
-		return Action{Kind: Done, Words: v.Self.Name() + " is a replica"}
+		return Action{Kind: Done, Reason: v.Self.Name() + " is a replica"}
 	case s.Writes == replication.RefusedBySQL && s.Source == nil && v.Wrote && v.ClosedElsewhere && v.Began() == nil:
 		return v.closed()
 	case s.Writes == replication.RefusedBySQL && s.Source == nil && v.Wrote:
 		// An earlier agent has stopped the writes, and nobody knows whom it asked.
 		return v.giveUp("what an earlier agent began is not known", names(v.Others))
 	}
-	return v.Unasked()
+	return v.Default()
 }
 
 // closed by somebody while the order was in hand: who moves the role by hand does it
@@ -94,21 +97,21 @@ func Next(v Input) Action {
 func (v Input) closed() Action {
 	words := v.Self.Name() + " was made read-only by somebody: it stays so until it is opened or follows another one"
 	if v.Undoing {
-		return Action{Kind: Done, Words: words}
+		return Action{Kind: Done, Reason: words}
 	}
-	return Action{Words: words}
+	return Action{Reason: words}
 }
 
 func (v Input) begin() Action {
 	own := v.Self.State
 	if own.Source != nil {
-		return Action{Kind: Refused, Words: fmt.Sprintf("%s allows writes and follows %s", v.Self.Name(), engines.OneLine(own.Source.Host))}
+		return Action{Kind: Refused, Reason: fmt.Sprintf("%s allows writes and follows %s", v.Self.Name(), engines.OneLine(own.Source.Host))}
 	}
 	if len(v.Others) == 0 && len(own.Replicas) == 0 {
-		return Action{Kind: Done, Words: "nobody else is there to take over"}
+		return Action{Kind: Done, Reason: "nobody else is there to take over"}
 	}
 	if own.StartsWritable {
-		return Action{Kind: Refused, Words: v.Self.Name() + " would allow writes beside the new primary when it is started again: its configuration must say read_only, and on MySQL nothing else may be persisted"}
+		return Action{Kind: Refused, Reason: v.Self.Name() + " would allow writes beside the new primary when it is started again: its configuration must say read_only, and on MySQL nothing else may be persisted"}
 	}
 	if n := own.Switch; n != nil {
 		return waiting("%s is handing over", n.From)
@@ -137,7 +140,7 @@ func (v Input) begin() Action {
 	case v.Until().Sub(v.Now) < 2*Margin:
 		return waiting("too little time is left to hand over")
 	}
-	return Action{Kind: Start, Words: "stopping writes"}
+	return Action{Kind: Start, Reason: "stopping writes"}
 }
 
 // onward goes on with a try: writes are stopped here, and nobody allows them.
@@ -167,9 +170,9 @@ func (v Input) onward() Action {
 	}
 	to := choose(fit, n.Frozen)
 	if caughtUp, _ := to.Has(n.Frozen); !caughtUp {
-		return Action{Kind: CatchUp, To: to.Name(), Words: to.Name() + " is catching up"}
+		return Action{Kind: CatchUp, To: to.Name(), Reason: to.Name() + " is catching up"}
 	}
-	return Action{Kind: Promote, To: to.Name(), Words: to.Name() + " takes over"}
+	return Action{Kind: Promote, To: to.Name(), Reason: to.Name() + " takes over"}
 }
 
 // asked: somebody was told to take over and it is not known to have done so. Until
@@ -189,7 +192,7 @@ func (v Input) asked(n *replication.Switch, late bool) Action {
 	case v.Took(to):
 		return v.yield(to)
 	case !late && !v.Undoing && n.Claim == v.Claim && to.State.Switch.Same(n):
-		return Action{Kind: Promote, To: n.To, Words: n.To + " takes over"}
+		return Action{Kind: Promote, To: n.To, Reason: n.To + " takes over"}
 	}
 	return v.giveUp(n.To+" did not take over", []string{n.To})
 }
@@ -206,13 +209,13 @@ func (v Input) giveUp(why string, ask []string) Action {
 			return v.yield(m)
 		}
 	}
-	return Action{Kind: TakeBack, Ask: ask, Words: why}
+	return Action{Kind: TakeBack, Ask: ask, Reason: why}
 }
 
 // yield: the other took writes and refuses them since it was started again. It has
 // to be the primary, so the local member follows.
 func (v Input) yield(to topology.Member) Action {
-	return Action{Kind: Follow, To: to.Name(), Words: fmt.Sprintf("%s has taken over and was started again: %s follows it", to.Name(), v.Self.Name())}
+	return Action{Kind: Follow, To: to.Name(), Reason: fmt.Sprintf("%s has taken over and was started again: %s follows it", to.Name(), v.Self.Name())}
 }
 
 // forward: the other one allows writes; all who followed the local member follow it.
@@ -220,7 +223,7 @@ func (v Input) yield(to topology.Member) Action {
 func (v Input) forward(primary topology.Member) Action {
 	self := v.Self
 	if !v.Wrote && !v.Mine() && v.Began() == nil && self.State.Source != nil {
-		return Action{Kind: Done, Words: self.Name() + " is a replica"}
+		return Action{Kind: Done, Reason: self.Name() + " is a replica"}
 	}
 	var left []string
 	for _, m := range v.Others {
@@ -228,7 +231,7 @@ func (v Input) forward(primary topology.Member) Action {
 		switch {
 		case m.Name() == primary.Name() || m.Serves() && (v.Follows(m, primary) || !v.leftBehind(m)):
 		case why == "" && m.Peer.Alive && m.Serves():
-			return Action{Kind: HaveFollow, To: primary.Name(), Ask: []string{m.Name()}, Words: fmt.Sprintf("%s follows %s", m.Name(), primary.Name())}
+			return Action{Kind: HaveFollow, To: primary.Name(), Ask: []string{m.Name()}, Reason: fmt.Sprintf("%s follows %s", m.Name(), primary.Name())}
 		case why != "":
 			left = append(left, why)
 		default:
@@ -241,7 +244,7 @@ func (v Input) forward(primary topology.Member) Action {
 		if why := v.Refusals[self.Name()]; why != "" {
 			return v.dropFirst(why)
 		}
-		return Action{Kind: Follow, To: primary.Name(), Words: fmt.Sprintf("%s follows %s", self.Name(), primary.Name())}
+		return Action{Kind: Follow, To: primary.Name(), Reason: fmt.Sprintf("%s follows %s", self.Name(), primary.Name())}
 	}
 	end := primary.Name() + " takes writes"
 	if len(left) > 0 {
@@ -263,7 +266,7 @@ func (v Input) leftBehind(m topology.Member) bool {
 // dropFirst ends with the words once no try is noted any more.
 func (v Input) dropFirst(words string) Action {
 	if v.Mine() || v.Began() != nil && !v.Dropped {
-		return Action{Kind: Drop, Words: words}
+		return Action{Kind: Drop, Reason: words}
 	}
-	return Action{Kind: Done, Words: words}
+	return Action{Kind: Done, Reason: words}
 }

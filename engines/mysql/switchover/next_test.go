@@ -91,17 +91,17 @@ func TestNext(t *testing.T) {
 			v.Others[0].State.Source.Lag, v.Others[1].State.Source.Lag = &lag, nil
 		}, Wait, "", "db-1 lags 34s, how far db-2 lags is not known"},
 		{"full disks", seen, func(v *Input) {
-			v.Past = topology.Mark{At: noon.Add(-12 * time.Second), Executed: serverID(0) + ":1-90"}
+			v.Past = topology.Checkpoint{At: noon.Add(-12 * time.Second), Executed: serverID(0) + ":1-90"}
 			v.Others[0].State.Executed, v.Others[0].State.Received = serverID(0)+":1-89", serverID(0)+":1-89"
 			v.Others[1].State.Executed, v.Others[1].State.Received = serverID(0)+":1-80", serverID(0)+":1-80"
 		}, Wait, "", "db-1 does not say that it lags, and lacks what db-0 had executed 12s ago: its disk may be full, or nothing reaches it, db-2 does not say that it lags"},
 		{"nothing lacks what was long ago", seen, func(v *Input) {
-			v.Past = topology.Mark{At: noon.Add(-12 * time.Second), Executed: serverID(0) + ":1-90"}
+			v.Past = topology.Checkpoint{At: noon.Add(-12 * time.Second), Executed: serverID(0) + ":1-90"}
 			v.Others[0].State.Executed, v.Others[0].State.Received = serverID(0)+":1-90", serverID(0)+":1-90"
 			v.Others[1].State.Executed, v.Others[1].State.Received = serverID(0)+":1-89", serverID(0)+":1-90"
 		}, Start, "", ""},
 		{"who does not receive does not acknowledge", seen, func(v *Input) {
-			v.Past = topology.Mark{At: noon.Add(-12 * time.Second), Executed: serverID(0) + ":1-90"}
+			v.Past = topology.Checkpoint{At: noon.Add(-12 * time.Second), Executed: serverID(0) + ":1-90"}
 			v.Others[1].State.Executed, v.Others[1].State.Received = serverID(0)+":1-80", serverID(0)+":81-89"
 		}, Wait, "", "db-1 would have 0 of the 1 replicas that acknowledge a commit, db-2 does not say that it lags"},
 		{"one lags", seen, func(v *Input) { v.Others[0].State.Source.Lag = &lag }, Start, "", ""},
@@ -206,9 +206,9 @@ func TestNext(t *testing.T) {
 			v := c.view()
 			c.edit(&v)
 			a := Next(v)
-			require.Equal(t, c.Kind, a.Kind, a.Words)
+			require.Equal(t, c.Kind, a.Kind, a.Reason)
 			require.Equal(t, c.to, a.To)
-			require.Contains(t, a.Words, c.words)
+			require.Contains(t, a.Reason, c.words)
 		})
 	}
 }
@@ -233,13 +233,13 @@ func TestAsked(t *testing.T) {
 		v = asked()
 		v.Now = noon.Add(when)
 		v.Others[0].State.Serving = false
-		require.Equal(t, Action{Kind: TakeBack, Ask: []string{"db-1"}, Words: "db-1 does not serve"}, Next(v), "its agent may know")
+		require.Equal(t, Action{Kind: TakeBack, Ask: []string{"db-1"}, Reason: "db-1 does not serve"}, Next(v), "its agent may know")
 		v.Others[0].State.Switch.Promoting = true
 		require.Equal(t, when > 0, Next(v).Kind == TakeBack, "it has begun")
 	}
 	v = asked()
 	v.Now = noon.Add(time.Minute)
-	require.Equal(t, Action{Kind: TakeBack, Ask: []string{"db-1"}, Words: "db-1 did not take over"}, Next(v))
+	require.Equal(t, Action{Kind: TakeBack, Ask: []string{"db-1"}, Reason: "db-1 did not take over"}, Next(v))
 	v.Others[0].State.Executed += "," + serverID(1) + ":1"
 	v.Others[0].State.Source = nil
 	require.Equal(t, Follow, Next(v).Kind, "it took writes before it was started again")
@@ -355,7 +355,7 @@ func TestTended(t *testing.T) {
 			v := replica()
 			c.edit(&v)
 			a := Repair(v)
-			require.Equal(t, c.Kind, a.Kind, a.Words)
+			require.Equal(t, c.Kind, a.Kind, a.Reason)
 		})
 	}
 }

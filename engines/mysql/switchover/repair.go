@@ -19,12 +19,12 @@ func Repair(v Input) Action {
 		v.Undoing = true
 		return Next(v)
 	}
-	return v.Unasked()
+	return v.Default()
 }
 
-// Unasked is what a member does without being asked. What is not known permits only
+// Default is what a member does without being asked. What is not known permits only
 // to follow the one that allows writes.
-func (v Input) Unasked() Action {
+func (v Input) Default() Action {
 	s := v.Self.State
 	writers := v.Writers()
 	switch {
@@ -35,7 +35,7 @@ func (v Input) Unasked() Action {
 	case len(writers) > 1 || len(writers) == 1 && s.Writes == replication.Allowed && !v.Follows(v.Self, writers[0]):
 		return waiting("%s both allow writes: somebody must say which is right", engines.Some(names(append(writers, v.Self)[:2])))
 	case s.Writes == replication.Allowed && len(writers) == 1:
-		return Action{Kind: Shut, Words: v.Self.Name() + " follows " + writers[0].Name() + " and allowed writes"}
+		return Action{Kind: Shut, Reason: v.Self.Name() + " follows " + writers[0].Name() + " and allowed writes"}
 	case s.Writes == replication.Allowed:
 		return Action{Kind: Done}
 	case len(writers) == 1:
@@ -48,28 +48,28 @@ func (v Input) Unasked() Action {
 // within the time of the try, with all that was frozen.
 func (v Input) promised(n *replication.Switch) Action {
 	if v.Self.State.Writes == replication.Allowed {
-		return Action{Kind: Renounce, Words: "has taken over"}
+		return Action{Kind: Renounce, Reason: "has taken over"}
 	}
 	if !v.Now.Before(n.Until) {
-		return Action{Kind: Renounce, Words: "the time to take over from " + n.From + " is over"}
+		return Action{Kind: Renounce, Reason: "the time to take over from " + n.From + " is over"}
 	}
 	if ok, why := v.Self.Has(n.Frozen); !ok {
-		return Action{Kind: Renounce, Words: "cannot take over from " + n.From + ": " + why}
+		return Action{Kind: Renounce, Reason: "cannot take over from " + n.From + ": " + why}
 	}
-	return Action{Kind: Finish, Words: v.Self.Name() + " takes over from " + n.From}
+	return Action{Kind: Finish, Reason: v.Self.Name() + " takes over from " + n.From}
 }
 
 // attach: primary is the one that allows writes. Who follows another one was left
 // behind when that one handed its role over, unless it was to follow a replica.
 func (v Input) attach(primary topology.Member) Action {
 	self := v.Self
-	to := Action{Kind: Follow, To: primary.Name(), Words: self.Name() + " follows " + primary.Name()}
+	to := Action{Kind: Follow, To: primary.Name(), Reason: self.Name() + " follows " + primary.Name()}
 	if self.State.Source == nil {
 		return to
 	}
 	if v.Follows(self, primary) {
 		if !self.State.Source.Started && !v.Ran {
-			return Action{Kind: Resume, Words: self.Name() + " goes on following " + primary.Name()}
+			return Action{Kind: Resume, Reason: self.Name() + " goes on following " + primary.Name()}
 		}
 		return Action{Kind: Done}
 	}
@@ -89,13 +89,13 @@ func (v Input) attach(primary topology.Member) Action {
 // all would decide for the same one: a server that was started again, or the first.
 func (v Input) vacant() Action {
 	if len(v.Others) == 0 {
-		return Action{Kind: Done, Words: v.Self.Name() + " stays read-only: no other member is known, and alone it cannot know that none is there"}
+		return Action{Kind: Done, Reason: v.Self.Name() + " stays read-only: no other member is known, and alone it cannot know that none is there"}
 	}
 	if v.Self.State.Source == nil && v.Began() != nil {
 		return v.giveUp("an earlier agent began to hand over", names(v.Others))
 	}
 	if v.Self.State.Writes == replication.RefusedBySQL && v.Self.State.Source == nil {
-		return Action{Kind: Done, Words: v.Self.Name() + " was made read-only by somebody"}
+		return Action{Kind: Done, Reason: v.Self.Name() + " was made read-only by somebody"}
 	}
 	for _, m := range v.All() {
 		n := m.State.Switch
@@ -119,14 +119,14 @@ func (v Input) vacant() Action {
 		case member && topology.AnotherID(s, source) && !s.Receiving && v.Has(s.ID):
 			return waiting("nobody allows writes; %s was told to follow %s and has not reached it yet", m.Name(), source.Name())
 		case !member || topology.AnotherID(s, source):
-			return Action{Kind: Done, Words: fmt.Sprintf("%s follows %s", m.Name(), engines.OneLine(s.Host))}
+			return Action{Kind: Done, Reason: fmt.Sprintf("%s follows %s", m.Name(), engines.OneLine(s.Host))}
 		}
 	}
 	successor, why := v.successor()
 	if successor != v.Self.Name() {
 		return waiting("nobody allows writes; %s", why)
 	}
-	return Action{Kind: Open, Words: why}
+	return Action{Kind: Open, Reason: why}
 }
 
 // successor is the member that has everything that any of them has: one that others

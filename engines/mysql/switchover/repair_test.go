@@ -18,8 +18,8 @@ func TestReplicaOfAnotherDatabase(t *testing.T) {
 		v.Self.State.Source = &replication.Source{Host: "db-0.db.elsewhere", Port: 3306, ID: serverID(9), Receiving: receiving, Applying: true, Started: true, Lag: &lag}
 		v.Others[0].State.Source.ID, v.Others[1].State.Source.ID = serverID(0), serverID(0)
 		a := Repair(v)
-		require.Equal(t, Done, a.Kind, a.Words)
-		require.Contains(t, a.Words, "db-0 follows db-0.db.elsewhere")
+		require.Equal(t, Done, a.Kind, a.Reason)
+		require.Contains(t, a.Reason, "db-0 follows db-0.db.elsewhere")
 	}
 }
 
@@ -29,8 +29,8 @@ func TestNewSourceIsNotReachedYet(t *testing.T) {
 	v := vacancy()
 	v.Others[0].State.Source.ID, v.Others[0].State.Source.Receiving = v.Others[1].State.ID, false
 	a := Repair(v)
-	require.Equal(t, Wait, a.Kind, a.Words)
-	require.Contains(t, a.Words, "db-1 was told to follow db-0 and has not reached it yet")
+	require.Equal(t, Wait, a.Kind, a.Reason)
+	require.Contains(t, a.Reason, "db-1 was told to follow db-0 and has not reached it yet")
 	v.Others[0].State.Source.ID, v.Others[0].State.Source.Receiving = v.Self.State.ID, true
 	require.Equal(t, Open, Repair(v).Kind)
 }

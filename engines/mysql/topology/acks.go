@@ -8,7 +8,7 @@ import (
 
 // acks is the group of those that can acknowledge, where commits wait for that. No more
 // of them are available than the primary itself counts.
-func (s sight) acks() (engines.Group, bool) {
+func (s assessment) acks() (engines.Group, bool) {
 	if s.primary == nil || !s.primary.Serves() || !s.primary.State.SemiSync.Source {
 		return engines.Group{}, false
 	}
@@ -34,7 +34,7 @@ func (s sight) acks() (engines.Group, bool) {
 
 // counted are the members that are to acknowledge, and how many of them the primary
 // counts: others that acknowledge, and are not counted on, are among its number.
-func (s sight) counted() (members []Member, clients int) {
+func (s assessment) counted() (members []Member, clients int) {
 	clients = s.primary.State.SemiSync.Clients
 	for _, m := range s.members {
 		if m.Name() == s.primary.Name() || m.Name() == "" {
@@ -53,7 +53,7 @@ func (s sight) counted() (members []Member, clients int) {
 
 // uncounted says so where the primary, which is connected to them, asks fewer replicas
 // for acknowledgements than say that it asks them; empty: it does not.
-func (s sight) uncounted() string {
+func (s assessment) uncounted() string {
 	if s.primary == nil || !s.primary.Serves() || !s.primary.State.SemiSync.Source {
 		return ""
 	}
@@ -78,7 +78,7 @@ func howMany(members []Member, is func(Member) bool) (n int) {
 // acknowledges: the member is one of those that are to acknowledge the primary's
 // commits. One that is delayed on purpose is not counted on, and one behind another
 // replica tells that one.
-func (s sight) acknowledges(m Member) bool {
+func (s assessment) acknowledges(m Member) bool {
 	if !m.Serves() {
 		return true // who knows
 	}
@@ -90,17 +90,17 @@ func (s sight) acknowledges(m Member) bool {
 }
 
 // asked: the replica says that the primary asks it for acknowledgements.
-func (s sight) asked(m Member) bool {
+func (s assessment) asked(m Member) bool {
 	return m.Serves() && m.State.SemiSync.Acknowledging && Feeds(*s.primary, m)
 }
 
 // claims: it says so, and applies what it acknowledges: it is of use to nobody else.
-func (s sight) claims(m Member) bool {
+func (s assessment) claims(m Member) bool {
 	return s.asked(m) && m.State.Source.Applying && m.State.Source.Failure == ""
 }
 
 // ackState of one of which nobody says that it acknowledges.
-func (s sight) ackState(m Member) engines.MemberState {
+func (s assessment) ackState(m Member) engines.MemberState {
 	switch src := m.State.Source; {
 	case m.Serves() && src != nil && src.Receiving && src.Applying && src.Failure == "":
 		return engines.Recovering
@@ -113,7 +113,7 @@ func (s sight) ackState(m Member) engines.MemberState {
 // unacknowledged: the primary was to wait for replicas, and has given that up. One that
 // gives up as soon as too few are connected has not noticed that enough are again
 // before it is asked to commit something: that is none.
-func (s sight) unacknowledged() bool {
+func (s assessment) unacknowledged() bool {
 	if s.primary == nil || !s.primary.Serves() {
 		return false
 	}

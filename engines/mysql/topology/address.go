@@ -6,7 +6,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// AddressOf answers where a replica is told to find the member: at its report_host,
+// AddressOf returns where a replica is told to find the member: at its report_host,
 // which says how others reach it. A whole name or an address is that already. Behind
 // a pod's own name comes what follows the names of its StatefulSet's pods where they
 // are followed, else what its own agent or one beside it in that StatefulSet has

@@ -112,7 +112,7 @@ func TestBrokenReplicaHoldsNobodyElse(t *testing.T) {
 // counts as no copy.
 func TestReplicaThatSaysAllIsWell(t *testing.T) {
 	v := fromPrimary()
-	v.Past = Mark{observedAt.Add(-12 * time.Second), idOf(0) + ":1-9"}
+	v.Past = Checkpoint{observedAt.Add(-12 * time.Second), idOf(0) + ":1-9"}
 	require.Equal(t, engines.Green, Observe(v).Health.Verdict)
 	v.Others[0].State.Executed = idOf(0) + ":1-8"
 	o := Observe(v)

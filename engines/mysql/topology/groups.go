@@ -9,7 +9,7 @@ import (
 )
 
 // groups in a fixed order.
-func (s sight) groups() []engines.Group {
+func (s assessment) groups() []engines.Group {
 	primary := engines.Group{ID: "primary", Kind: engines.Role, MinAvailable: 1, NeedsLeader: !s.manyWriters()}
 	data := engines.Group{ID: "data", Kind: engines.Shard}
 	for _, m := range s.members {
@@ -31,7 +31,7 @@ func (s sight) groups() []engines.Group {
 }
 
 // couldLead: the primary, and of those that follow it closely whoever could take over.
-func (s sight) couldLead(m Member) bool {
+func (s assessment) couldLead(m Member) bool {
 	src := m.State.Source
 	if s.primary == nil || s.leads(m) || m.State.Group != nil || src == nil {
 		return true
@@ -40,7 +40,7 @@ func (s sight) couldLead(m Member) bool {
 }
 
 // copyState: Active are the primary, and who follows it closely.
-func (s sight) copyState(m Member) engines.MemberState {
+func (s assessment) copyState(m Member) engines.MemberState {
 	switch {
 	case m.Known && m.State.Down:
 		return engines.Down
@@ -68,7 +68,7 @@ func (s sight) copyState(m Member) engines.MemberState {
 }
 
 // withoutPrimary nobody can say who follows closely; who has the data has it.
-func (s sight) withoutPrimary(m Member) engines.MemberState {
+func (s assessment) withoutPrimary(m Member) engines.MemberState {
 	if len(s.writers) > 1 || m.State.Source == nil {
 		return engines.StateUnknown
 	}
@@ -78,7 +78,7 @@ func (s sight) withoutPrimary(m Member) engines.MemberState {
 	return engines.StateUnknown
 }
 
-func (s sight) groupMemberState(m Member) engines.MemberState {
+func (s assessment) groupMemberState(m Member) engines.MemberState {
 	for _, g := range s.groupMembers() {
 		if s.isGroupMember(m, g) {
 			return stateInGroup(g.State)
@@ -100,7 +100,7 @@ func stateInGroup(state string) engines.MemberState {
 }
 
 // groupMembers as the own server sees them; of Galera each tells of itself.
-func (s sight) groupMembers() []replication.GroupMember {
+func (s assessment) groupMembers() []replication.GroupMember {
 	g := s.Self.State.Group
 	if g == nil {
 		return nil
@@ -119,7 +119,7 @@ func (s sight) groupMembers() []replication.GroupMember {
 
 // presumed is a primary that does not tell: its agent is away, and others receive
 // from its server.
-func (s sight) presumed(m Member) bool {
+func (s assessment) presumed(m Member) bool {
 	if s.primary != nil || len(s.writers) > 0 || m.Serves() || s.Self.State.Group != nil {
 		return false
 	}
@@ -130,7 +130,7 @@ func (s sight) presumed(m Member) bool {
 
 // behind tells why a replica is not one that follows the primary closely; behind:
 // time alone may mend it.
-func (s sight) behind(m Member) (behind bool, why string) {
+func (s assessment) behind(m Member) (behind bool, why string) {
 	src := m.State.Source
 	switch {
 	case src == nil:
@@ -165,16 +165,16 @@ func (s sight) behind(m Member) (behind bool, why string) {
 
 // lacks says what a replica has not that the own server had executed longer ago than it
 // may lag; only the primary knows, of whom has been looked at since.
-func (s sight) lacks(m Member) string {
+func (s assessment) lacks(m Member) string {
 	if !s.leads(s.Self) || m.State.Looked.Before(s.Past.At.Add(s.MaxLag)) {
 		return ""
 	}
 	return s.Stuck(m)
 }
 
-// diverged answers what a replica has that the primary has not; empty: nothing, or
+// diverged returns what a replica has that the primary has not; empty: nothing, or
 // they follow without GTIDs and nothing can be said.
-func (s sight) diverged(m Member) (string, error) {
+func (s assessment) diverged(m Member) (string, error) {
 	if s.primary == nil || !s.primary.Serves() || s.primary.Name() == m.Name() || m.State.Executed == "" || s.primary.State.Executed == "" {
 		return "", nil
 	}
@@ -189,7 +189,7 @@ func (s sight) diverged(m Member) (string, error) {
 }
 
 // comesFrom tells whether the replica follows the primary, perhaps through others.
-func (s sight) comesFrom(m, primary Member) bool {
+func (s assessment) comesFrom(m, primary Member) bool {
 	for range s.members {
 		if Feeds(primary, m) {
 			return true
@@ -204,7 +204,7 @@ func (s sight) comesFrom(m, primary Member) bool {
 }
 
 // quorum of group replication or Galera.
-func (s sight) quorum() (engines.Group, bool) {
+func (s assessment) quorum() (engines.Group, bool) {
 	own := s.Self.State.Group
 	if own == nil {
 		return engines.Group{}, false

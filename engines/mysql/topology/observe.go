@@ -20,11 +20,11 @@ const (
 // staleAfter a look says nothing any more. The agent of a slow server looks seldom.
 const staleAfter = time.Minute
 
-// sight is a view with what is concluded from it.
+// assessment is a view with what is concluded from it.
 //
 // Invariant: primary is nil unless exactly one member is known to be it, or no member
 // takes writes and all follow one that has no agent yet.
-type sight struct {
+type assessment struct {
 	View
 	members []Member // all, and those that only others know of, as every member orders them
 	primary *Member
@@ -65,15 +65,15 @@ func plainVersion(text string) string {
 	return text
 }
 
-func see(v View) sight {
-	s := sight{View: v}
+func see(v View) assessment {
+	s := assessment{View: v}
 	for i, m := range s.Others {
 		if m.Known && v.Now.Sub(m.State.Looked) > staleAfter {
 			s.Others = slices.Clone(s.Others)
 			s.Others[i] = Member{Peer: m.Peer, Why: "its agent has not looked at it for long"}
 		}
 	}
-	s.members = append(s.All(), s.rumoured()...)
+	s.members = append(s.All(), s.inferred()...)
 	sorted.By(s.members, func(a, b Member) int { return cmp.Compare(a.Name(), b.Name()) })
 	for i, m := range s.members {
 		if m.Allows() {
@@ -83,7 +83,7 @@ func see(v View) sight {
 	}
 	switch len(s.writers) {
 	case 0:
-		s.primary = s.unattended()
+		s.primary = s.withoutAgent()
 		s.adopting = s.primary != nil
 	case 1:
 	default:
@@ -96,7 +96,7 @@ func see(v View) sight {
 }
 
 // elected by group replication, as this member sees it.
-func (s sight) elected(g *replication.GroupState) *Member {
+func (s assessment) elected(g *replication.GroupState) *Member {
 	for _, member := range g.Members {
 		if member.Role == replication.RolePrimary && member.State == replication.MemberOnline {
 			for i := range s.members {
@@ -109,16 +109,16 @@ func (s sight) elected(g *replication.GroupState) *Member {
 	return nil
 }
 
-func (s sight) isGroupMember(m Member, g replication.GroupMember) bool {
+func (s assessment) isGroupMember(m Member, g replication.GroupMember) bool {
 	if m.Known && m.State.ID != "" {
 		return m.State.ID == g.ID
 	}
 	return isSource(&replication.Source{Host: g.Host, Port: g.Port}, m)
 }
 
-// rumoured are members whose agents nobody knows: replicas of a member, sources,
+// inferred are members whose agents nobody knows: replicas of a member, sources,
 // and others in the group.
-func (s sight) rumoured() []Member {
+func (s assessment) inferred() []Member {
 	var out []Member
 	known := s.All()
 	add := func(id, host string, port int) {
@@ -150,11 +150,11 @@ func (s sight) rumoured() []Member {
 	return out
 }
 
-// unattended is the member that all others follow, and of which no agent has ever been
+// withoutAgent is the member that all others follow, and of which no agent has ever been
 // known: while a database is adopted its primary gets an agent last. By its name it is
 // of the own StatefulSet; who follows anybody else follows somebody outside. nil: there
 // is none, or somebody who might take writes does not tell.
-func (s sight) unattended() *Member {
+func (s assessment) withoutAgent() *Member {
 	var found *Member
 	for i, m := range s.members {
 		if m.Peer.Pod == "" && !m.Known && s.sibling(m) && slices.ContainsFunc(s.All(), func(o Member) bool { return s.receives(o, m) }) {
@@ -176,12 +176,12 @@ func (s sight) unattended() *Member {
 }
 
 // receives tells whether a member that serves is sent what the other one writes.
-func (s sight) receives(m, source Member) bool {
+func (s assessment) receives(m, source Member) bool {
 	return m.Serves() && m.State.Source != nil && m.State.Source.Receiving && Sends(source, m)
 }
 
 // sibling: a pod of the own one's StatefulSet is called so, and no known member is.
-func (s sight) sibling(m Member) bool {
+func (s assessment) sibling(m Member) bool {
 	pod := replication.PodOf(m.Name())
 	set, ordinal := replication.SetOf(pod)
 	own, _ := replication.SetOf(replication.PodOf(s.Self.Name()))
@@ -190,7 +190,7 @@ func (s sight) sibling(m Member) bool {
 }
 
 // leads tells whether the member takes writes: the primary, or one of many.
-func (s sight) leads(m Member) bool {
+func (s assessment) leads(m Member) bool {
 	if s.primary != nil {
 		return s.primary.Name() == m.Name()
 	}
@@ -198,13 +198,13 @@ func (s sight) leads(m Member) bool {
 }
 
 // manyWriters is so by design: Galera, and group replication without a primary.
-func (s sight) manyWriters() bool {
+func (s assessment) manyWriters() bool {
 	g := s.Self.State.Group
 	return g != nil && (g.Galera || !g.Primary)
 }
 
 // followers of the own server: those that must be updated before it.
-func (s sight) followers() []string {
+func (s assessment) followers() []string {
 	if s.manyWriters() {
 		return nil
 	}
@@ -219,7 +219,7 @@ func (s sight) followers() []string {
 }
 
 // nodes are all members, the own one too: who is left out is none.
-func (s sight) nodes() []engines.Node {
+func (s assessment) nodes() []engines.Node {
 	var out []engines.Node
 	for _, m := range s.members {
 		if m.Name() == "" {
@@ -231,7 +231,7 @@ func (s sight) nodes() []engines.Node {
 }
 
 // membership of one whose agent is away, or does not know, is what others see.
-func (s sight) membership(m Member) engines.Membership {
+func (s assessment) membership(m Member) engines.Membership {
 	switch {
 	case m.Serves():
 		return standing(m)
@@ -268,7 +268,7 @@ func standing(m Member) engines.Membership {
 
 // connected tells whether somebody who serves says that the member's server lives:
 // it sends to it, or receives from it.
-func (s sight) connected(m Member) bool {
+func (s assessment) connected(m Member) bool {
 	for _, other := range s.members {
 		if !other.Serves() {
 			continue
@@ -287,7 +287,7 @@ func (s sight) connected(m Member) bool {
 
 // missed tells whether those who would see the member's server if it lived do not:
 // the primary that serves, or, of the primary itself, all that follow it.
-func (s sight) missed(m Member) bool {
+func (s assessment) missed(m Member) bool {
 	if s.connected(m) {
 		return false
 	}

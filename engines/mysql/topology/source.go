@@ -9,7 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// SourceOf answers the member that m follows; false: none, or one outside.
+// SourceOf returns the member that m follows; false: none, or one outside.
 func (v View) SourceOf(m Member) (Member, bool) {
 	all := v.All()
 	i := slices.IndexFunc(all, func(s Member) bool { return Sends(s, m) })

@@ -21,66 +21,43 @@ import (
 //   - Recoverable: members are away, or have been broken for long, or are not asked for
 //     acknowledgements, and nothing else: where they are missing the groups say so.
 //   - Green.
-func (s sight) verdict() engines.Health {
+func (s assessment) verdict() engines.Health {
 	for _, m := range s.members {
 		if n := m.State.Switch; n != nil && (n.Promoting || n.Until.After(s.Now)) {
 			return engines.Health{Verdict: engines.Yellow, Reason: "a switchover from " + engines.OneLine(n.From) + " is under way"}
 		}
 	}
-	var away, broken, unknown, yellow engines.Tally[string]
 	outside := s.outside()
-	for _, m := range s.members {
-		switch {
-		case outside != nil && m.Peer.Pod == "" && !m.Known && isSource(outside, m): // nobody's member
-		case m.Serves():
-			switch why := s.complaint(m); {
-			case why == "":
-			case s.broken(m):
-				broken.Add(m.Name() + " " + why)
-			default:
-				yellow.Add(m.Name() + " " + why)
-			}
-		case m.Known && m.State.Down:
-			away.Add(m.Name())
-		case m.Known:
-			unknown.Add(m.Silence())
-		case s.missed(m):
-			away.Add(m.Name())
-		case m.Peer.Alive || s.primary == nil:
-			unknown.Add(m.Silence())
-		default: // its agent is away, its server is there
-			away.Add("the agent of " + m.Name())
-		}
-	}
+	c := s.complaints(outside)
 	if group := s.Self.State.Group; group != nil {
 		if !group.Quorum {
 			return engines.Health{Verdict: engines.Red, Reason: "this member is in no group that has a quorum"}
 		}
 		if missing := group.Size - len(s.groupMembers()); missing > 0 && group.Galera {
-			unknown.Add(fmt.Sprintf("%d members do not tell", missing))
+			c.unknown.Add(fmt.Sprintf("%d members do not tell", missing))
 		}
 	}
 	switch {
 	case len(s.writers) > 1 && !s.manyWriters():
 		return engines.Health{Verdict: engines.Red, Reason: fmt.Sprintf("%s and %s allow writes", s.writers[0].Name(), s.writers[1].Name())}
-	case outside != nil && unknown.N == 0:
+	case outside != nil && c.unknown.N == 0:
 		return engines.Health{Verdict: engines.Yellow, Reason: "all follow " + engines.OneLine(replication.NodeName(outside.Host, outside.Port)) +
 			", which is none of the members: none allows writes, and none can take over"}
-	case len(s.writers) == 0 && !s.adopting && unknown.N == 0:
+	case len(s.writers) == 0 && !s.adopting && c.unknown.N == 0:
 		return engines.Health{Verdict: engines.Red, Reason: "no member allows writes"}
-	case unknown.N > 0:
-		return engines.Health{Reason: unknown.Text("not known:")}
-	case yellow.N > 0:
-		return engines.Health{Verdict: engines.Yellow, Reason: yellow.Text("replication:")}
-	case away.N+broken.N == 0 && s.unacknowledged():
+	case c.unknown.N > 0:
+		return engines.Health{Reason: c.unknown.Text("not known:")}
+	case c.yellow.N > 0:
+		return engines.Health{Verdict: engines.Yellow, Reason: c.yellow.Text("replication:")}
+	case c.away.N+c.broken.N == 0 && s.unacknowledged():
 		return engines.Health{Verdict: engines.Yellow, Reason: s.primary.Name() + " commits without waiting for a replica, as it should"}
 	}
 	var missing []string
-	if away.N > 0 {
-		missing = append(missing, away.Text("away:"))
+	if c.away.N > 0 {
+		missing = append(missing, c.away.Text("away:"))
 	}
-	if broken.N > 0 {
-		missing = append(missing, broken.Text("broken:"))
+	if c.broken.N > 0 {
+		missing = append(missing, c.broken.Text("broken:"))
 	}
 	if why := s.uncounted(); why != "" {
 		missing = append(missing, why)
@@ -91,9 +68,39 @@ func (s sight) verdict() engines.Health {
 	return engines.Health{Verdict: engines.Green}
 }
 
+// complaints about members, by how they count.
+type complaints struct{ away, broken, unknown, yellow engines.Tally[string] }
+
+func (s assessment) complaints(outside *replication.Source) (c complaints) {
+	for _, m := range s.members {
+		switch {
+		case outside != nil && m.Peer.Pod == "" && !m.Known && isSource(outside, m): // nobody's member
+		case m.Serves():
+			switch why := s.complaint(m); {
+			case why == "":
+			case s.broken(m):
+				c.broken.Add(m.Name() + " " + why)
+			default:
+				c.yellow.Add(m.Name() + " " + why)
+			}
+		case m.Known && m.State.Down:
+			c.away.Add(m.Name())
+		case m.Known:
+			c.unknown.Add(m.Silence())
+		case s.missed(m):
+			c.away.Add(m.Name())
+		case m.Peer.Alive || s.primary == nil:
+			c.unknown.Add(m.Silence())
+		default: // its agent is away, its server is there
+			c.away.Add("the agent of " + m.Name())
+		}
+	}
+	return c
+}
+
 // outside is the server that all members together follow, and that is none of them;
 // nil: one of them is, or should be, the primary.
-func (s sight) outside() (found *replication.Source) {
+func (s assessment) outside() (found *replication.Source) {
 	if s.adopting {
 		return nil
 	}
@@ -112,7 +119,7 @@ func (s sight) outside() (found *replication.Source) {
 }
 
 // complaint about a member that serves; empty: none.
-func (s sight) complaint(m Member) string {
+func (s assessment) complaint(m Member) string {
 	if m.State.Group != nil {
 		if state := s.groupMemberState(m); state != engines.Active {
 			return "is " + state.String() + " in its group"
@@ -128,14 +135,14 @@ func (s sight) complaint(m Member) string {
 
 // broken: nothing that is waited for mends the replica. It has not replicated for long;
 // or it counts for nothing; or it says that all is well and the primary knows better.
-func (s sight) broken(m Member) bool {
+func (s assessment) broken(m Member) bool {
 	halted := m.State.Halted
 	return m.Delayed() || s.lacks(m) != "" ||
 		!halted.IsZero() && m.State.Looked.Sub(halted) >= s.BrokenAfter
 }
 
 // settled tells whether the own server does what it is there for.
-func (s sight) settled() bool {
+func (s assessment) settled() bool {
 	own := s.Self
 	switch {
 	case own.State.Group != nil:
@@ -152,7 +159,7 @@ func (s sight) settled() bool {
 }
 
 // veto is for what a restart would make worse.
-func (s sight) veto() string {
+func (s assessment) veto() string {
 	own := s.Self
 	alone := len(s.members) == 1
 	switch {
@@ -172,7 +179,7 @@ func (s sight) veto() string {
 
 // unreachable says why none of those that follow the own server could be followed
 // itself, had it taken over; empty: one could, or none is there.
-func (s sight) unreachable() string {
+func (s assessment) unreachable() string {
 	why := ""
 	for _, m := range s.Others {
 		if !m.Serves() || !s.Follows(m, s.Self) {

@@ -1,3 +1,5 @@
+// Package topology compares the states of all members of a database: who follows whom, who
+// has which transactions, and what an agent observes. It is pure.
 package topology
 
 import (
@@ -17,7 +19,7 @@ type View struct {
 	// Domains behind members' names, where they are followed by them.
 	Domains replication.Domains
 	// Past is where the local server was longer than maxLag ago; zero: not known.
-	Past   Mark
+	Past   Checkpoint
 	MaxLag time.Duration
 	// BrokenAfter is how long a replica must not have replicated until it counts as broken.
 	BrokenAfter time.Duration

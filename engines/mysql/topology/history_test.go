@@ -15,23 +15,23 @@ func TestTrail(t *testing.T) {
 	look := func(executed string) replication.State {
 		return replication.State{Serving: true, Started: observedAt, Writes: replication.Allowed, Executed: executed}
 	}
-	var tr Trail
+	var tr History
 	for _, c := range []struct {
 		at   int
 		look replication.State
-		want Mark
+		want Checkpoint
 	}{
-		{0, look("a"), Mark{}},
-		{9, look("b"), Mark{}},
-		{10, look("c"), Mark{at(0), "a"}},
-		{19, look("d"), Mark{at(0), "a"}},
-		{20, replication.State{}, Mark{at(0), "a"}}, // it hangs
-		{25, look("e"), Mark{at(10), "c"}},
-		{26, replication.State{Serving: true, Started: observedAt, Source: &replication.Source{}, Executed: "f"}, Mark{}},
-		{40, look("g"), Mark{}},
-		{51, look("h"), Mark{at(40), "g"}},
-		{52, replication.State{Serving: true, Started: at(51), Executed: "a"}, Mark{}}, // it may have lost its end
-		{62, replication.State{Serving: true, Started: at(51), Executed: "b"}, Mark{at(52), "a"}},
+		{0, look("a"), Checkpoint{}},
+		{9, look("b"), Checkpoint{}},
+		{10, look("c"), Checkpoint{at(0), "a"}},
+		{19, look("d"), Checkpoint{at(0), "a"}},
+		{20, replication.State{}, Checkpoint{at(0), "a"}}, // it hangs
+		{25, look("e"), Checkpoint{at(10), "c"}},
+		{26, replication.State{Serving: true, Started: observedAt, Source: &replication.Source{}, Executed: "f"}, Checkpoint{}},
+		{40, look("g"), Checkpoint{}},
+		{51, look("h"), Checkpoint{at(40), "g"}},
+		{52, replication.State{Serving: true, Started: at(51), Executed: "a"}, Checkpoint{}}, // it may have lost its end
+		{62, replication.State{Serving: true, Started: at(51), Executed: "b"}, Checkpoint{at(52), "a"}},
 	} {
 		tr.Add(c.look, at(c.at), apart)
 		require.Equal(t, c.want, tr.Old, "%d s", c.at)
