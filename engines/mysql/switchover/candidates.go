@@ -8,9 +8,9 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
-// unfit says why the member cannot take over from the local one, or "". At the
-// beginning it must follow closely; once writes are stopped it is enough that it
-// can get what is missing.
+// unfit explains why the member cannot take over from the local one; empty: it can. At the
+// beginning it must follow closely. Once writes are stopped it only has to be able to get
+// what is missing.
 func (v Input) unfit(m topology.Member, beginning bool) string {
 	s, own := m.State, v.Self.State
 	switch name := m.Name(); {
@@ -69,15 +69,15 @@ func (v Input) unfit(m topology.Member, beginning bool) string {
 	return ""
 }
 
-// receives: a replica that says so has what the local member had longer ago than a
-// replica may lag.
+// receives: a replica that is connected really has what the local member had executed
+// longer ago than a replica may lag.
 func (v Input) receives(m topology.Member) bool {
 	there, known := m.Got(v.Past.Executed)
 	return there || !known
 }
 
-// lost: the other has something while the local member has nothing. This one was
-// looked at last, so the other has not got that from it.
+// lost: the other member has transactions and the local one has none. The local member was
+// looked at last, so the other did not get them from it.
 func (v Input) lost(m topology.Member) string {
 	if v.Self.Blank() && !m.Blank() && m.State.Executed != "" {
 		return fmt.Sprintf("%s has transactions and %s, which was made anew or has lost them, has none: somebody must say which is right", m.Name(), v.Self.Name())
@@ -98,7 +98,7 @@ func (v Input) errantWords(m topology.Member) string {
 	return ""
 }
 
-// candidates returns who can take over, and why each other one cannot.
+// candidates returns who can take over, and why each other member cannot.
 func (v Input) candidates(beginning bool) (fit []topology.Member, reasons []string) {
 	for _, m := range v.Others {
 		why := v.unfit(m, beginning)
@@ -114,8 +114,8 @@ func (v Input) candidates(beginning bool) (fit []topology.Member, reasons []stri
 	return fit, reasons
 }
 
-// noAcks says when too few would acknowledge the commits of m once the local
-// member is away. With fewer members than that at any time nobody else would be
+// noAcks explains that too few replicas would acknowledge the commits of m once the local
+// member is away. Where there are never enough members, no other candidate would be
 // better.
 func (v Input) noAcks(m topology.Member) string {
 	semi := v.Self.State.SemiSync
@@ -141,8 +141,8 @@ func (v Input) noAcks(m topology.Member) string {
 	return fmt.Sprintf("%s would have %d of the %d replicas that acknowledge a commit", m.Name(), left, semi.Acks)
 }
 
-// choose returns the most advanced: who has executed all that is frozen, then all of
-// the most others, then the lowest ordinal.
+// choose returns the most advanced candidate: it has executed all that is frozen, then all
+// that the most others have, then has the lowest ordinal.
 func choose(fit []topology.Member, frozen string) topology.Member {
 	type rated struct {
 		topology.Member

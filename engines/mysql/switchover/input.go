@@ -7,35 +7,35 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
-// Input is what one decision is made from: values only.
+// Input is what a decision is made from: values only.
 type Input struct {
 	topology.View
 	Limits Limits
-	// Claim in hand, with the members that may take over (empty: any), the time past
-	// which nothing may be started (zero: no limit), and whether the node allowed
-	// writes when its undo was planned.
+	// Claim of the order, with the members that may take over (empty: any), the time past
+	// which nothing may be started (zero: no limit), and whether the node allowed writes
+	// when its undo was planned.
 	Claim    string
 	Eligible []string
 	NotAfter time.Time
 	Wrote    bool
-	// Undoing: the order is over; nobody else is asked to take over any more.
+	// Undoing: the order is over, and no other member is asked to take over any more.
 	Undoing bool
 
-	// Before is the local server as it was before the others were looked at; nil: not known.
+	// Before is the local server before the others were looked at; nil: not known.
 	Before *replication.State
-	// Again is when the next try may begin, failed why the last one did not work.
+	// Again is when the next try may begin, Failed why the last one failed.
 	Again  time.Time
 	Failed string
-	// Ran: replication was seen running here since the server started.
+	// Ran: replication has been running here since the server started.
 	Ran bool
-	// Chained: the member that the local one follows was a replica all the time.
+	// Chained: the source of the local member has been a replica all the time.
 	Chained bool
-	// ClosedElsewhere: this agent has seen the server allow writes, and has not stopped
-	// them itself since.
+	// ClosedElsewhere: this agent saw the server allow writes, and did not stop them
+	// itself.
 	ClosedElsewhere bool
 	// Refusals of members to follow, in this call.
 	Refusals map[string]string
-	// Dropped: all were told in this call that the try is over.
+	// Dropped: all members were told in this call that the try is over.
 	Dropped bool
 }
 
@@ -54,8 +54,8 @@ func (v Input) Until() time.Time {
 	return end
 }
 
-// Took: the other follows nobody and has what the local member has not, so that it
-// must have allowed writes since these were stopped here.
+// Took: the other member follows nobody and has more than the local one, so it must have
+// allowed writes after these were stopped here.
 func (v Input) Took(m topology.Member) bool { return m.State.Source == nil && topology.More(m, v.Self) }
 
 func names(members []topology.Member) []string {

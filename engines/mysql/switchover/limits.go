@@ -2,24 +2,24 @@ package switchover
 
 import "time"
 
-// Limits of what acts. The zero value of each is its default.
+// Limits of a switchover. The zero value of each is its default.
 type Limits struct {
 	// Patience is how long writes may be stopped in one try. 0: 30 s.
 	Patience time.Duration
-	// StopWithin bounds the wait for statements that write, during which new ones wait
+	// StopWithin bounds the wait for running writes to end, during which new ones wait
 	// too. 0: 5 s.
 	StopWithin time.Duration
-	// LongWrite is the age from which an open transaction that has changed something is
-	// waited for before writes are stopped. 0: 1 s.
+	// LongWrite is the age of an open transaction with changes from which on it is waited
+	// for before writes are stopped. 0: 1 s.
 	LongWrite time.Duration
-	// RetryAfter a switchover that failed, and twice as long after each that fails again, up
-	// to RetryMost: each may have stopped writes for a while. 0: 10 s and 5 min.
+	// RetryAfter a switchover that failed, doubled with each further failure up to
+	// RetryMost: each may have stopped writes for a while. 0: 10 s and 5 min.
 	RetryAfter, RetryMost time.Duration
 	// Quiet is how long all other agents must be known before a server is made writable
-	// that nobody asked to be. 0: 10 s.
+	// without an order. 0: 10 s.
 	Quiet time.Duration
 	// BrokenAfter is how long a replica must not have replicated until it counts as
-	// broken, and not as one that may go on in a moment. 0: 2 min.
+	// broken. 0: 2 min.
 	BrokenAfter time.Duration
 }
 

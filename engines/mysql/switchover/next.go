@@ -14,10 +14,10 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
-// Margin is what is left of a try's time below which nobody is asked any more.
+// Margin: nobody is asked for anything when less than this is left of a try's time.
 const Margin = 2 * time.Second
 
-// Kind is what is done next.
+// Kind of an action.
 type Kind uint8
 
 // The kinds of actions.
@@ -45,14 +45,14 @@ type Action struct {
 	Kind Kind
 	To   string
 	Ask  []string
-	// Reason are for people.
+	// Reason is for people.
 	Reason string
 }
 
 func waiting(format string, args ...any) Action { return Action{Reason: fmt.Sprintf(format, args...)} }
 
-// Next decides what the local member does to hand over its role. It is a function
-// of what is seen now: whoever goes on after somebody else decides the same.
+// Next decides what the local member does to hand over its role. It depends only on what
+// is seen now, so whoever continues another's work decides the same.
 func Next(v Input) Action {
 	s := v.Self.State
 	writers := v.Writers()
@@ -92,8 +92,9 @@ func Next(v Input) Action {
 	return v.Default()
 }
 
-// closed by somebody while the order was in hand: who moves the role by hand does it
-// so, and a server that opened again in the middle of that would be a second primary.
+// closed: somebody made the server read-only while the order was in hand, as people do who
+// move the role by hand. If it opened again in the middle of that, it would be a second
+// primary.
 func (v Input) closed() Action {
 	words := v.Self.Name() + " was made read-only by somebody: it stays so until it is opened or follows another one"
 	if v.Undoing {
@@ -143,7 +144,7 @@ func (v Input) begin() Action {
 	return Action{Kind: Start, Reason: "stopping writes"}
 }
 
-// onward goes on with a try: writes are stopped here, and nobody allows them.
+// onward continues a try: writes are stopped here, and no member allows them.
 func (v Input) onward() Action {
 	n := v.Self.State.Switch
 	late := !v.Now.Before(n.Until.Add(-Margin))
@@ -175,8 +176,8 @@ func (v Input) onward() Action {
 	return Action{Kind: Promote, To: to.Name(), Reason: to.Name() + " takes over"}
 }
 
-// asked: somebody was told to take over and it is not known to have done so. Until
-// that is known nothing but that goes on.
+// asked: a member was told to take over and is not known to have done so. Until that is
+// known nothing else goes on.
 func (v Input) asked(n *replication.Switch, late bool) Action {
 	if n.To == "" {
 		return v.giveUp("what an earlier agent began is not known", names(v.Others))
@@ -197,8 +198,8 @@ func (v Input) asked(n *replication.Switch, late bool) Action {
 	return v.giveUp(n.To+" did not take over", []string{n.To})
 }
 
-// giveUp allows writes here again once all of ask have said that they will not take
-// over; who has more has already.
+// giveUp allows writes here again once all of ask have said that they will not take over.
+// A member that has more has taken over already.
 func (v Input) giveUp(why string, ask []string) Action {
 	for _, name := range ask {
 		m, _ := v.Find(name)
@@ -212,14 +213,15 @@ func (v Input) giveUp(why string, ask []string) Action {
 	return Action{Kind: TakeBack, Ask: ask, Reason: why}
 }
 
-// yield: the other took writes and refuses them since it was started again. It has
-// to be the primary, so the local member follows.
+// yield: the other member took writes, and refuses them since it was restarted. It has to
+// be the primary, so the local member follows it.
 func (v Input) yield(to topology.Member) Action {
 	return Action{Kind: Follow, To: to.Name(), Reason: fmt.Sprintf("%s has taken over and was started again: %s follows it", to.Name(), v.Self.Name())}
 }
 
-// forward: the other one allows writes; all who followed the local member follow it.
-// A replica has given nothing away: whom it and the others follow, and how, is theirs.
+// forward: another member allows writes, and all who followed the local member follow it.
+// A replica has given nothing away, so its own source, and that of the others, stay as
+// they are.
 func (v Input) forward(primary topology.Member) Action {
 	self := v.Self
 	if !v.Wrote && !v.Mine() && v.Began() == nil && self.State.Source != nil {
@@ -253,8 +255,8 @@ func (v Input) forward(primary topology.Member) Action {
 	return v.dropFirst(end)
 }
 
-// leftBehind: the other follows nobody, or the local member, which has given its role
-// away; a chain of replicas, and a server outside, was somebody's wish.
+// leftBehind: the member follows nobody, or the local member, which has given its role
+// away. A chain of replicas and a server outside were somebody's wish.
 func (v Input) leftBehind(m topology.Member) bool {
 	if m.State.Source == nil || topology.Feeds(v.Self, m) {
 		return true
@@ -263,7 +265,7 @@ func (v Input) leftBehind(m topology.Member) bool {
 	return member && source.Refuses() && source.State.Source == nil
 }
 
-// dropFirst ends with the words once no try is noted any more.
+// dropFirst is done once no try is noted any more.
 func (v Input) dropFirst(words string) Action {
 	if v.Mine() || v.Began() != nil && !v.Dropped {
 		return Action{Kind: Drop, Reason: words}

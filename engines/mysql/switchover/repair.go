@@ -10,7 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
-// Repair decides what the local member owes the others while no order is in hand.
+// Repair decides what the local member does while no order is in hand.
 func Repair(v Input) Action {
 	if v.Self.Serves() && v.Self.State.Group != nil {
 		return Action{Kind: Done}
@@ -22,8 +22,8 @@ func Repair(v Input) Action {
 	return v.Default()
 }
 
-// Default is what a member does without being asked. What is not known permits only
-// to follow the one that allows writes.
+// Default is what a member does without being asked. If anything is unknown, it may only
+// follow the member that allows writes.
 func (v Input) Default() Action {
 	s := v.Self.State
 	writers := v.Writers()
@@ -44,8 +44,8 @@ func (v Input) Default() Action {
 	return v.vacant()
 }
 
-// promised: the local member was told to take over and has not finished. It does so
-// within the time of the try, with all that was frozen.
+// promised: the local member was told to take over and has not finished. It finishes
+// within the time of the try, and only with everything that was frozen.
 func (v Input) promised(n *replication.Switch) Action {
 	if v.Self.State.Writes == replication.Allowed {
 		return Action{Kind: Renounce, Reason: "has taken over"}
@@ -59,8 +59,8 @@ func (v Input) promised(n *replication.Switch) Action {
 	return Action{Kind: Finish, Reason: v.Self.Name() + " takes over from " + n.From}
 }
 
-// attach: primary is the one that allows writes. Who follows another one was left
-// behind when that one handed its role over, unless it was to follow a replica.
+// attach: primary is the only member that allows writes. A replica of another member was
+// left behind when that one handed over, unless it was meant to follow a replica.
 func (v Input) attach(primary topology.Member) Action {
 	self := v.Self
 	to := Action{Kind: Follow, To: primary.Name(), Reason: self.Name() + " follows " + primary.Name()}
@@ -85,8 +85,8 @@ func (v Input) attach(primary topology.Member) Action {
 	return Action{Kind: Done}
 }
 
-// vacant: nobody is known to allow writes. One member opens when all are known and
-// all would decide for the same one: a server that was started again, or the first.
+// vacant: no member is known to allow writes. One of them opens when all are known and all
+// would decide for the same one, as after a restart of all servers.
 func (v Input) vacant() Action {
 	if len(v.Others) == 0 {
 		return Action{Kind: Done, Reason: v.Self.Name() + " stays read-only: no other member is known, and alone it cannot know that none is there"}
@@ -129,9 +129,9 @@ func (v Input) vacant() Action {
 	return Action{Kind: Open, Reason: why}
 }
 
-// successor is the member that has everything that any of them has: one that others
-// follow before one that nobody follows, both before a replica; then the lowest
-// ordinal. Replicas go on applying, so that there may be none yet.
+// successor is the member that has everything that any member has: first one that others
+// follow, then one that follows nobody, then a replica; among these the lowest ordinal.
+// Replicas may still be applying, so there may be none yet.
 func (v Input) successor() (name, why string) {
 	all := v.All()
 	if v.Before != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// acks is the group of those that can acknowledge, where commits wait for that. No more
-// of them are available than the primary itself counts.
+// acks is the group of replicas that can acknowledge, where commits wait for
+// acknowledgements. Never more of them are available than the primary itself counts.
 func (s assessment) acks() (engines.Group, bool) {
 	if s.primary == nil || !s.primary.Serves() || !s.primary.State.SemiSync.Source {
 		return engines.Group{}, false
@@ -32,8 +32,9 @@ func (s assessment) acks() (engines.Group, bool) {
 	return g, true
 }
 
-// counted are the members that are to acknowledge, and how many of them the primary
-// counts: others that acknowledge, and are not counted on, are among its number.
+// counted returns the members that should acknowledge, and how many of them the primary
+// counts. Other replicas that acknowledge are part of the primary's number and are
+// subtracted.
 func (s assessment) counted() (members []Member, clients int) {
 	clients = s.primary.State.SemiSync.Clients
 	for _, m := range s.members {
@@ -51,8 +52,8 @@ func (s assessment) counted() (members []Member, clients int) {
 	return members, clients
 }
 
-// uncounted says so where the primary, which is connected to them, asks fewer replicas
-// for acknowledgements than say that it asks them; empty: it does not.
+// uncounted explains that the primary asks fewer of its connected replicas for
+// acknowledgements than say that it asks them. Empty: it does not.
 func (s assessment) uncounted() string {
 	if s.primary == nil || !s.primary.Serves() || !s.primary.State.SemiSync.Source {
 		return ""
@@ -75,9 +76,8 @@ func howMany(members []Member, is func(Member) bool) (n int) {
 	return n
 }
 
-// acknowledges: the member is one of those that are to acknowledge the primary's
-// commits. One that is delayed on purpose is not counted on, and one behind another
-// replica tells that one.
+// acknowledges tells whether the member should acknowledge the primary's commits. A
+// delayed replica does not count, and a replica of a replica acknowledges to that one.
 func (s assessment) acknowledges(m Member) bool {
 	if !m.Serves() {
 		return true // who knows
@@ -94,12 +94,12 @@ func (s assessment) asked(m Member) bool {
 	return m.Serves() && m.State.SemiSync.Acknowledging && Feeds(*s.primary, m)
 }
 
-// claims: it says so, and applies what it acknowledges: it is of use to nobody else.
+// claims: the replica says that it acknowledges, and it applies what it acknowledges.
 func (s assessment) claims(m Member) bool {
 	return s.asked(m) && m.State.Source.Applying && m.State.Source.Failure == ""
 }
 
-// ackState of one of which nobody says that it acknowledges.
+// ackState of a member that does not acknowledge.
 func (s assessment) ackState(m Member) engines.MemberState {
 	switch src := m.State.Source; {
 	case m.Serves() && src != nil && src.Receiving && src.Applying && src.Failure == "":
@@ -110,9 +110,9 @@ func (s assessment) ackState(m Member) engines.MemberState {
 	return engines.StateUnknown
 }
 
-// unacknowledged: the primary was to wait for replicas, and has given that up. One that
-// gives up as soon as too few are connected has not noticed that enough are again
-// before it is asked to commit something: that is none.
+// unacknowledged: the primary should wait for replicas and does not. A primary that gives
+// up as soon as too few replicas are connected notices only with the next commit that
+// enough are back; if they are, and have everything, it is not unacknowledged.
 func (s assessment) unacknowledged() bool {
 	if s.primary == nil || !s.primary.Serves() {
 		return false

@@ -6,12 +6,11 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// AddressOf returns where a replica is told to find the member: at its report_host,
-// which says how others reach it. A whole name or an address is that already. Behind
-// a pod's own name comes what follows the names of its StatefulSet's pods where they
-// are followed, else what its own agent or one beside it in that StatefulSet has
-// found behind its own. What is behind the names of other pods need not resolve for
-// this one, and is never taken.
+// AddressOf returns where a replica should look for the member: its report_host. A fully
+// qualified name or an IP address is used as it is. A bare pod name gets the domain by
+// which the pods of its StatefulSet are followed; if that is not known, the domain that
+// its own agent, or an agent of the same StatefulSet, has found. The domain of other pods
+// need not resolve here and is never used.
 func (v View) AddressOf(m Member) (host string, port int, err error) {
 	if m.State.Unnamed {
 		return "", 0, fmt.Errorf("%s has no report_host, so that nobody can be told to follow it: its configuration must say by which name the others reach it", m.Name())

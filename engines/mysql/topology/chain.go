@@ -2,10 +2,10 @@ package topology
 
 import "slices"
 
-// Upstream is what an agent has seen of the member that its server follows. A replica
-// behind a replica looks the same whether its owner has made a chain, or its source
-// has handed the role of primary over and was not left yet. Who has seen the source
-// before can tell, or who took over from it.
+// Upstream is what an agent has seen of its server's source. A replica of a replica looks
+// the same whether its owner built a chain, or its source has handed over the role of
+// primary and the replica has not moved yet. Whoever saw the source before, or took over
+// from it, can tell.
 type Upstream struct {
 	name string
 	kind upstreamKind
@@ -21,9 +21,9 @@ const (
 	upstreamPrimary
 )
 
-// See notes what is seen now, and answers whether the source is one of a chain: a
-// replica since it was first seen as the source. One that takes writes, or follows
-// nobody when it is first seen, is or was the primary, whatever it becomes.
+// See notes the source and tells whether it is part of a chain: a replica ever since it
+// was first seen as the source. A source that takes writes, or follows nobody when first
+// seen, is or was the primary, whatever it becomes.
 func (u *Upstream) See(v View) (chained bool) {
 	source, member := v.SourceOf(v.Self)
 	if v.Self.Serves() && u.name != source.Name() {
@@ -42,12 +42,13 @@ func (u *Upstream) See(v View) (chained bool) {
 	return u.kind == upstreamReplica && (u.moved || !v.succeeded(u.name))
 }
 
-// succeeded: one that took over from the member says that some may still follow it.
+// succeeded: a member that took over from this one says that some replicas may still
+// follow it.
 func (v View) succeeded(name string) bool {
 	return slices.ContainsFunc(v.Others, func(m Member) bool { return m.Allows() && m.State.Predecessor == name })
 }
 
-// Followed: all the others tell, and none follows the member any more.
+// Followed: all other members are known, and none follows the predecessor any more.
 func (v View) Followed(predecessor string) bool {
 	old, listed := v.Find(predecessor)
 	return listed && !slices.ContainsFunc(v.Others, func(m Member) bool { return !m.Serves() || Feeds(old, m) })

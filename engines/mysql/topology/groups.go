@@ -30,7 +30,7 @@ func (s assessment) groups() []engines.Group {
 	return out
 }
 
-// couldLead: the primary, and of those that follow it closely whoever could take over.
+// couldLead: the member is the primary, or follows it closely enough to take over.
 func (s assessment) couldLead(m Member) bool {
 	src := m.State.Source
 	if s.primary == nil || s.leads(m) || m.State.Group != nil || src == nil {
@@ -39,7 +39,7 @@ func (s assessment) couldLead(m Member) bool {
 	return !src.ByPosition && !src.Filtered && Feeds(*s.primary, m)
 }
 
-// copyState: Active are the primary, and who follows it closely.
+// copyState is Active for the primary and for whoever follows it closely.
 func (s assessment) copyState(m Member) engines.MemberState {
 	switch {
 	case m.Known && m.State.Down:
@@ -67,7 +67,8 @@ func (s assessment) copyState(m Member) engines.MemberState {
 	return engines.Down
 }
 
-// withoutPrimary nobody can say who follows closely; who has the data has it.
+// withoutPrimary is the state while no primary is known: nobody can tell who follows
+// closely, but a replica that runs has the data.
 func (s assessment) withoutPrimary(m Member) engines.MemberState {
 	if len(s.writers) > 1 || m.State.Source == nil {
 		return engines.StateUnknown
@@ -99,7 +100,7 @@ func stateInGroup(state string) engines.MemberState {
 	return engines.Down
 }
 
-// groupMembers as the own server sees them; of Galera each tells of itself.
+// groupMembers as the own server sees them. In Galera each member reports only itself.
 func (s assessment) groupMembers() []replication.GroupMember {
 	g := s.Self.State.Group
 	if g == nil {
@@ -117,8 +118,8 @@ func (s assessment) groupMembers() []replication.GroupMember {
 	return out
 }
 
-// presumed is a primary that does not tell: its agent is away, and others receive
-// from its server.
+// presumed tells whether the member is a primary that does not report: its agent is away,
+// and others receive from its server.
 func (s assessment) presumed(m Member) bool {
 	if s.primary != nil || len(s.writers) > 0 || m.Serves() || s.Self.State.Group != nil {
 		return false
@@ -128,8 +129,8 @@ func (s assessment) presumed(m Member) bool {
 	})
 }
 
-// behind tells why a replica is not one that follows the primary closely; behind:
-// time alone may mend it.
+// behind explains why a replica does not follow the primary closely. behind is true where
+// time alone may fix it.
 func (s assessment) behind(m Member) (behind bool, why string) {
 	src := m.State.Source
 	switch {
@@ -163,8 +164,8 @@ func (s assessment) behind(m Member) (behind bool, why string) {
 	return false, ""
 }
 
-// lacks says what a replica has not that the own server had executed longer ago than it
-// may lag; only the primary knows, of whom has been looked at since.
+// lacks explains what a replica misses of what the own server had executed longer ago than
+// it may lag. Only the primary knows, and only of members looked at since.
 func (s assessment) lacks(m Member) string {
 	if !s.leads(s.Self) || m.State.Looked.Before(s.Past.At.Add(s.MaxLag)) {
 		return ""
@@ -172,8 +173,8 @@ func (s assessment) lacks(m Member) string {
 	return s.Stuck(m)
 }
 
-// diverged returns what a replica has that the primary has not; empty: nothing, or
-// they follow without GTIDs and nothing can be said.
+// diverged returns what a replica has and the primary has not. Empty: nothing, or they
+// follow without GTIDs and nothing can be said.
 func (s assessment) diverged(m Member) (string, error) {
 	if s.primary == nil || !s.primary.Serves() || s.primary.Name() == m.Name() || m.State.Executed == "" || s.primary.State.Executed == "" {
 		return "", nil
@@ -188,7 +189,7 @@ func (s assessment) diverged(m Member) (string, error) {
 	return "has transactions that the primary has not: " + extra, nil
 }
 
-// comesFrom tells whether the replica follows the primary, perhaps through others.
+// comesFrom tells whether the replica follows the primary, directly or through others.
 func (s assessment) comesFrom(m, primary Member) bool {
 	for range s.members {
 		if Feeds(primary, m) {

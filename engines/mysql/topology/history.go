@@ -6,22 +6,22 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// History is where the local server was a while ago, so that replicas are measured by
-// what they have and not by what they say: one that cannot write to its disk any more
-// receives nothing, has applied all of that, and says that it does not lag.
+// History is where the local server was a while ago. Replicas are measured by what they
+// have, not by what they say: one whose disk is full receives nothing, has applied all it
+// could receive, and reports no lag.
 type History struct {
 	started   time.Time // of the server; another one may have lost something
 	Old, next Checkpoint
 }
 
-// Checkpoint is what the server had executed at that time.
+// Checkpoint is what the server had executed at a time.
 type Checkpoint struct {
 	At       time.Time
 	Executed string
 }
 
-// Add notes a look. The old mark is at least that long ago, by the newest of two
-// that are as far apart.
+// Add notes a look. Old is at least that long ago: the older of two checkpoints that are
+// that far apart.
 func (t *History) Add(s replication.State, now time.Time, apart time.Duration) {
 	switch {
 	case !s.Serving:

@@ -20,10 +20,7 @@ const (
 // staleAfter a look says nothing any more. The agent of a slow server looks seldom.
 const staleAfter = time.Minute
 
-// assessment is a view with what is concluded from it.
-//
-// Invariant: primary is nil unless exactly one member is known to be it, or no member
-// takes writes and all follow one that has no agent yet.
+// assessment is a view with the conclusions from it.
 type assessment struct {
 	View
 	members []Member // all, and those that only others know of, as every member orders them
@@ -33,7 +30,7 @@ type assessment struct {
 	adopting bool
 }
 
-// Observe is pure: values in, facts out, and unknown for the rest.
+// Observe is pure: values in, facts out, and Unknown for the rest.
 func Observe(v View) engines.Observation {
 	self := v.Self.State
 	o := engines.Observation{Node: self.Node, Version: plainVersion(self.Version), Busy: self.Busy}
@@ -116,8 +113,8 @@ func (s assessment) isGroupMember(m Member, g replication.GroupMember) bool {
 	return isSource(&replication.Source{Host: g.Host, Port: g.Port}, m)
 }
 
-// inferred are members whose agents nobody knows: replicas of a member, sources,
-// and others in the group.
+// inferred are members without a known agent: replicas and sources of members, and other
+// members of the group.
 func (s assessment) inferred() []Member {
 	var out []Member
 	known := s.All()
@@ -150,10 +147,10 @@ func (s assessment) inferred() []Member {
 	return out
 }
 
-// withoutAgent is the member that all others follow, and of which no agent has ever been
-// known: while a database is adopted its primary gets an agent last. By its name it is
-// of the own StatefulSet; who follows anybody else follows somebody outside. nil: there
-// is none, or somebody who might take writes does not tell.
+// withoutAgent is the primary of a database that is being adopted: all members follow it,
+// it belongs to the own StatefulSet by its name, and no agent of it was ever known. Its
+// agent comes last. Nil: there is none, or a member that might take writes does not
+// report.
 func (s assessment) withoutAgent() *Member {
 	var found *Member
 	for i, m := range s.members {
@@ -175,12 +172,12 @@ func (s assessment) withoutAgent() *Member {
 	return found
 }
 
-// receives tells whether a member that serves is sent what the other one writes.
+// receives tells whether a serving member is connected to the source.
 func (s assessment) receives(m, source Member) bool {
 	return m.Serves() && m.State.Source != nil && m.State.Source.Receiving && Sends(source, m)
 }
 
-// sibling: a pod of the own one's StatefulSet is called so, and no known member is.
+// sibling: the name is that of a pod of the own StatefulSet, and of no known member.
 func (s assessment) sibling(m Member) bool {
 	pod := replication.PodOf(m.Name())
 	set, ordinal := replication.SetOf(pod)
@@ -203,7 +200,7 @@ func (s assessment) manyWriters() bool {
 	return g != nil && (g.Galera || !g.Primary)
 }
 
-// followers of the own server: those that must be updated before it.
+// followers of the own server, which must be updated before it.
 func (s assessment) followers() []string {
 	if s.manyWriters() {
 		return nil
@@ -218,7 +215,7 @@ func (s assessment) followers() []string {
 	return slices.Compact(out)
 }
 
-// nodes are all members, the own one too: who is left out is none.
+// nodes are all members, including the own one. Whoever is not listed is no member.
 func (s assessment) nodes() []engines.Node {
 	var out []engines.Node
 	for _, m := range s.members {
@@ -230,7 +227,7 @@ func (s assessment) nodes() []engines.Node {
 	return out
 }
 
-// membership of one whose agent is away, or does not know, is what others see.
+// membership of a member whose agent is away, or does not know, is what the others see.
 func (s assessment) membership(m Member) engines.Membership {
 	switch {
 	case m.Serves():
@@ -247,8 +244,8 @@ func (s assessment) membership(m Member) engines.Membership {
 	return engines.MembershipUnknown
 }
 
-// standing of a server that answers, in its own words: a group may have put it out, or
-// it has left. Without a majority it does not know what the others hold of it.
+// standing is the membership of a server that answers, in its own words: it may have left
+// its group or been expelled. Without a majority it does not know what the others decided.
 func standing(m Member) engines.Membership {
 	g := m.State.Group
 	if g == nil {
@@ -266,8 +263,8 @@ func standing(m Member) engines.Membership {
 	return engines.MembershipUnknown
 }
 
-// connected tells whether somebody who serves says that the member's server lives:
-// it sends to it, or receives from it.
+// connected tells whether a serving member sees that the member's server lives: it sends
+// to it, or receives from it.
 func (s assessment) connected(m Member) bool {
 	for _, other := range s.members {
 		if !other.Serves() {
@@ -285,8 +282,8 @@ func (s assessment) connected(m Member) bool {
 	return false
 }
 
-// missed tells whether those who would see the member's server if it lived do not:
-// the primary that serves, or, of the primary itself, all that follow it.
+// missed tells whether those who would see the member's server, if it lived, do not: the
+// primary, or, of the primary itself, all its replicas.
 func (s assessment) missed(m Member) bool {
 	if s.connected(m) {
 		return false

@@ -8,8 +8,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// Stuck: the replica says that it does not lag, and has not what the local member had
-// longer ago than it may lag.
+// Stuck explains that a replica which reports no lag misses what the local member had
+// executed longer ago than it may lag.
 func (v View) Stuck(m Member) string {
 	if v.Past.Executed == "" {
 		return ""
@@ -20,7 +20,7 @@ func (v View) Stuck(m Member) string {
 	return fmt.Sprintf("does not say that it lags, and lacks what %s had executed %s ago: its disk may be full, or nothing reaches it", v.Self.Name(), engines.Duration(v.Now.Sub(v.Past.At)))
 }
 
-// Has tells whether everything of the position was executed by the member.
+// Has tells whether the member has executed all of the position.
 func (m Member) Has(position string) (bool, string) {
 	return gtid.AtLeast(m.State.Flavor.Notation(), m.State.Executed, position)
 }
@@ -40,9 +40,9 @@ func (m Member) Got(position string) (there, known bool) {
 	return there, true
 }
 
-// HasAllOf tells whether the member has executed what another has executed, and,
-// when that is a replica, received. Nobody has all of what is not known, and who
-// leaves something out has the GTIDs alone.
+// HasAllOf tells whether the member has executed everything that the other has executed,
+// and, if that is a replica, received. Nobody has all of an unknown position. A replica
+// with filters has the GTIDs but not the data.
 func (m Member) HasAllOf(other Member) bool {
 	if m.State.Source != nil && m.State.Source.Filtered {
 		return false
@@ -62,7 +62,7 @@ func (m Member) Blank() bool { return m.State.Executed == gtid.None }
 // More tells whether a has all of b, and b not all of a.
 func More(a, b Member) bool { return a.HasAllOf(b) && !b.HasAllOf(a) }
 
-// Errant names what a replica has that the primary has not.
+// Errant returns what a replica has and the primary has not.
 func Errant(replica, primary Member) (string, error) {
 	notation := replica.State.Flavor.Notation()
 	own, err := gtid.Told(notation, replica.State.Executed)
@@ -76,7 +76,7 @@ func Errant(replica, primary Member) (string, error) {
 	return own.Errant(replica.State.ID, theirs, primary.State.ID)
 }
 
-// Older compares versions by their numbers; what cannot be read is older.
+// Older compares versions as numbers. A version that cannot be read is older.
 func Older(a, b string) bool {
 	v, unknown := replication.ParseVersion(a)
 	w, err := replication.ParseVersion(b)

@@ -9,7 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// SourceOf returns the member that m follows; false: none, or one outside.
+// SourceOf returns the member that m follows. False: it follows nobody, or a server
+// outside.
 func (v View) SourceOf(m Member) (Member, bool) {
 	all := v.All()
 	i := slices.IndexFunc(all, func(s Member) bool { return Sends(s, m) })
@@ -24,11 +25,11 @@ func (v View) Follows(m, source Member) bool {
 	return ok && s.Name() == source.Name()
 }
 
-// Sends tells whether what the replica follows is that member. While it is connected
-// the server that it has really reached says so, whatever that is called there: a
-// Service's name and an address belong to no member. Nobody else has the id of a
-// server of MySQL. The server_id of MariaDB may be another database's, too: then the
-// name fits, or the source knows this replica. Else the name alone tells.
+// Sends tells whether the replica follows the source. While the replica is connected, the
+// ID of the server that it reached decides, not the name: a Service or an address belongs
+// to no member. A server_uuid of MySQL is unique. A server_id of MariaDB may also be used
+// by another database, so the name must fit too, or the source must list the replica.
+// Without a connection only the name is left.
 func Sends(source, replica Member) bool {
 	s := replica.State.Source
 	switch {
@@ -49,9 +50,9 @@ func lists(source, replica Member) bool {
 	})
 }
 
-// isSource compares where a replica goes to with how a member is called: the whole
-// name, or its first parts where one of the two is longer. A server of another
-// database may be called so too: one that is connected tells who it is.
+// isSource compares a replica's source with a member's name: the whole name, or the first
+// labels where one name is longer. A server of another database may have the same name;
+// one that is connected has told its ID.
 func isSource(s *replication.Source, m Member) bool {
 	host, port := replication.SplitName(m.Name())
 	if s.Port != 0 && s.Port != port {
@@ -63,8 +64,8 @@ func isSource(s *replication.Source, m Member) bool {
 	return begins(s.Host, host) && !(s.Receiving && AnotherID(s, m))
 }
 
-// AnotherID: where the replica goes to was another server than this one when it was
-// reached last.
+// AnotherID: the source was another server than this member when the replica last reached
+// it.
 func AnotherID(s *replication.Source, m Member) bool {
 	return s.ID != "" && m.State.ID != "" && !strings.EqualFold(s.ID, m.State.ID)
 }
@@ -74,7 +75,7 @@ func (v View) Has(id string) bool {
 	return slices.ContainsFunc(v.All(), func(m Member) bool { return id != "" && strings.EqualFold(m.State.ID, id) })
 }
 
-// begins tells whether one of the names is the other with a domain behind it.
+// begins tells whether one of the names is the other followed by a domain.
 func begins(a, b string) bool {
 	short, long := strings.ToLower(a), strings.ToLower(b)
 	if len(short) > len(long) {
@@ -83,14 +84,15 @@ func begins(a, b string) bool {
 	return short != "" && strings.Trim(short, "0123456789.") != "" && strings.HasPrefix(long, short+".")
 }
 
-// Feeds tells whether the source of the replica is that member, or was when the
-// replica reached it last.
+// Feeds tells whether the member is the source of the replica, or was when the replica
+// last reached it.
 func Feeds(source, replica Member) bool {
 	src := replica.State.Source
 	return Sends(source, replica) || src != nil && !src.Receiving && src.ID != "" && src.ID == source.State.ID
 }
 
-// CannotFollow says why m would not get all from the primary, or would have more.
+// CannotFollow explains why m would not get everything from the primary, or would have
+// more than it.
 func (v View) CannotFollow(m, primary Member) string {
 	if !primary.Serves() || !m.Serves() {
 		return m.Name() + " cannot be compared with " + primary.Name()

@@ -98,8 +98,8 @@ func (s assessment) complaints(outside *replication.Source) (c complaints) {
 	return c
 }
 
-// outside is the server that all members together follow, and that is none of them;
-// nil: one of them is, or should be, the primary.
+// outside is the server that all members follow and that is none of them. Nil: one of them
+// is, or should be, the primary.
 func (s assessment) outside() (found *replication.Source) {
 	if s.adopting {
 		return nil
@@ -118,7 +118,7 @@ func (s assessment) outside() (found *replication.Source) {
 	return found
 }
 
-// complaint about a member that serves; empty: none.
+// complaint about a serving member. Empty: none.
 func (s assessment) complaint(m Member) string {
 	if m.State.Group != nil {
 		if state := s.groupMemberState(m); state != engines.Active {
@@ -133,8 +133,8 @@ func (s assessment) complaint(m Member) string {
 	return why
 }
 
-// broken: nothing that is waited for mends the replica. It has not replicated for long;
-// or it counts for nothing; or it says that all is well and the primary knows better.
+// broken: waiting does not fix the replica. It has not replicated for long, or is delayed
+// on purpose, or reports that all is well while the primary knows better.
 func (s assessment) broken(m Member) bool {
 	halted := m.State.Halted
 	return m.Delayed() || s.lacks(m) != "" ||
@@ -158,7 +158,7 @@ func (s assessment) settled() bool {
 	return !s.primary.Serves() || !s.acknowledges(own) || own.State.SemiSync.Acknowledging
 }
 
-// veto is for what a restart would make worse.
+// veto says what a restart would make worse.
 func (s assessment) veto() string {
 	own := s.Self
 	alone := len(s.members) == 1
@@ -177,8 +177,8 @@ func (s assessment) veto() string {
 	return ""
 }
 
-// unreachable says why none of those that follow the own server could be followed
-// itself, had it taken over; empty: one could, or none is there.
+// unreachable explains why no replica of the own server could be followed if it took over.
+// Empty: one could, or there is none.
 func (s assessment) unreachable() string {
 	why := ""
 	for _, m := range s.Others {

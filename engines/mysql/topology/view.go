@@ -11,14 +11,14 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// View is all members as they looked at one moment, as one of them sees it: values only.
+// View is all members at one moment, as one of them sees it: values only.
 type View struct {
 	Now    time.Time
 	Self   Member
 	Others []Member // by ordinal
-	// Domains behind members' names, where they are followed by them.
+	// Domains by which members are followed, behind their bare names.
 	Domains replication.Domains
-	// Past is where the local server was longer than maxLag ago; zero: not known.
+	// Past is what the local server had executed longer than MaxLag ago; zero: not known.
 	Past   Checkpoint
 	MaxLag time.Duration
 	// BrokenAfter is how long a replica must not have replicated until it counts as broken.
@@ -27,18 +27,18 @@ type View struct {
 	External bool
 }
 
-// Member is one of the database's, as it was looked at.
+// Member of the database, as it was looked at.
 type Member struct {
 	Peer  engines.Peer
 	State replication.State
-	// Known: state is an answer to a question asked for this view. Why it is not.
+	// Known: State answers a question that was asked for this view; if not, Why says why.
 	Known bool
 	Why   string
 }
 
 func (m Member) Name() string { return cmp.Or(m.State.Node, m.Peer.Name()) }
 
-// Serves: all that was asked for is known.
+// Serves: everything that was asked is known.
 func (m Member) Serves() bool { return m.Known && m.State.Serving }
 
 func (m Member) Allows() bool { return m.Serves() && m.State.Writes == replication.Allowed }
@@ -48,8 +48,8 @@ func (m Member) Refuses() bool {
 	return m.Serves() && (m.State.Writes == replication.RefusedAtStart || m.State.Writes == replication.RefusedBySQL)
 }
 
-// Delayed: it lags on purpose, to keep what is undone elsewhere. It is no copy of what
-// the database has now, and takes nothing over.
+// Delayed: the replica lags on purpose. It is no copy of the current data, and takes
+// nothing over.
 func (m Member) Delayed() bool {
 	return m.Serves() && m.State.Source != nil && m.State.Source.Delay > 0
 }
@@ -77,7 +77,7 @@ func (v View) Find(name string) (Member, bool) {
 	return v.Others[i], true
 }
 
-// Writers are the others that allow writes.
+// Writers are the other members that allow writes.
 func (v View) Writers() []Member {
 	var out []Member
 	for _, m := range v.Others {
