@@ -13,9 +13,9 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
-// openFirst opens the local server, which nobody asked for, if it still is the successor when
-// it is compared as it was before the others were looked at: all that it has more than
-// they had it may have got since, from one of them that has opened.
+// openFirst opens the local server without an order, if it still is the successor when it
+// is compared as it was before the others were looked at. Whatever it has more than that
+// may have come since, from a member that has opened.
 func (e *Engine) openFirst(ctx context.Context, t task) error {
 	before := e.local(ctx)
 	v, err := e.gather(ctx, t, true)
@@ -96,8 +96,8 @@ func (e *Engine) haveFollow(ctx context.Context, t task, a switchover.Action) {
 	}
 }
 
-// start notes the try everywhere, stops writes, and freezes what was executed. It
-// takes everything back when that does not work.
+// start notes the try everywhere, stops writes, and freezes what was executed. If that
+// fails it takes everything back.
 func (e *Engine) start(ctx context.Context, v switchover.Input, t task) error {
 	n := replication.Switch{Claim: t.claim, At: v.Now, From: v.Self.Name(), FromID: v.Self.State.ID, Until: v.Until()}
 	e.keep(&n)
@@ -148,9 +148,9 @@ var errAway = errors.New("its agent is away")
 
 var errStillWriting = errors.New("somebody goes on writing though clients may not")
 
-// freeze ends the connections that are left, those of privileged writers among
-// them, and answers what the server has executed once that does not change. What is
-// open on MariaDB may still be committed by one of them, on MySQL by nobody.
+// freeze ends the remaining connections, including those of privileged writers, and
+// returns what the server has executed once that stays the same. An open transaction may
+// still be committed on MariaDB, and not on MySQL.
 func (e *Engine) freeze(ctx context.Context) (string, error) {
 	for range 5 {
 		if _, err := e.server.DropClients(ctx); err != nil {
@@ -182,9 +182,9 @@ func (e *Engine) catchUp(ctx context.Context, v switchover.Input, t task, to str
 	return err
 }
 
-// promote tells to to take over. It is noted before it is said: from here on writes
-// are not allowed here before it is known that to did not. The answer to the first
-// request of a try tells that when it is no: another one may be chosen.
+// promote tells a member to take over, and notes that before: from then on writes are not
+// allowed here until it is known that it did not. If the first request of a try is
+// refused, another member may be chosen.
 func (e *Engine) promote(ctx context.Context, v switchover.Input, t task, to string) error {
 	n := *v.Self.State.Switch
 	first := !n.Promoting
@@ -204,9 +204,9 @@ func (e *Engine) promote(ctx context.Context, v switchover.Input, t task, to str
 	return err
 }
 
-// takeBack allows writes again, once those that may have been told to take over
-// have said that they will not. A server that was started again since then may lack
-// something, and is opened by Tend only.
+// takeBack allows writes again, once all that may have been told to take over have said
+// that they will not. A server that was restarted since may lack something, and is opened
+// by Tend only.
 func (e *Engine) takeBack(ctx context.Context, v switchover.Input, t task, a switchover.Action) error {
 	n := replication.Switch{Claim: t.claim, From: v.Self.Name(), At: v.Now, Until: v.Now}
 	if own := v.Self.State.Switch; own != nil {
@@ -239,7 +239,8 @@ func (e *Engine) takeBack(ctx context.Context, v switchover.Input, t task, a swi
 	return e.drop(ctx, v, t)
 }
 
-// drop has everybody forget the try. Who does not hear it forgets by its time.
+// drop makes all members forget the try. A member that does not hear it forgets by its
+// time.
 func (e *Engine) drop(ctx context.Context, v switchover.Input, t task) error {
 	n := v.Self.State.Switch
 	e.mu.Lock()
@@ -266,7 +267,7 @@ func (e *Engine) drop(ctx context.Context, v switchover.Input, t task) error {
 	return ctx.Err()
 }
 
-// fail keeps why a try did not work, and when the next may begin.
+// fail keeps why a try failed, and when the next may begin.
 func (e *Engine) fail(why string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

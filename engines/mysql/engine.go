@@ -19,12 +19,10 @@ var (
 	_ database       = (*server.Server)(nil)
 )
 
-// Engine is the adapter. Look and Observe may be called at any time; of the methods
-// that change something the agent calls one at a time.
-//
-// Invariant: the local server begins to allow writes in three places only: takeBack
-// (its own switchover was given up), takeOver (it was told to), and open (all
-// members are known and none but this one could).
+// Engine is the adapter. Look and Observe may be called at any time; the agent calls the
+// methods that change something one at a time. Invariant: the local server begins to allow
+// writes in three places only: takeBack (its own switchover was given up), takeOver (it
+// was told to), and open (all members are known and no other could).
 type Engine struct {
 	server  database
 	options Options
@@ -44,8 +42,8 @@ type memory struct {
 	// never is the last try of another member that ended before this one was told to
 	// take over by it.
 	never *replication.Switch
-	// over are the newest tries of each primary that have been given up: what comes
-	// late of them is refused.
+	// over are the newest tries of each primary that were given up; late steps of them are
+	// refused.
 	over map[string]time.Time
 	// domains that follow members' names in the addresses that replicas use.
 	domains replication.Domains
@@ -78,8 +76,8 @@ func newEngine(s database, options Options) *Engine {
 	return &Engine{server: s, options: options.withDefaults(), each: atOnce, memory: memory{over: map[string]time.Time{}, domains: replication.Domains{}}}
 }
 
-// interrupted: what was done here may have left replication stopped, which was
-// nobody's wish. It is then started again like after a start of the server.
+// interrupted: an action here may have left replication stopped, which nobody wanted. It
+// is started again as after a restart of the server.
 func (e *Engine) interrupted() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -109,8 +107,8 @@ func (e *Engine) closedElsewhere() bool {
 	return e.opened
 }
 
-// openNote returns a copy of the note and forgets one of another's switchover that
-// is over by its time. Callers hold the lock.
+// openNote returns a copy of the note, and forgets one of another member's switchover
+// whose time is over. Callers hold the lock.
 func (e *Engine) openNote(own string) *replication.Switch {
 	n := e.note
 	if n == nil {
@@ -135,7 +133,7 @@ func (e *Engine) keep(s *replication.Switch) {
 	}
 }
 
-// domainBehind the name of the node, where it is followed by that.
+// domainBehind the name of the node.
 func (e *Engine) domainBehind(node string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

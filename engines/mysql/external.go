@@ -12,8 +12,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// handoffCall is what another manager is told: that the member is to be stopped, and
-// the role of primary has to be given to another one before.
+// handoffCall tells another manager that the member is about to be stopped, and that its
+// role of primary has to move first.
 type handoffCall struct {
 	Claim string `json:"claim"`
 	// From is the member that has the role now.

@@ -19,8 +19,8 @@ func (e *Engine) peers() []engines.Peer {
 	return e.options.Peers.List()
 }
 
-// gather asks all members what they say of themselves; the own server last, so that
-// nobody seems to be ahead of it because it was looked at a moment earlier.
+// gather asks all members for their state, and the own server last, so that no member
+// seems to be ahead of it because it was looked at earlier.
 func (e *Engine) gather(ctx context.Context, t task, fresh bool) (switchover.Input, error) {
 	list := e.peers()
 	v := switchover.Input{
@@ -59,8 +59,8 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (switchover.Inp
 	return v, nil
 }
 
-// after looks at the member again: after the own server, which may get what that one
-// writes, so that it does not seem to be ahead of it.
+// after looks at the member again, after the own server: that one may receive what the
+// member writes, and must not seem to be ahead of it.
 func (e *Engine) after(ctx context.Context, v switchover.Input, name string) topology.Member {
 	m, listed := v.Find(name)
 	if !listed {

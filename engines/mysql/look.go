@@ -68,8 +68,8 @@ func (e *Engine) local(ctx context.Context) replication.State {
 	return s
 }
 
-// halt returns since when the server has not replicated, as a replica does. One that
-// was started again may begin anew. Callers hold the lock.
+// halt returns since when the server has not replicated as a replica should. A restarted
+// server starts anew. Callers hold the lock.
 func (e *Engine) halt(s replication.State) time.Time {
 	if s.Writes == replication.Allowed || s.Group != nil || s.Source != nil && s.Source.Receiving && s.Source.Applying {
 		e.halted.since = time.Time{}
@@ -80,9 +80,9 @@ func (e *Engine) halt(s replication.State) time.Time {
 	return e.halted.since
 }
 
-// watch notes that the server allows writes, and that nobody here is about to stop
-// them: what an earlier agent asked for may take effect until its time is over.
-// Callers hold the lock.
+// watch notes that the server allows writes and that nobody here is about to stop them.
+// What an earlier agent asked for may take effect until its time is over. Callers hold the
+// lock.
 func (e *Engine) watch(s replication.State) {
 	now := time.Now()
 	if e.watched.IsZero() {
@@ -93,7 +93,7 @@ func (e *Engine) watch(s replication.State) {
 	}
 }
 
-// serving looks at the own server, which has to answer all that is needed.
+// serving looks at the own server, which has to answer everything.
 func (e *Engine) serving(ctx context.Context) (replication.State, error) {
 	s := e.local(ctx)
 	switch {
@@ -115,9 +115,9 @@ func (e *Engine) newestLook() replication.State {
 	return s
 }
 
-// Observe looks at the own server, and asks the other members' agents for what they
-// saw last. Only when that would be an alarm are they to look again: the newest
-// looks of two members are a moment apart, and a switchover fits between them.
+// Observe looks at the own server, and asks the other agents for their newest looks. Only
+// before an alarm do they look again: looks of two members are a moment apart, and a
+// switchover fits between them.
 func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 	v, err := e.gather(ctx, task{}, false)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // pause between two looks while writes are stopped.
 const pause = 100 * time.Millisecond
 
-// stillFor is how long nothing may change after writes were stopped. InnoDB keeps what
-// it tells of open transactions for 0.1 s, so that the second look sees newer ones.
+// stillFor is how long nothing may change after writes were stopped. InnoDB caches its
+// list of transactions for 0.1 s, so the second look sees a newer one.
 const stillFor = 250 * time.Millisecond
 
 // Plan returns whose role the order gives away, and whether it has it.
@@ -34,8 +34,8 @@ func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) 
 	return u.encode()
 }
 
-// Apply hands the role of the local member over, as far as it can at once: while
-// writes are stopped it does not return but at the end, or with its context.
+// Apply hands the role of the local member over, as far as it can at once. While writes
+// are stopped it returns only at the end, or with its context.
 func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
 	if err := order.Check(); err != nil {
 		return engines.Progress{}, err
@@ -66,7 +66,7 @@ func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byt
 	})
 }
 
-// task is what a view needs beside the States.
+// task is what an Input needs beside the States.
 type task struct {
 	claim    string
 	eligible []string
@@ -79,12 +79,12 @@ type task struct {
 	dropped  *bool
 }
 
-// undo makes it one that takes back: at any time, and also when an order of a higher
-// epoch was seen elsewhere, as a coordinator that has just begun to lead has done.
+// undo makes the task one that takes back. That may be done at any time, and also after an
+// order of a higher epoch, as a new leading coordinator has.
 func (t *task) undo() { t.notAfter, t.epoch = time.Time{}, 0 }
 
-// handOver decides and acts until something has to be waited for that takes longer
-// than writes may be stopped, or nothing is left to do.
+// handOver decides and acts until something takes longer than writes may be stopped, or
+// nothing is left to do.
 func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error) {
 	t.refusals, t.dropped = map[string]string{}, new(bool)
 	var last switchover.Action

@@ -11,9 +11,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
-// Restore brings the members to rest: the node that was prepared allows writes
-// again where nobody took over, else all follow the new primary. The role does not
-// move back.
+// Restore brings the members to rest: the prepared node allows writes again if nobody took
+// over, otherwise all follow the new primary. The role does not move back.
 func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progress, error) {
 	planned, err := decodeUndo(undoBytes)
 	if err != nil {
@@ -41,7 +40,7 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 	return e.handOver(ctx, task{claim: planned.Claim, wrote: planned.Wrote, undoing: true})
 }
 
-// restoreOther has the node's own agent take back its role: only that one can.
+// restoreOther asks the node's own agent to take back its role; only that one can.
 func (e *Engine) restoreOther(ctx context.Context, planned undo) (engines.Progress, error) {
 	v, err := e.gather(ctx, task{claim: planned.Claim, undoing: true}, true)
 	if err != nil {
@@ -67,7 +66,7 @@ func (e *Engine) restoreOther(ctx context.Context, planned undo) (engines.Progre
 	return engines.Progress{State: engines.Running, Detail: planned.Node + " takes its role back"}, nil
 }
 
-// Sweep gives up a switchover of this member whose claim is not open any more.
+// Sweep gives up a switchover of this member whose claim is no longer open.
 func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 	s, err := e.serving(ctx)
 	if err != nil {
@@ -83,7 +82,7 @@ func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 	return err
 }
 
-// Tend does at most one thing that the members owe each other.
+// Tend repairs at most one thing that a switchover left unfinished.
 func (e *Engine) Tend(ctx context.Context) (engines.Progress, error) {
 	idle := engines.Progress{State: engines.Done}
 	if e.options.Failover != "" || e.options.Peers == nil {

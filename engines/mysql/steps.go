@@ -25,7 +25,7 @@ const (
 	stepReopen  = "reopen"  // take the own role back
 )
 
-// catchUpWithin bounds one wait for what is missing; it is asked for again.
+// catchUpWithin bounds one wait for what is missing; the step is repeated.
 const catchUpWithin = time.Second
 
 // body of a step.
@@ -34,8 +34,8 @@ type body struct {
 	Primary string             `json:"primary,omitempty"`
 }
 
-// until is the end of the try by the clock here, which the step brings along. A step
-// without an end leaves what the clock of the member says that hands over.
+// until is the end of the try by the clock here, which the step carries. Without it, the
+// clock of the member that hands over counts.
 func (b body) until(step engines.Step) time.Time {
 	if step.NotAfter.IsZero() {
 		return b.Switch.Until
@@ -48,12 +48,12 @@ type answer struct {
 	State replication.State `json:"state"`
 	// Refused says why the step was not taken; empty: it was.
 	Refused string `json:"refused,omitempty"`
-	// Never: it had noted the try, was not told to take over by it, and now never will
-	// be. It says so also where its server does not answer.
+	// Never: the member had noted the try, was not told to take over by it, and now never
+	// will be. It says so even where its server does not answer.
 	Never bool `json:"never,omitempty"`
 }
 
-// ask has another member take a step.
+// ask another member to take a step.
 func (e *Engine) ask(ctx context.Context, node, step string, b body, t task) (answer, error) {
 	data, err := json.Marshal(b)
 	if err != nil {
@@ -80,8 +80,7 @@ func (e *Engine) ask(ctx context.Context, node, step string, b body, t task) (an
 
 var errStep = errors.New("step is not valid")
 
-// Step takes a step that another member asks for, if what is seen here and now
-// permits it.
+// Step takes a step that another member asks for, if what is seen here and now permits it.
 func (e *Engine) Step(ctx context.Context, step engines.Step) ([]byte, error) {
 	var b body
 	if len(step.Body) > engines.MaxStep {
@@ -144,8 +143,8 @@ func (e *Engine) intend(_ context.Context, step engines.Step, b body, own replic
 	return "", nil
 }
 
-// forget ends a try and all before it. After its answer this member does not begin
-// to allow writes by any of them. never: it has not begun by this one either.
+// forget ends a try and all before it: after its answer this member does not begin to
+// allow writes by any of them. never: it has not begun by this one either.
 func (e *Engine) forget(n replication.Switch) (never bool) {
 	const most = 100 // of members that hand over
 	e.mu.Lock()
@@ -215,7 +214,7 @@ func (e *Engine) promoted(ctx context.Context, step engines.Step, b body, own re
 	return fmt.Sprintf("%s cannot take over: %v", own.Node, err), nil
 }
 
-// succeed forgets the promise that was kept, and notes from whom.
+// succeed clears the promise that was kept, and notes from whom the role came.
 func (e *Engine) succeed(own replication.State) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -225,9 +224,9 @@ func (e *Engine) succeed(own replication.State) {
 	e.note = nil
 }
 
-// takeOver makes the local member the primary, by a promise that it has noted and
-// with all that is frozen, which the caller has seen. It may be broken off anywhere
-// and repeated; no write is allowed past the end.
+// takeOver makes the local member the primary, by a promise that it has noted; the caller
+// has seen that it has everything frozen. It may be interrupted anywhere and repeated, and
+// allows no write past the end.
 func (e *Engine) takeOver(ctx context.Context, own replication.State, end time.Time) error {
 	if err := e.stopFollowing(ctx, own); err != nil {
 		return err
@@ -244,8 +243,8 @@ func (e *Engine) takeOver(ctx context.Context, own replication.State, end time.T
 	return nil
 }
 
-// open makes the local member the primary because all members are known and none
-// but it could be.
+// open makes the local member the primary because all members are known and no other could
+// be.
 func (e *Engine) open(ctx context.Context, own replication.State) error {
 	if err := e.stopFollowing(ctx, own); err != nil {
 		return err
@@ -253,7 +252,7 @@ func (e *Engine) open(ctx context.Context, own replication.State) error {
 	return e.server.AllowWrites(ctx)
 }
 
-// stopFollowing leaves the local server as a primary is, but for its writes.
+// stopFollowing leaves the local server as a primary is, except that it refuses writes.
 func (e *Engine) stopFollowing(ctx context.Context, own replication.State) error {
 	if own.Source != nil {
 		if err := e.server.Detach(ctx); err != nil {
@@ -264,7 +263,8 @@ func (e *Engine) stopFollowing(ctx context.Context, own replication.State) error
 	return e.server.AcknowledgeAs(ctx, true)
 }
 
-// followed follows the primary that the asking member names, as it looks from here.
+// followed makes the local server follow the primary that the asking member names, if it
+// looks so from here.
 func (e *Engine) followed(ctx context.Context, step engines.Step, b body, own replication.State) (refused string, err error) {
 	v, err := e.gather(ctx, task{}, true)
 	if err != nil {
@@ -285,8 +285,8 @@ func (e *Engine) followed(ctx context.Context, step engines.Step, b body, own re
 	return "", e.followHere(ctx, v, to, step.NotAfter)
 }
 
-// followHere makes the local server a replica of the primary. It acknowledges as a
-// replica before it connects as one.
+// followHere makes the local server a replica of the primary. It enables acknowledgements
+// before it connects.
 func (e *Engine) followHere(ctx context.Context, v switchover.Input, to topology.Member, notAfter time.Time) error {
 	if err := engines.InTime(notAfter); err != nil {
 		return err
@@ -305,8 +305,8 @@ func (e *Engine) followHere(ctx context.Context, v switchover.Input, to topology
 	return e.server.Follow(ctx, host, port, v.Self.State.Source == nil)
 }
 
-// reopen: an earlier agent here may have stopped writes under the claim. It is noted
-// as a try whose candidate is not known; Tend gives it up.
+// reopen: an earlier agent here may have stopped writes under the claim. It is noted as a
+// try without a known candidate, which Tend gives up.
 func (e *Engine) reopen(_ context.Context, _ engines.Step, b body, own replication.State) (refused string, err error) {
 	if b.Switch.From != own.Node || engines.CheckClaim(b.Switch.Claim) != nil {
 		return "", fmt.Errorf("%w: reopen of %q", errStep, engines.OneLine(b.Switch.From))
@@ -324,8 +324,8 @@ func (e *Engine) reopen(_ context.Context, _ engines.Step, b body, own replicati
 	return "", nil
 }
 
-// promisor is the member whose role the own one is to take over: it has seen that it
-// sends to it.
+// promisor is the member whose role the own one takes over; it has seen that the own one
+// follows it.
 func promisor(n replication.Switch, own replication.State) topology.Member {
 	return topology.Member{State: replication.State{Node: n.From, ID: n.FromID, Replicas: []replication.Replica{{ID: own.ID}}}}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// Domains by the kin of the members that are followed so, as members tell.
+// Domains by which members are followed, by DomainKey. Members share them.
 type Domains map[string]string
 
-// most StatefulSets of one database that are told of.
+// mostDomains bounds how many StatefulSets of one database are shared.
 const mostDomains = 16
 
 func (d Domains) Learn(node, domain string) {
@@ -36,8 +36,8 @@ func (d Domains) Clone() Domains {
 	return maps.Clone(d)
 }
 
-// DomainKey of a member is its StatefulSet, whose pods have one domain; of one that is not
-// called as a pod it is itself.
+// DomainKey is the StatefulSet of a pod, whose pods share one domain. A name that is not a
+// pod's is its own key.
 func DomainKey(node string) string {
 	pod := PodOf(node)
 	if set, _ := SetOf(pod); set != "" {
@@ -46,8 +46,8 @@ func DomainKey(node string) string {
 	return strings.ToLower(pod)
 }
 
-// DomainOf returns the member that a replica is connected to by its name, and what it
-// writes behind that name.
+// DomainOf returns the member that a connected replica follows by name, and the domain
+// behind that name.
 func DomainOf(s *Source, peers []engines.Peer) (node, domain string, ok bool) {
 	if s == nil || !s.Receiving {
 		return "", "", false
@@ -61,7 +61,7 @@ func DomainOf(s *Source, peers []engines.Peer) (node, domain string, ok bool) {
 	return "", "", false
 }
 
-// IsAddress: it is one of IP or an empty name.
+// IsAddress: it is an IP address, or empty.
 func IsAddress(host string) bool {
 	return strings.Trim(host, "0123456789.") == "" || strings.Contains(host, ":")
 }
@@ -74,7 +74,7 @@ func FirstLabel(host string) string {
 	return first
 }
 
-// SplitName takes a node's name apart: the port is there when it is not MySQL's own.
+// SplitName splits a member's name. The port is there when it is not 3306.
 func SplitName(node string) (host string, port int) {
 	if i := strings.LastIndexByte(node, ':'); i >= 0 {
 		if p, err := strconv.Atoi(node[i+1:]); err == nil {
@@ -84,7 +84,7 @@ func SplitName(node string) (host string, port int) {
 	return node, 3306
 }
 
-// JoinName of a member, with the port where that is not the usual one.
+// JoinName of a member, with the port when it is not 3306.
 func JoinName(host, port string) string {
 	if host == "" || port == "" || port == "0" || port == "3306" {
 		return engines.OneLine(host)
@@ -92,7 +92,7 @@ func JoinName(host, port string) string {
 	return engines.OneLine(host + ":" + port)
 }
 
-// SetOf takes a pod's name apart: the StatefulSet and the ordinal; empty: it is no such name.
+// SetOf splits a pod's name into StatefulSet and ordinal. Empty: it is no such name.
 func SetOf(pod string) (set, ordinal string) {
 	i := strings.LastIndexByte(pod, '-')
 	if i <= 0 || i == len(pod)-1 || strings.Trim(pod[i+1:], "0123456789") != "" {
@@ -103,13 +103,13 @@ func SetOf(pod string) (set, ordinal string) {
 
 func NodeName(host string, port int) string { return JoinName(host, strconv.Itoa(port)) }
 
-// PodOf a node's name: its first part, without the port.
+// PodOf a member's name: its first label, without the port.
 func PodOf(name string) string {
 	host, _ := SplitName(name)
 	return FirstLabel(host)
 }
 
-// Ordinal of a pod or node, as a number; names without one come last.
+// Ordinal of a pod or member, as a number. Names without one come last.
 func Ordinal(name string) int {
 	host := PodOf(name)
 	n, err := strconv.Atoi(host[strings.LastIndexByte(host, '-')+1:])

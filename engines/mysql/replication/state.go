@@ -8,11 +8,10 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/gtid"
 )
 
-// State is what a member says about itself: what its own server answered in one
-// look. Members tell it each other through their agents (engines.Peers).
-//
-// Invariant: what could not be learned is the zero value, which never permits
-// anything; Serving is false when the server did not answer.
+// State is what a member says of itself: what its own server answered in one look. Members
+// share it through their agents (engines.Peers). Invariant: what could not be learned is
+// the zero value, which never permits anything; Serving is false when the server did not
+// answer.
 type State struct {
 	// Node is the member's own name: @@report_host, else @@hostname; with the port
 	// when it is not 3306.
@@ -29,10 +28,10 @@ type State struct {
 	Down bool `json:"down,omitempty"`
 	// Problem says why it does not serve, or what could not be learned.
 	Problem string `json:"problem,omitempty"`
-	// Looked is when the look began, also of another member's by the own clock (see heard).
+	// Looked is when the look began, by the own clock also for other members (see Heard).
 	Looked time.Time `json:"looked"`
-	// Age of the look when another member told it. Nil: it is the own look, or its agent
-	// is of a version that does not tell, whose clock has to be believed.
+	// Age of the look when another member reports it. Nil: it is the own look, or an agent
+	// of an earlier version, whose clock has to be believed.
 	Age *time.Duration `json:"age,omitempty"`
 	// Started of the server.
 	Started time.Time `json:"started"`
@@ -43,8 +42,8 @@ type State struct {
 	StartsWritable bool `json:"startsWritable,omitempty"`
 	// Source that this server is configured to follow; nil: none.
 	Source *Source `json:"source,omitempty"`
-	// Halted is when its agent first saw, without a break, that the server refuses
-	// writes and does not replicate; zero: it does, or nobody has seen.
+	// Halted is since when its agent has seen, without a break, that the server refuses
+	// writes and does not replicate; zero: it does, or nobody has looked.
 	Halted time.Time `json:"halted,omitzero"`
 	// Replicas that are connected to this server, as it tells.
 	Replicas []Replica `json:"replicas,omitempty"`
@@ -60,21 +59,21 @@ type State struct {
 	Group *GroupState `json:"group,omitempty"`
 	// Busy with something that a restart would waste: a clone, a backup, DDL.
 	Busy string `json:"busy,omitempty"`
-	// Writing is the oldest transaction that has changed something and is open.
+	// Writing is the age of the oldest open transaction with changes.
 	Writing time.Duration `json:"writing,omitempty"`
-	// Domains that its agent has seen behind members' names, where replicas follow them.
+	// Domains that its agent has seen behind members' names.
 	Domains Domains `json:"domains,omitempty"`
-	// PodDomain is what its agent has found behind its own name in the DNS; empty: nothing.
+	// PodDomain is the domain that its agent has found for its own pod; empty: none.
 	PodDomain string `json:"podDomain,omitempty"`
 	// Switch is the switchover that this member takes part in; nil: none.
 	Switch *Switch `json:"switch,omitempty"`
-	// Predecessor is the member that this one took over from, as long as somebody may
+	// Predecessor is the member that this one took over from, as long as some replica may
 	// still follow that one because of it.
 	Predecessor string `json:"predecessor,omitempty"`
 }
 
-// Told is the state as another member gets it: the look has an age. Its instants are as
-// the clock has them by now, in case that was set since.
+// Told is the state as another member gets it: with the age of the look, and with times by
+// the clock as it is now, in case it was set.
 func (s State) Told(now time.Time) State {
 	age := now.Sub(s.Looked)
 	if !s.Halted.IsZero() {
@@ -85,8 +84,8 @@ func (s State) Told(now time.Time) State {
 	return s
 }
 
-// Heard is the state of another member by the own clock. It was asked for at that time,
-// so that what it saw is not taken for newer than it is: no two nodes need the same time.
+// Heard is the state of another member by the own clock. Counting from when it was asked
+// for, it is never taken for newer than it is, and no two nodes need the same time.
 func (s State) Heard(asked time.Time) State {
 	if s.Age == nil {
 		return s
@@ -133,20 +132,20 @@ type Source struct {
 	Applying  bool `json:"applying"`
 	// Started: the threads are meant to run.
 	Started bool `json:"started"`
-	// Lag is nil when it is unknown, which is never none.
+	// Lag is nil when it is unknown, which never counts as none.
 	Lag *time.Duration `json:"lag,omitempty"`
 	// Failure of either thread, in the server's words.
 	Failure string `json:"failure,omitempty"`
-	// ByPosition: it follows without GTIDs, so that it cannot be repointed.
+	// ByPosition: it follows without GTIDs, so it cannot be given another source.
 	ByPosition bool `json:"byPosition,omitempty"`
-	// Filtered: it leaves out some of what its source has, though its GTIDs say that it
-	// has executed all.
+	// Filtered: it leaves out some of the source's data, though its GTIDs say that it has
+	// executed all.
 	Filtered bool `json:"filtered,omitempty"`
 	// Delay that it keeps on purpose.
 	Delay time.Duration `json:"delay,omitempty"`
 }
 
-// Replica is a server that is connected to its source, as the source sees it.
+// Replica is connected to a source, as the source sees it.
 type Replica struct {
 	ID   string `json:"id"`
 	Host string `json:"host,omitempty"`
@@ -169,8 +168,8 @@ type SemiSync struct {
 	Waiting int `json:"waiting,omitempty"`
 	// Installed: both halves can be switched on.
 	Installed bool `json:"installed,omitempty"`
-	// GivesUp as soon as too few are connected that can acknowledge, instead of waiting
-	// for one until its timeout.
+	// GivesUp as soon as too few replicas are connected, instead of waiting until its
+	// timeout.
 	GivesUp bool `json:"givesUp,omitempty"`
 }
 
@@ -196,8 +195,8 @@ type GroupMember struct {
 // Switch is a switchover that a member has agreed to.
 type Switch struct {
 	Claim string `json:"claim"`
-	// At is when this try began, by From's clock. From's tries are told apart by it: a
-	// later one ends all before it.
+	// At is when this try began, by From's clock. It identifies the try, and a later one
+	// ends all before it.
 	At time.Time `json:"at"`
 	// From is the primary that hands over, To the member that takes over: empty
 	// until it was chosen.
@@ -209,13 +208,12 @@ type Switch struct {
 	Frozen string `json:"frozen,omitempty"`
 	// Promoting: To was told to take over.
 	Promoting bool `json:"promoting,omitempty"`
-	// Until: past that it can be forgotten, unless Promoting. By the clock of who tells it
-	// (see heard).
+	// Until: after that it can be forgotten, unless Promoting. By the clock of whoever
+	// reports it (see Heard).
 	Until time.Time `json:"until"`
 }
 
-// endsAt is the same try with its end by another clock. When it began tells it from
-// others, and stays.
+// endsAt is the same try with its end by another clock. At identifies it and stays.
 func (s *Switch) endsAt(by func(until time.Time) time.Time) *Switch {
 	if s == nil {
 		return nil
@@ -236,7 +234,7 @@ const (
 	RoleSecondary    = "SECONDARY"
 )
 
-// Same tells whether both are of one try.
+// Same tells whether both are the same try.
 func (s *Switch) Same(other *Switch) bool {
 	return s != nil && other != nil && s.From == other.From && s.Claim == other.Claim && s.At.Equal(other.At)
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// changeTimeout bounds what may have to wait for the server: threads of a replica
-// end with the transaction that they apply, a group elects when its own are done.
+// changeTimeout bounds changes that may have to wait for the server: a replica's threads
+// stop after the transaction that they apply, and a group elects when its transactions are
+// done.
 const changeTimeout = time.Minute
 
 // with runs statements that belong together in one session.
@@ -48,8 +49,8 @@ func (l *Server) AllowWrites(ctx context.Context) error {
 	})
 }
 
-// DropClients ends what it can and says what it could not. Sessions of system users
-// of MySQL it may not end; they cannot write either where super_read_only is on.
+// DropClients ends what it can and reports what it could not. MySQL does not allow it to
+// end sessions of system users, which cannot write either where super_read_only is on.
 func (l *Server) DropClients(ctx context.Context) (ended int, err error) {
 	err = l.with(ctx, l.options.Timeout, func(ctx context.Context, s session, d *dialect) error {
 		sessions, err := s.rows(ctx, d.needs.process, d.clients)
@@ -80,8 +81,8 @@ func (l *Server) DropClients(ctx context.Context) (ended int, err error) {
 	return ended, err
 }
 
-// Awaits compares after the wait, too: MariaDB looks at sequences alone, and says
-// of a server that has diverged that it is there.
+// Awaits compares after the wait too: MariaDB compares sequence numbers only, and says
+// that a diverged server has arrived.
 func (l *Server) Awaits(ctx context.Context, position string, within time.Duration) (there bool, err error) {
 	err = l.with(ctx, within+l.options.Timeout, func(ctx context.Context, s session, d *dialect) error {
 		wanted, err := gtid.Told(d.flavor.Notation(), position)
@@ -168,7 +169,7 @@ func (l *Server) StartFollowing(ctx context.Context) error {
 	})
 }
 
-// ElectPrimary is for group replication; it answers when the member is elected.
+// ElectPrimary is for group replication. It returns when the member is elected.
 func (l *Server) ElectPrimary(ctx context.Context, id string) error {
 	return l.with(ctx, changeTimeout, func(ctx context.Context, s session, d *dialect) error {
 		if d.flavor != replication.MySQL {
@@ -179,9 +180,9 @@ func (l *Server) ElectPrimary(ctx context.Context, id string) error {
 	})
 }
 
-// AcknowledgeAs leaves semi-synchronous replication alone where neither half is on.
-// The half of a replica stays on at a primary: it waits for nobody, and tells later
-// that it was in use.
+// AcknowledgeAs changes nothing where neither half of semi-synchronous replication is on.
+// The replica half stays on at a primary: it does no harm, and shows later that it was in
+// use.
 func (l *Server) AcknowledgeAs(ctx context.Context, primary bool) error {
 	return l.with(ctx, changeTimeout, func(ctx context.Context, s session, d *dialect) error {
 		rows, err := s.rows(ctx, "", d.switches)
@@ -214,8 +215,8 @@ func (l *Server) AcknowledgeAs(ctx context.Context, primary bool) error {
 	})
 }
 
-// acknowledgeAgain restarts a thread that has run since before its half was on: only
-// then does it acknowledge.
+// acknowledgeAgain restarts a receiver thread that started before the replica half was on:
+// only then does it acknowledge.
 func (s session) acknowledgeAgain(ctx context.Context, d *dialect) error {
 	followed, err := s.followed(ctx, d)
 	if err != nil || followed == nil || !followed.Receiving {
@@ -236,7 +237,7 @@ func (s session) acknowledgeAgain(ctx context.Context, d *dialect) error {
 	return nil
 }
 
-// Follow changes nothing when it follows that server already and well.
+// Follow changes nothing when the server already follows that source well.
 func (l *Server) Follow(ctx context.Context, host string, port int, demoted bool) error {
 	return l.with(ctx, changeTimeout, func(ctx context.Context, s session, d *dialect) error {
 		now, err := s.followed(ctx, d)
@@ -270,8 +271,8 @@ func (l *Server) Follow(ctx context.Context, host string, port int, demoted bool
 	})
 }
 
-// change is the statement that gives a replica its source. What it does not name, a
-// replica keeps.
+// change is the statement that gives a replica its source. A replica keeps what it does
+// not name.
 func (l *Server) change(d *dialect, host string, port int, demoted, replica bool) (string, []any, error) {
 	c := d.change
 	parts, args := []string{c.prefix + "HOST = ?", c.prefix + "PORT = ?", c.prefix + "CONNECT_RETRY = 2"}, []any{host, port}
@@ -303,8 +304,8 @@ func (l *Server) change(d *dialect, host string, port int, demoted, replica bool
 	return c.statement + strings.Join(append(parts, last), ", "), args, nil
 }
 
-// secretly runs a statement that carries a secret: of an answer to it only the
-// number is told, because a server repeats what it did not understand.
+// secretly runs a statement that carries a secret. Of a refusal only the number is
+// reported, because servers repeat statements that they do not understand.
 func (s session) secretly(ctx context.Context, needs, query string, args ...any) error {
 	_, err := s.ExecContext(ctx, query, args...)
 	err = s.of.failure(err, needs)

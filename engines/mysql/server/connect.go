@@ -17,11 +17,9 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/credentials"
 )
 
-// connection to the local server: a few sessions that do not live long, so that a
-// changed password is used soon.
-//
-// Invariant: an answer costs a bounded time and number of bytes; no secret gets
-// into an error, and the driver logs nothing.
+// connection to the local server: a few short sessions, so that a changed password is used
+// soon. Invariant: an answer costs a bounded time and number of bytes; no secret gets into
+// an error, and the driver logs nothing.
 type connection struct {
 	db         *sql.DB
 	timeout    time.Duration
@@ -136,7 +134,7 @@ func (c *connection) session(ctx context.Context) (session, error) {
 	return session{Conn: one, of: c}, nil
 }
 
-// end gives it back; what is left in it must not be seen by the next.
+// end gives the session back; one that is not reusable is closed.
 func (s session) end(reusable bool) {
 	if !reusable {
 		_ = s.Raw(func(any) error { return errUnusable })
@@ -144,7 +142,7 @@ func (s session) end(reusable bool) {
 	_ = s.Close()
 }
 
-// silence is the logger of a driver that has nothing to say.
+// silence is a logger that logs nothing.
 type silence struct{}
 
 func (silence) Print(...any) {}
@@ -203,9 +201,9 @@ func (b *budgeted) refuse() error {
 // maxColumns of an answer: the widest that is asked for has some 60.
 const maxColumns = 250
 
-// head looks at how an answer begins. The driver makes room for as many columns as the
-// server says that there are, and the runtime ends the process when there is none. Within
-// TLS it cannot be seen: there a server has proved who it is.
+// head looks at how an answer begins. The driver allocates as many columns as the server
+// announces, and the runtime ends the process if that is too much. Within TLS it cannot be
+// seen; there the server has proved who it is.
 func (b *budgeted) head() error {
 	first := make([]byte, 5)
 	n, err := io.ReadFull(b.from, first)
