@@ -2,6 +2,7 @@ package engines
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -29,6 +30,9 @@ type Shared struct {
 	// Undo is with what it can be put back, at most MaxUndo bytes.
 	Undo []byte
 }
+
+// ErrShared: the setting is not the adapter's, or cannot be put back so.
+var ErrShared = errors.New("shared setting is not valid")
 
 // MaxKnob bounds the name of a setting.
 const MaxKnob = 256

@@ -293,6 +293,6 @@ func TestUndoIsChecked(t *testing.T) {
 		{Knob: "maintenance/a", Undo: []byte(`{"zone":"b"}`)}, {Knob: "maintenance/a", Undo: []byte(`{}`)}, {Knob: "other/a", Undo: []byte(`{"zone":"a"}`)},
 	} {
 		_, err := readShared(shared)
-		require.ErrorIs(t, err, ErrShared, shared.Knob)
+		require.ErrorIs(t, err, engines.ErrShared, shared.Knob)
 	}
 }

@@ -55,13 +55,13 @@ func readShared(shared engines.Shared) (maintenanceUndo, error) {
 	var u maintenanceUndo
 	zone, ok := strings.CutPrefix(shared.Knob, settingPrefix)
 	if !ok || !validZone(zone) {
-		return u, fmt.Errorf("%w: %q: want %s and a zone", ErrShared, engines.OneLine(shared.Knob), settingPrefix)
+		return u, fmt.Errorf("%w: %q: want %s and a zone", engines.ErrShared, engines.OneLine(shared.Knob), settingPrefix)
 	}
 	if err := engines.ReadUndo(shared.Undo, &u); err != nil {
-		return u, fmt.Errorf("%w: %w", ErrShared, err)
+		return u, fmt.Errorf("%w: %w", engines.ErrShared, err)
 	}
 	if u.Zone != zone {
-		return u, fmt.Errorf("%w: zone %q: want %q", ErrShared, engines.OneLine(u.Zone), zone)
+		return u, fmt.Errorf("%w: zone %q: want %q", engines.ErrShared, engines.OneLine(u.Zone), zone)
 	}
 	return u, nil
 }

@@ -199,7 +199,7 @@ func TestSharedIsChecked(t *testing.T) {
 	e := mustNew(t, Options{})
 	for _, undo := range []string{``, `{}x`, `{"persistent":"some"}`, `{"other":1}`, `{"persistent":null} {}`} {
 		_, err := e.RestoreShared(t.Context(), engines.Shared{Knob: settingAllocation, Undo: []byte(undo)}, time.Time{})
-		require.ErrorIs(t, err, ErrShared, undo)
+		require.ErrorIs(t, err, engines.ErrShared, undo)
 	}
 }
 

@@ -1,7 +1,6 @@
 package opensearch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -240,5 +239,3 @@ func (r *reading) complete() bool {
 	}
 	return true
 }
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -34,7 +34,7 @@ func (s settings) allocation() allocation {
 func decodeAllocation(data []byte) (allocation, error) {
 	var a allocation
 	if err := engines.ReadUndo(data, &a); err != nil {
-		return a, fmt.Errorf("%w: %w", ErrShared, err)
+		return a, fmt.Errorf("%w: %w", engines.ErrShared, err)
 	}
 	for _, v := range []*string{a.Persistent, a.Transient} {
 		if v == nil {
@@ -43,7 +43,7 @@ func decodeAllocation(data []byte) (allocation, error) {
 		switch strings.ToLower(*v) {
 		case "all", throttledValue, "new_primaries", "none":
 		default:
-			return a, fmt.Errorf("%w: %q: want all, primaries, new_primaries or none", ErrShared, engines.OneLine(*v))
+			return a, fmt.Errorf("%w: %q: want all, primaries, new_primaries or none", engines.ErrShared, engines.OneLine(*v))
 		}
 	}
 	return a, nil
@@ -142,7 +142,7 @@ func ours(now, before *string) bool {
 
 func checkShared(shared engines.Shared) (allocation, error) {
 	if shared.Knob != settingAllocation {
-		return allocation{}, fmt.Errorf("%w: %q: want %s", ErrShared, engines.OneLine(shared.Knob), settingAllocation)
+		return allocation{}, fmt.Errorf("%w: %q: want %s", engines.ErrShared, engines.OneLine(shared.Knob), settingAllocation)
 	}
 	return decodeAllocation(shared.Undo)
 }

@@ -19,7 +19,7 @@ func decodeClusterStatus(in io.Reader) (*clusterState, error) {
 	var (
 		state               = &clusterState{}
 		haveLive, haveColls bool
-		d                   = statusDecoder{web.NewDecoder(in), map[string]string{}, map[string]bool{}}
+		d                   = statusDecoder{web.NewDecoder(in), web.Texts{}, map[string]bool{}}
 	)
 	clusterKey := func(key string) error {
 		switch key {
@@ -100,16 +100,8 @@ const (
 
 type statusDecoder struct {
 	*web.Decoder
-	seen  map[string]string // one string for each text that comes again and again
+	texts web.Texts
 	nodes map[string]bool
-}
-
-func (d statusDecoder) one(text flexString) string {
-	if same, ok := d.seen[string(text)]; ok {
-		return same
-	}
-	d.seen[string(text)] = string(text)
-	return string(text)
 }
 
 // each walks an object that must be there; value must read the value of the key.
@@ -193,13 +185,13 @@ func (d statusDecoder) replica(name string) (replica, error) {
 	if len(r.Node) > web.MaxName {
 		return replica{}, fmt.Errorf("replica %q: node_name has %d bytes", engines.OneLine(name), len(r.Node))
 	}
-	node := d.one(r.Node)
+	node := d.texts.One(string(r.Node))
 	if d.nodes[node] = true; len(d.nodes) > maxNodes {
 		engines.CountTooLarge()
 		return replica{}, fmt.Errorf("%w of %d nodes", web.ErrTooLarge, maxNodes)
 	}
 	return replica{
-		name: name, core: string(r.Core), node: node, baseURL: d.one(r.BaseURL), state: d.one(r.State),
-		kind: d.one(r.Type), leader: bool(r.Leader), preferred: bool(r.Preferred), mark: string(r.Mark),
+		name: name, core: string(r.Core), node: node, baseURL: d.texts.One(string(r.BaseURL)), state: d.texts.One(string(r.State)),
+		kind: d.texts.One(string(r.Type)), leader: bool(r.Leader), preferred: bool(r.Preferred), mark: string(r.Mark),
 	}, nil
 }
