@@ -10,8 +10,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
-	"github.com/rollcall-dev/rollcall/engines/mysql/server"
 	"github.com/rollcall-dev/rollcall/engines/mysql/switchover"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 // TestConformance runs the suite on the model of servers, in virtual time.
@@ -50,7 +50,7 @@ func modelled(t *testing.T, flavor replication.Flavor) enginetest.Database {
 	}
 	c := newConformant(names, func(i int, peers engines.Peers) *Engine {
 		limits := switchover.Limits{Quiet: time.Second, RetryAfter: 500 * time.Millisecond, Patience: 6 * time.Second}
-		return newEngine(&modelServer{model: m, member: i}, Options{Options: server.Options{Timeout: time.Second}, Peers: peers, Limits: limits})
+		return newEngine(&modelServer{model: m, member: i}, Options{Access: web.Access{Timeout: time.Second}, Peers: peers, Limits: limits})
 	})
 	leads := func(i int) (groups int) {
 		m.alone(func() {

@@ -145,7 +145,7 @@ func New(o Options) (*Engine, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	l, err := server.New(o.Options)
+	l, err := server.New(serverOptions(o))
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
-	"github.com/rollcall-dev/rollcall/engines/mysql/server"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 // slowServer returns a look after a time, and does nothing else.
@@ -52,7 +52,7 @@ func TestLooksThatNobodyWaitsForTellNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &slowServer{takes: time.Millisecond}
-				e := newEngine(s, Options{Options: server.Options{Timeout: time.Second}})
+				e := newEngine(s, Options{Access: web.Access{Timeout: time.Second}})
 				require.True(t, ask(e, t.Context(), true).Serving)
 				s.takes = 900 * time.Millisecond
 				ctx, cancel := context.WithCancel(t.Context())

@@ -6,15 +6,22 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/credentials"
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 	"github.com/rollcall-dev/rollcall/engines/mysql/server"
 	"github.com/rollcall-dev/rollcall/engines/mysql/switchover"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 // Options say how to reach the local server and the agents of the others. The zero
 // value is a server on localhost:3306 without TLS and without a password.
 type Options struct {
-	server.Options
+	web.Access
+	// ReplicationCredentials are those with which replicas follow their source. Nil: a
+	// replica keeps its own, and whoever has none cannot be made one.
+	ReplicationCredentials credentials.Source
+	// Flavor that the server must be of. Empty: either.
+	Flavor Flavor
 	// Peers reach the agents of the other members. Nil: there are none.
 	Peers engines.Peers
 	// Domain follows members' names in the DNS, with the dot before it. It is used
@@ -30,7 +37,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.Options = o.Options.WithDefaults()
+	o.Access = server.WithDefaults(o.Access)
 	o.MaxLag = cmp.Or(o.MaxLag, 10*time.Second)
 	o.Limits = o.Limits.WithDefaults()
 	return o
@@ -45,6 +52,10 @@ func (o Options) validate() error {
 		return err
 	}
 	return nil
+}
+
+func serverOptions(o Options) server.Options {
+	return server.Options{Access: o.Access, ReplicationCredentials: o.ReplicationCredentials, Flavor: o.Flavor}
 }
 
 // External as Options.Failover: another manager owns the topology.

@@ -6,21 +6,21 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 	"github.com/rollcall-dev/rollcall/engines/mysql/server"
+	"github.com/rollcall-dev/rollcall/engines/web"
 	"github.com/stretchr/testify/require"
 )
 
 func realOptions(s *mysqltest.Server) Options {
-	return Options{Options: server.Options{
-		Host: s.Host, Port: s.Port, Flavor: replication.Flavor(s.Flavor),
-		Credentials:            mysqltest.Fixed(mysqltest.AgentUser, mysqltest.AgentPassword),
-		ReplicationCredentials: mysqltest.Fixed(mysqltest.ReplicaUser, mysqltest.ReplicaPassword),
-	}}
+	return Options{
+		Access: web.Access{Host: s.Host, Port: s.Port, Credentials: mysqltest.Fixed(mysqltest.AgentUser, mysqltest.AgentPassword)},
+		Flavor: Flavor(s.Flavor), ReplicationCredentials: mysqltest.Fixed(mysqltest.ReplicaUser, mysqltest.ReplicaPassword),
+	}
 }
 
 // lookFrom is what the server says of itself.
 func lookFrom(t *testing.T, s *mysqltest.Server) replication.State {
 	t.Helper()
-	l, err := server.New(realOptions(s).Options)
+	l, err := server.New(serverOptions(realOptions(s)))
 	require.NoError(t, err)
 	defer l.Close()
 	state, err := l.Look(t.Context())

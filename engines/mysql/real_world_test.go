@@ -85,7 +85,7 @@ func (w *realWorld) startAgent(i int, job realJob) {
 	o.Peers = realPeers{w.wire.From(w.servers[i].Address()), a}
 	o.Limits.Quiet, o.Limits.RetryAfter, o.Limits.Patience = time.Second, time.Second, 20*time.Second
 	o.MaxLag = 2 * time.Second
-	l, err := server.New(o.Options)
+	l, err := server.New(serverOptions(o))
 	if err != nil {
 		w.violate("%v", err)
 		return

@@ -37,7 +37,7 @@ const maxHeader = 64 << 10
 
 // New makes a client; it connects to nothing yet.
 func New(options Options) (*Client, error) {
-	if err := options.validate(); err != nil {
+	if err := options.Validate(); err != nil {
 		return nil, err
 	}
 	tlsConfig, err := options.TLS.Config()
@@ -48,7 +48,7 @@ func New(options Options) (*Client, error) {
 	transport := &http.Transport{
 		DialContext:           options.Dial,
 		TLSClientConfig:       tlsConfig,
-		MaxIdleConnsPerHost:   options.Connections,
+		MaxIdleConnsPerHost:   max(1, options.Connections),
 		IdleConnTimeout:       30 * time.Second,
 		TLSHandshakeTimeout:   patience,
 		ResponseHeaderTimeout: patience,

@@ -67,20 +67,24 @@ type TLS struct {
 	InsecureSkipVerify bool
 }
 
-func (o Options) validate() error {
+// Validate is for what has its defaults.
+func (a Access) Validate() error {
 	var errs []error
-	if o.Port < 1 || o.Port > 65535 {
-		errs = append(errs, fmt.Errorf("port %d: want 1 to 65535", o.Port))
+	if a.Port < 1 || a.Port > 65535 {
+		errs = append(errs, fmt.Errorf("port %d: want 1 to 65535", a.Port))
 	}
-	if !plainHost(o.Host) {
-		errs = append(errs, fmt.Errorf("host %q: want a host name or an IP address", o.Host))
+	if !plainHost(a.Host) {
+		errs = append(errs, fmt.Errorf("host %q: want a host name or an IP address", a.Host))
 	}
-	if o.Timeout <= 0 || o.WriteTimeout < 0 || o.MaxBytes <= 0 || o.Connections <= 0 {
-		errs = append(errs, errors.New("timeouts, max bytes, connections: want positive values"))
+	if a.Timeout <= 0 || a.WriteTimeout < 0 || a.MaxBytes <= 0 {
+		errs = append(errs, errors.New("timeouts, max bytes: want positive values"))
 	}
-	_, err := o.TLS.Config()
+	_, err := a.TLS.Config()
 	return errors.Join(append(errs, err)...)
 }
+
+// Address of the server, host and port.
+func (a Access) Address() string { return net.JoinHostPort(a.Host, strconv.Itoa(a.Port)) }
 
 func plainHost(host string) bool {
 	u, err := url.Parse("http://" + net.JoinHostPort(host, "1"))
@@ -93,7 +97,7 @@ func (o Options) base() url.URL {
 	if o.TLS.Enabled {
 		scheme = "https"
 	}
-	return url.URL{Scheme: scheme, Host: net.JoinHostPort(o.Host, strconv.Itoa(o.Port))}
+	return url.URL{Scheme: scheme, Host: o.Address()}
 }
 
 // Config returns nil when TLS is off. Without ServerName in the options it has none.

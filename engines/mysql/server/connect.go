@@ -50,7 +50,7 @@ func connect(o Options) (*connection, error) {
 	}
 	c := &connection{timeout: o.Timeout}
 	config := driver.NewConfig()
-	config.Net, config.Addr = "tcp", o.address()
+	config.Net, config.Addr = "tcp", o.Address()
 	config.TLS = secure
 	config.Timeout, config.WriteTimeout, config.ReadTimeout = o.Timeout, o.Timeout, longestAnswer
 	config.MaxAllowedPacket = 1 << 20 // of what is sent

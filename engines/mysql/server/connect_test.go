@@ -159,7 +159,7 @@ func TestNobodyListens(t *testing.T) {
 	require.NoError(t, err)
 	port := l.Addr().(*net.TCPAddr).Port
 	require.NoError(t, l.Close())
-	server, err := New(Options{Host: "127.0.0.1", Port: port})
+	server, err := New(Options{Access: web.Access{Host: "127.0.0.1", Port: port}})
 	require.NoError(t, err)
 	defer server.Close()
 	s, err := server.Look(t.Context())
@@ -200,7 +200,7 @@ func TestTLSIsVerified(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, s.Problem, "TLS", "it is never given up silently")
 
-	c, err := Options{Host: "db", TLS: web.TLS{Enabled: true}}.WithDefaults().tls()
+	c, err := Options{Access: web.Access{Host: "db", TLS: web.TLS{Enabled: true}}}.tls()
 	require.NoError(t, err)
 	require.False(t, c.InsecureSkipVerify)
 	require.Equal(t, "db", c.ServerName)
@@ -208,13 +208,13 @@ func TestTLSIsVerified(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	for name, o := range map[string]Options{
-		"port":       {Port: 70000},
-		"host":       {Host: "db@x"},
+		"port":       {Access: web.Access{Port: 70000}},
+		"host":       {Access: web.Access{Host: "db@x"}},
 		"flavor":     {Flavor: "Oracle"},
-		"timeout":    {Timeout: -1},
-		"tls":        {TLS: web.TLS{ServerName: "x"}},
-		"ca":         {TLS: web.TLS{Enabled: true, CA: "x"}},
-		"line break": {Host: "a\nb"},
+		"timeout":    {Access: web.Access{Timeout: -1}},
+		"tls":        {Access: web.Access{TLS: web.TLS{ServerName: "x"}}},
+		"ca":         {Access: web.Access{TLS: web.TLS{Enabled: true, CA: "x"}}},
+		"line break": {Access: web.Access{Host: "a\nb"}},
 	} {
 		_, err := New(o)
 		require.Error(t, err, name)

@@ -88,7 +88,8 @@ func TestCellsAreBounded(t *testing.T) {
 			}
 			return w.Send(mysqltest.EOF)
 		}))
-		c, err := connect(o.WithDefaults())
+		o.Access = WithDefaults(o.Access)
+		c, err := connect(o)
 		require.NoError(t, err)
 		s, err := c.session(t.Context())
 		require.NoError(t, err)

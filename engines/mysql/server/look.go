@@ -28,7 +28,7 @@ type Server struct {
 
 // New makes no connection yet.
 func New(o Options) (*Server, error) {
-	o = o.WithDefaults()
+	o.Access = WithDefaults(o.Access)
 	if err := o.validate(); err != nil {
 		return nil, err
 	}

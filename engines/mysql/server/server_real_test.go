@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/web"
 	"github.com/stretchr/testify/require"
 )
 
@@ -273,8 +274,7 @@ func TestRealHandover(t *testing.T) {
 
 func serverAt(s *mysqltest.Server) Options {
 	return Options{
-		Host: s.Host, Port: s.Port, Flavor: replication.Flavor(s.Flavor),
-		Credentials:            mysqltest.Fixed(mysqltest.AgentUser, mysqltest.AgentPassword),
-		ReplicationCredentials: mysqltest.Fixed(mysqltest.ReplicaUser, mysqltest.ReplicaPassword),
+		Access: web.Access{Host: s.Host, Port: s.Port, Credentials: mysqltest.Fixed(mysqltest.AgentUser, mysqltest.AgentPassword)},
+		Flavor: replication.Flavor(s.Flavor), ReplicationCredentials: mysqltest.Fixed(mysqltest.ReplicaUser, mysqltest.ReplicaPassword),
 	}
 }
