@@ -133,13 +133,6 @@ func (e *Engine) keep(s *replication.Switch) {
 	}
 }
 
-// domainBehind the name of the node.
-func (e *Engine) domainBehind(node string) string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.domains[replication.DomainKey(node)]
-}
-
 // New makes an adapter; it connects when it is first asked for something.
 func New(o Options) (*Engine, error) {
 	if err := o.validate(); err != nil {

@@ -27,10 +27,11 @@ func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) 
 	}
 	u := undo{Undo: order.UndoOn(order.Subject(s.Node))}
 	u.Wrote = u.Node == s.Node && (s.Writes == replication.Allowed || s.Switch != nil && s.Switch.From == s.Node)
-	if _, err := e.gather(ctx, task{}, false); err != nil { // for the domain, which replicas tell
+	v, err := e.gather(ctx, task{}, false) // for the domain, which replicas tell
+	if err != nil {
 		return nil, err
 	}
-	u.Domain = e.domainBehind(u.Node)
+	u.Domain = v.Domains[replication.DomainKey(u.Node)]
 	return u.encode()
 }
 

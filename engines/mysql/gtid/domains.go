@@ -122,10 +122,6 @@ func (d Domains) Has(g ID) bool {
 	return false
 }
 
-// Contains tells whether all of other is in it: who has the latest transaction of
-// a domain has all before it.
-func (d Domains) Contains(other Domains) bool { _, missing := d.lacks(other); return !missing }
-
 // lacks returns the first of other's tips that is missing.
 func (d Domains) lacks(other Domains) (ID, bool) {
 	for _, g := range other.Tips() {

@@ -77,9 +77,6 @@ func (p Position) String() string {
 // Domains of MariaDB; empty for others.
 func (p Position) Domains() Domains { return p.domains }
 
-// Set of MySQL; empty for others.
-func (p Position) Set() Set { return p.set }
-
 // Empty tells whether nothing is in it.
 func (p Position) Empty() bool { return p.set.Empty() && len(p.domains.of) == 0 }
 
@@ -107,14 +104,6 @@ func (p Position) AtLeast(wanted Position) (bool, string) {
 	default:
 		return false, fmt.Sprintf("%s is missing: it has %s", missing, tip)
 	}
-}
-
-// Ahead tells whether it has all of other and more. Of two that have diverged
-// neither is ahead.
-func (p Position) Ahead(other Position) bool {
-	more, _ := p.AtLeast(other)
-	same, _ := other.AtLeast(p)
-	return more && !same && other.notation != Unknown
 }
 
 // Diverged tells whether each has something that the other has not.

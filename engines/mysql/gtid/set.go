@@ -199,9 +199,6 @@ func (s Set) Count() uint64 {
 	return n
 }
 
-// Contains tells whether all of other is in it.
-func (s Set) Contains(other Set) bool { return other.Subtract(s).Empty() }
-
 // Union of both.
 func (s Set) Union(other Set) Set {
 	out := Set{of: maps.Clone(s.of)}
