@@ -62,7 +62,7 @@ func wrongSteps(s *suite) {
 	require.Equal(s, before, s.db.Leads(0))
 }
 
-// tendIsIdle: in a healthy database the members owe each other nothing.
+// tendIsIdle: in a healthy database there is nothing to repair.
 func tendIsIdle(s *suite) {
 	for i := range s.db.Members {
 		e := s.peered(i)

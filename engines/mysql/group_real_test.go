@@ -18,7 +18,7 @@ func TestRealGroupHandover(t *testing.T) {
 	servers := mysqltest.StartGroup(t, 3)
 	w := newRealWorldOf(t, servers)
 	primary := 0
-	for i, then := range []realPhase{tends, restores} {
+	for i, then := range []realPhase{repairs, restores} {
 		w.client.more(w)
 		r := roles{from: primary, to: (primary + 1) % 3, other: (primary + 2) % 3}
 		w.order(r, fmt.Sprintf("claim-%d", i), then, nil, servers[r.to].Address())

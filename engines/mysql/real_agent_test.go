@@ -40,7 +40,7 @@ type realJob struct {
 type realPhase uint8
 
 const (
-	tends realPhase = iota
+	repairs realPhase = iota
 	applies
 	restores
 )
@@ -52,11 +52,11 @@ func (a *realAgent) order(job realJob) {
 	a.job, a.idle = job, false
 }
 
-// interrupt ends a round of tending, as an agent does for a step.
+// interrupt ends a round of repairs, as an agent does for a step.
 func (a *realAgent) interrupt() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.job.phase == tends {
+	if a.job.phase == repairs {
 		a.cancel()
 	}
 }
@@ -68,7 +68,7 @@ func (w *realWorld) carriedOut(i int) {
 		a := w.agent(i)
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		return a.job.phase == tends
+		return a.job.phase == repairs
 	})
 }
 
@@ -109,9 +109,9 @@ func (a *realAgent) turn() {
 	told := text == a.last
 	a.last = text
 	finished := err == nil && p.State != engines.Running && a.job.phase == job.phase
-	a.idle = finished && job.phase == tends
-	if finished && job.phase != tends {
-		a.job.phase, a.job.after = a.job.after, tends
+	a.idle = finished && job.phase == repairs
+	if finished && job.phase != repairs {
+		a.job.phase, a.job.after = a.job.after, repairs
 	}
 	a.mu.Unlock()
 	if !told {

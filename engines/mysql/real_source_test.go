@@ -89,7 +89,7 @@ func TestRealReplicasOfAService(t *testing.T) {
 		}
 		for i := 1; i <= 2; i++ {
 			require.Equal(t, m.servers[i].Address()+" is a replica", m.prepare(i, fmt.Sprintf("claim-%d", i)).Detail)
-			m.tend()
+			m.repair()
 			for _, s := range servers[1:] {
 				require.Equal(t, service, source(s), s.Name)
 			}
@@ -97,7 +97,7 @@ func TestRealReplicasOfAService(t *testing.T) {
 		m.await(1, "green", green)
 
 		m.prepare(0, "claim-0")
-		m.tend()
+		m.repair()
 		to := 1
 		if source(servers[1]) != "" {
 			to = 2
@@ -120,7 +120,7 @@ func TestRealReplicasOfAService(t *testing.T) {
 		require.Contains(t, o.Health.Reason, "broken: "+servers[0].Address())
 		require.NotEqual(t, engines.Active, enginetest.States(t, o, "data")[servers[0].Address()])
 		require.NotEqual(t, engines.Active, enginetest.States(t, o, "acks")[servers[0].Address()])
-		m.tend()
+		m.repair()
 		require.Equal(t, "127.0.0.2:1", source(servers[0]), "who follows somebody outside is left")
 	})
 }
@@ -139,7 +139,7 @@ func TestRealChain(t *testing.T) {
 		}
 		m.prepare(2, "claim-2")
 		m.prepare(1, "claim-1")
-		m.tend()
+		m.repair()
 		require.Equal(t, servers[1].Address(), source(servers[2]))
 
 		servers[1].Kill()
@@ -153,7 +153,7 @@ func TestRealChain(t *testing.T) {
 		}
 		servers[1].Restart()
 		m.agent(1)
-		m.tend()
+		m.repair()
 		servers[2].AwaitFollowing()
 		m.await(2, "green", green)
 		require.Equal(t, servers[1].Address(), source(servers[2]))

@@ -44,7 +44,7 @@ func TestRealDelayed(t *testing.T) {
 		require.Greater(t, *lookFrom(t, m.servers[2]).Source.Lag, time.Second)
 		m.prepare(2, "claim-2")
 		m.prepare(0, "claim-0")
-		m.tend()
+		m.repair()
 		require.Empty(t, source(m.servers[1]), "the other one takes over")
 		m.servers[2].AwaitFollowing()
 		require.Equal(t, m.servers[1].Address(), source(m.servers[2]))

@@ -49,7 +49,7 @@ func (m *realMembers) agent(i int) {
 	m.wire.Connect(map[string]engines.Peered{m.servers[i].Address(): e})
 }
 
-// until calls f, as an agent does, until it is done, and lets the others tend.
+// until calls f, as an agent does, until it is done, and lets the others repair.
 func (m *realMembers) until(i int, f func(e *Engine) (engines.Progress, error)) engines.Progress {
 	m.t.Helper()
 	var p engines.Progress
@@ -69,8 +69,8 @@ func (m *realMembers) until(i int, f func(e *Engine) (engines.Progress, error)) 
 	return p
 }
 
-// tend lets every agent do so until none has anything to do in one whole round.
-func (m *realMembers) tend() {
+// repair lets every agent repair until none has anything to do in one whole round.
+func (m *realMembers) repair() {
 	m.t.Helper()
 	for range 20 {
 		again := false
@@ -175,7 +175,7 @@ func TestRealSwitchover(t *testing.T) {
 		m.servers[0].Restart()
 		m.agent(0)
 		m.until(0, func(e *Engine) (engines.Progress, error) { return e.Restore(t.Context(), undo) })
-		m.tend()
+		m.repair()
 		c.more(t)
 		c.check(t, m.servers[now[0]])
 		for _, i := range []int{0, 3 - now[0]} {
@@ -221,7 +221,7 @@ func TestRealSwitchoverBroken(t *testing.T) {
 					return p, err
 				})
 				m.until(primary, func(e *Engine) (engines.Progress, error) { return e.Restore(t.Context(), undo) })
-				m.tend()
+				m.repair()
 				now := m.writable()
 				require.Len(t, now, 1, "%s %v", step, link)
 				require.NotEqual(t, primary, now[0], "%s %v", step, link)
@@ -272,7 +272,7 @@ func TestRealCandidateDies(t *testing.T) {
 			m.apply(undo, order)
 			back.Wait()
 			m.until(0, func(e *Engine) (engines.Progress, error) { return e.Restore(t.Context(), undo) })
-			m.tend()
+			m.repair()
 			now := m.writable()
 			require.Len(t, now, 1)
 			c.more(t)

@@ -121,7 +121,7 @@ func (w *realWorld) restartAgent(i int, later time.Duration, phase realPhase) {
 	a.cancel()
 	job := a.job
 	a.mu.Unlock()
-	if job.phase != tends {
+	if job.phase != repairs {
 		job.phase = phase
 	}
 	w.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/switchover"
 )
 
-// simAgent is an agent: it carries out the coordinator's order, tends when it has
+// simAgent is an agent: it carries out the coordinator's order, repairs when it has
 // none, and takes the steps that others ask for, one at a time.
 type simAgent struct {
 	w      *simWorld

@@ -124,7 +124,7 @@ func kinds(members int) []*simKind {
 		{name: "the message comes after 2 s", late: 2 * time.Second},
 		{name: "the message comes after 15 s", late: 15 * time.Second},
 		{name: "the message comes after 50 s", late: 50 * time.Second},
-		{name: "everybody tends", do: func(w *simWorld, _ *simBreak) { w.goOn(1, 0) }},
+		{name: "everybody repairs", do: func(w *simWorld, _ *simBreak) { w.goOn(1, 0) }},
 		{name: "everybody else goes on for a while", do: func(w *simWorld, _ *simBreak) { w.goOn(4, 10) }},
 		{name: "stopping writes does not work in time", do: func(w *simWorld, _ *simBreak) { w.busyOnce = true }},
 	}

@@ -183,7 +183,7 @@ func TestSharedOnlyForHandoffOfCopies(t *testing.T) {
 	c.locked(func() { c.nodes["id-2"].roles = []string{"data"} })
 	c.add("books/0", 2)
 	e := mustNew(t, testOptions(c.options(0)))
-	for order, knob := range map[*engines.Order]string{
+	for order, setting := range map[*engines.Order]string{
 		{Kind: engines.Handoff, Claim: "c"}:                "",
 		{Kind: engines.Handoff, Claim: "c", Node: "db-2"}:  settingAllocation,
 		{Kind: engines.Evacuate, Claim: "c"}:               "",
@@ -191,7 +191,7 @@ func TestSharedOnlyForHandoffOfCopies(t *testing.T) {
 	} {
 		shared, err := e.Shared(t.Context(), *order)
 		require.NoError(t, err)
-		require.Equal(t, knob, shared.Knob, "%+v", order)
+		require.Equal(t, setting, shared.Knob, "%+v", order)
 	}
 }
 
