@@ -9,6 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql"
 	"github.com/rollcall-dev/rollcall/engines/opensearch"
 	"github.com/rollcall-dev/rollcall/engines/solr"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 // engineFacts are what the policy must know of an engine. Of one that is not known
@@ -43,7 +44,7 @@ func plainAdapter(spec policy.Spec, ip string) (engines.Engine, error) {
 	}
 	switch spec.Engine {
 	case policy.Solr:
-		return solr.New(solr.Options{Host: ip, Port: int(c.Port)})
+		return solr.New(solr.Options{Access: web.Access{Host: ip, Port: int(c.Port)}})
 	case policy.OpenSearch:
 		return opensearch.New(opensearch.Options{Host: ip, Port: int(c.Port)})
 	case policy.MySQL, policy.MariaDB:
