@@ -9,6 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql"
 	"github.com/rollcall-dev/rollcall/engines/opensearch"
 	"github.com/rollcall-dev/rollcall/engines/solr"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 // engineFacts are what the policy must know of an engine. Of one that is not known
@@ -49,7 +50,7 @@ func plainAdapter(spec model.Spec, ip string) (engines.Engine, error) {
 	}
 	switch spec.Engine {
 	case model.Solr:
-		return solr.New(solr.Options{Host: ip, Port: int(c.Port)})
+		return solr.New(solr.Options{Access: web.Access{Host: ip, Port: int(c.Port)}})
 	case model.OpenSearch:
 		return opensearch.New(opensearch.Options{Host: ip, Port: int(c.Port)})
 	case model.MySQL, model.MariaDB:

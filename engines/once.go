@@ -2,6 +2,7 @@ package engines
 
 import (
 	"context"
+	"fmt"
 	"sync"
 )
 
@@ -27,4 +28,16 @@ func (o *Once) Do(ctx context.Context, claim string, work func(context.Context) 
 		o.claim, o.failed = claim, err
 	}
 	return err
+}
+
+// Try is Do for an order, of work whose failure costs time later and nothing else: it
+// returns the failure in words. Past the end of the order nothing is tried.
+func (o *Once) Try(ctx context.Context, order Order, what string, work func(context.Context) error) string {
+	if InTime(order.NotAfter) != nil {
+		return ""
+	}
+	if err := o.Do(ctx, order.Claim, work); err != nil {
+		return fmt.Sprintf("%s failed: %v", what, err)
+	}
+	return ""
 }

@@ -2,6 +2,7 @@ package engines
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -29,6 +30,9 @@ type Setting struct {
 	// Undo is what puts it back, at most MaxUndo bytes.
 	Undo []byte
 }
+
+// ErrSetting: the setting is not the adapter's, or cannot be put back so.
+var ErrSetting = errors.New("cluster setting is not valid")
 
 // MaxSettingName bounds the name of a setting.
 const MaxSettingName = 256

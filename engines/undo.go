@@ -26,7 +26,7 @@ func (o Order) UndoOn(node string) Undo {
 	return Undo{Version: undoVersion, Kind: o.Kind.String(), Claim: o.Claim, Node: node}
 }
 
-// Encode answers the bytes.
+// Encode returns the bytes.
 func (u Undo) Encode() ([]byte, error) { return json.Marshal(u) }
 
 // ReadUndo reads bytes of at most MaxUndo into a value, and nothing that only looks

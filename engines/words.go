@@ -3,6 +3,7 @@ package engines
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Some names the first few.
@@ -35,4 +36,12 @@ func (t Tally[T]) Text(what string) string {
 		return fmt.Sprint(what, " ", t.first)
 	}
 	return fmt.Sprintf("%s %v and %d more", what, t.first, t.N-1)
+}
+
+// Duration as people say it.
+func Duration(d time.Duration) string {
+	if d < time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
 }

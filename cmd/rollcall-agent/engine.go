@@ -67,10 +67,7 @@ func (s secretFiles) user(prefix string) credentials.Source {
 
 func solrEngine(c config.Connection, files secretFiles) (engines.Engine, error) {
 	return solr.New(solr.Options{
-		Host:        c.Host,
-		Port:        c.Port,
-		Credentials: files.user(""),
-		TLS:         tlsOf(c.TLS),
+		Access: accessOf(c, files),
 		// On unless it is turned off: what an evacuation moved away would else never
 		// come back.
 		BalanceAfterUpdate: c.BalanceAfterUpdate == nil || *c.BalanceAfterUpdate,
@@ -78,15 +75,18 @@ func solrEngine(c config.Connection, files secretFiles) (engines.Engine, error) 
 }
 
 func openSearchEngine(c config.Connection, files secretFiles) (engines.Engine, error) {
-	return opensearch.New(opensearch.Options{Host: c.Host, Port: c.Port, Credentials: files.user(""), TLS: tlsOf(c.TLS)})
+	return opensearch.New(accessOf(c, files))
 }
 
 func sqlEngine(flavor mysql.Flavor, c config.Connection, files secretFiles, peers engines.Peers) (engines.Engine, error) {
 	return mysql.New(mysql.Options{
-		Host: c.Host, Port: c.Port, TLS: tlsOf(c.TLS), Flavor: flavor, Peers: peers, Failover: c.Failover,
-		Credentials: files.user(""), ReplicationCredentials: files.user("replication-"),
-		Domain: podDomain(), MaxLag: time.Duration(c.MaxLagSeconds) * time.Second,
+		Access: accessOf(c, files), Flavor: flavor, ReplicationCredentials: files.user("replication-"),
+		Peers: peers, Failover: c.Failover, Domain: podDomain(), MaxLag: time.Duration(c.MaxLagSeconds) * time.Second,
 	})
+}
+
+func accessOf(c config.Connection, files secretFiles) web.Access {
+	return web.Access{Host: c.Host, Port: c.Port, Credentials: files.user(""), TLS: tlsOf(c.TLS)}
 }
 
 func tlsOf(c config.ConnectionTLS) web.TLS {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Source answers the user and password as they are now. An empty user means
+// Source returns the user and password as they are now. An empty user means
 // anonymous.
 type Source func() (user string, password Secret, err error)
 

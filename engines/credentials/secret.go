@@ -12,7 +12,7 @@ type Secret struct{ value *string }
 // NewSecret wraps a value.
 func NewSecret(value string) Secret { return Secret{&value} }
 
-// Reveal answers the value.
+// Reveal returns the value.
 func (s Secret) Reveal() string {
 	if s.value == nil {
 		return ""

@@ -31,7 +31,7 @@ var cases = []testCase{
 	{"sweep", false, sweep},
 	{"looks of peers are bounded", false, looksAreBounded},
 	{"wrong steps are refused", false, wrongSteps},
-	{"tending changes nothing that is well", false, tendIsIdle},
+	{"repair changes nothing that is well", false, repairIsIdle},
 	{"closed engines answer errors", false, closed},
 	{"evacuate and restore", true, evacuate},
 	{"evacuate twice", true, evacuateTwice},

@@ -21,13 +21,11 @@ func planChangesNothing(s *suite) {
 func handOver(s *suite) {
 	e := s.engine(0)
 	order := s.order(engines.Handoff)
-	undo := s.plan(e, order)
-	s.apply(e, order, undo)
+	undo := s.prepared(e, order)
 	require.Zero(s, s.db.Leads(0))
 	require.NotZero(s, s.db.Hosts(0), "data stays")
 	s.settled(e)
-	s.restore(e, undo)
-	require.Empty(s, s.db.Leftovers())
+	s.restoreCleanly(e, undo)
 }
 
 func handOverToEligible(s *suite) {
@@ -38,13 +36,11 @@ func handOverToEligible(s *suite) {
 	order := s.order(engines.Handoff)
 	order.Eligible = []string{s.db.Members[2]}
 	one, two := s.db.Leads(1), s.db.Leads(2)
-	undo := s.plan(e, order)
-	s.apply(e, order, undo)
+	undo := s.prepared(e, order)
 	require.Zero(s, s.db.Leads(0))
 	require.Equal(s, one, s.db.Leads(1), "the eligible member could take all")
 	require.Greater(s, s.db.Leads(2), two)
-	s.restore(e, undo)
-	require.Empty(s, s.db.Leftovers())
+	s.restoreCleanly(e, undo)
 }
 
 func handOverForAnother(s *suite) {
@@ -64,21 +60,17 @@ func handOverForAnother(s *suite) {
 		require.Zero(s, s.db.Leads(0))
 	}
 	require.NotZero(s, s.db.Hosts(0), "data stays")
-	s.restore(e, undo)
-	require.Empty(s, s.db.Leftovers())
+	s.restoreCleanly(e, undo)
 }
 
 func prepareTwice(s *suite) {
 	e := s.engine(0)
 	order := s.order(engines.Handoff)
-	undo := s.plan(e, order)
-	s.apply(e, order, undo)
-	again := s.plan(e, order)
-	s.apply(e, order, again)
+	undo := s.prepared(e, order)
+	s.prepared(e, order)
 	s.apply(s.engine(0), order, undo) // another agent of the same member
 	require.Zero(s, s.db.Leads(0))
-	s.restore(e, undo)
-	require.Empty(s, s.db.Leftovers())
+	s.restoreCleanly(e, undo)
 }
 
 func prepareByTwo(s *suite) {
@@ -93,8 +85,7 @@ func prepareByTwo(s *suite) {
 	s.apply(first, order, undo)
 	<-ended
 	require.Zero(s, s.db.Leads(0))
-	s.restore(first, undo)
-	require.Empty(s, s.db.Leftovers())
+	s.restoreCleanly(first, undo)
 }
 
 func prepareAfterPartialFailure(s *suite) {
@@ -111,8 +102,7 @@ func prepareAfterPartialFailure(s *suite) {
 	s.db.FailChanges(-1)
 	s.apply(s.engine(0), order, undo) // the agent that failed is gone
 	require.Zero(s, s.db.Leads(0))
-	s.restore(s.engine(0), undo)
-	require.Empty(s, s.db.Leftovers())
+	s.restoreCleanly(s.engine(0), undo)
 }
 
 func neverDoneOnBroken(s *suite) {
@@ -188,12 +178,10 @@ func wrongUndo(s *suite) {
 func evacuate(s *suite) {
 	e := s.engine(0)
 	order := s.order(engines.Evacuate)
-	undo := s.plan(e, order)
-	s.apply(e, order, undo)
+	undo := s.prepared(e, order)
 	o := s.settled(e)
 	s.requireEmptied(o)
-	s.restore(e, undo)
-	require.Empty(s, s.db.Leftovers())
+	s.restoreCleanly(e, undo)
 }
 
 func evacuateTwice(s *suite) {
@@ -206,8 +194,7 @@ func evacuateTwice(s *suite) {
 	s.apply(e, order, undo)
 	s.requireEmptied(s.settled(e))
 	s.restore(s.engine(1), undo)
-	s.restore(s.engine(1), undo)
-	require.Empty(s, s.db.Leftovers())
+	s.restoreCleanly(s.engine(1), undo)
 }
 
 // requireEmptied: nothing is lost with the data of member 0.

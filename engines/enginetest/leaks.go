@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// strays answers the stacks of goroutines that an engine would leave behind: its
+// strays returns the stacks of goroutines that an engine would leave behind: its
 // own, those of HTTP and database/sql clients, and processes being waited for.
 func strays() []string {
 	buf := make([]byte, 1<<20)

@@ -62,15 +62,15 @@ func wrongSteps(s *suite) {
 	require.Equal(s, before, s.db.Leads(0))
 }
 
-// tendIsIdle: in a healthy database the members owe each other nothing.
-func tendIsIdle(s *suite) {
+// repairIsIdle: in a healthy database there is nothing to repair.
+func repairIsIdle(s *suite) {
 	for i := range s.db.Members {
 		e := s.peered(i)
 		if e == nil {
 			return
 		}
 		before := s.db.Leads(i)
-		s.repeat("tend", func() (engines.Progress, error) { return e.Repair(s.Context()) })
+		s.repeat("repair", func() (engines.Progress, error) { return e.Repair(s.Context()) })
 		require.Equal(s, before, s.db.Leads(i))
 	}
 	require.Empty(s, s.db.Leftovers())

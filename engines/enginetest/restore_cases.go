@@ -11,39 +11,33 @@ import (
 func restoreTwice(s *suite) {
 	e := s.engine(0)
 	order := s.order(s.marking())
-	undo := s.plan(e, order)
-	s.apply(e, order, undo)
+	undo := s.prepared(e, order)
 	s.restore(e, undo)
 	s.restore(e, undo)
-	s.restore(s.engine(0), undo)
-	require.Empty(s, s.db.Leftovers())
+	s.restoreCleanly(s.engine(0), undo)
 }
 
 func restoreUnapplied(s *suite) {
 	e := s.engine(0)
 	undo := s.plan(e, s.order(s.marking()))
 	before := s.db.Leads(0)
-	s.restore(e, undo)
-	require.Empty(s, s.db.Leftovers())
+	s.restoreCleanly(e, undo)
 	require.Equal(s, before, s.db.Leads(0))
 }
 
 func restoreFromAnother(s *suite) {
 	e := s.engine(0)
 	order := s.order(s.marking())
-	undo := s.plan(e, order)
-	s.apply(e, order, undo)
+	undo := s.prepared(e, order)
 	s.db.Fault(0, Gone)
 	defer s.db.Fault(0, Healthy)
-	s.restore(s.engine(1), undo)
-	require.Empty(s, s.db.Leftovers())
+	s.restoreCleanly(s.engine(1), undo)
 }
 
 func restoreAfterPartialFailure(s *suite) {
 	e := s.engine(0)
 	order := s.order(s.marking())
-	undo := s.plan(e, order)
-	s.apply(e, order, undo)
+	undo := s.prepared(e, order)
 	for after := range 3 {
 		s.db.FailChanges(after)
 		progress, err := s.try(func(ctx context.Context) (engines.Progress, error) { return e.Restore(ctx, undo) })
@@ -52,23 +46,19 @@ func restoreAfterPartialFailure(s *suite) {
 		}
 	}
 	s.db.FailChanges(-1)
-	s.restore(s.engine(1), undo)
-	require.Empty(s, s.db.Leftovers())
+	s.restoreCleanly(s.engine(1), undo)
 }
 
 func restoreLeavesOthers(s *suite) {
 	first, second := s.engine(0), s.engine(2)
 	one, two := s.order(s.marking()), s.order(s.marking())
 	one.Eligible, two.Eligible = s.successor(2), s.successor(0) // so that there is something to hand over each time
-	undoOne := s.plan(first, one)
-	s.apply(first, one, undoOne)
-	undoTwo := s.plan(second, two)
-	s.apply(second, two, undoTwo)
+	undoOne := s.prepared(first, one)
+	undoTwo := s.prepared(second, two)
 	others := s.others()
 	s.restore(first, undoOne)
 	require.Equal(s, others, s.others(), "what the second claim did is gone")
-	s.restore(second, undoTwo)
-	require.Empty(s, s.db.Leftovers())
+	s.restoreCleanly(second, undoTwo)
 }
 
 // marking is the kind of prepare that leaves something behind until it is restored.
@@ -106,8 +96,7 @@ func foreignStays(s *suite) {
 	stillThere := s.db.Foreign()
 	e := s.engine(0)
 	order := s.order(s.marking())
-	undo := s.plan(e, order)
-	s.apply(e, order, undo)
+	undo := s.prepared(e, order)
 	s.restore(e, undo)
 	require.NoError(s, e.Sweep(s.Context(), nil))
 	require.True(s, stillThere())
@@ -118,13 +107,11 @@ func sweep(s *suite) {
 	first, second := s.engine(0), s.engine(2)
 	mine, theirs := s.order(s.marking()), s.order(s.marking())
 	mine.Eligible, theirs.Eligible = s.successor(2), s.successor(0) // so that there is something to hand over each time
-	undoMine := s.plan(first, mine)
-	s.apply(first, mine, undoMine)
+	s.prepared(first, mine)
 	there := s.others()
 	require.NoError(s, s.engine(0).Sweep(s.Context(), []string{mine.Claim}))
 	require.Equal(s, there, s.others(), "the claim is open")
-	undoTheirs := s.plan(second, theirs)
-	s.apply(second, theirs, undoTheirs)
+	s.prepared(second, theirs)
 	there = s.others()
 	require.NoError(s, s.engine(0).Sweep(s.Context(), nil))
 	require.Equal(s, there, s.others(), "what the other member's claim did is gone")

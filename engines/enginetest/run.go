@@ -142,6 +142,21 @@ func (s *suite) restore(e engines.Engine, undo []byte) {
 	s.repeat("restore", func() (engines.Progress, error) { return e.Restore(s.Context(), undo) })
 }
 
+// prepared plans the order and applies it until it is done.
+func (s *suite) prepared(e engines.Engine, order engines.Order) (undo []byte) {
+	s.Helper()
+	undo = s.plan(e, order)
+	s.apply(e, order, undo)
+	return undo
+}
+
+// restoreCleanly restores until nothing of ours is left.
+func (s *suite) restoreCleanly(e engines.Engine, undo []byte) {
+	s.Helper()
+	s.restore(e, undo)
+	require.Empty(s, s.db.Leftovers())
+}
+
 func (s *suite) repeat(what string, f func() (engines.Progress, error)) {
 	s.Helper()
 	deadline := time.Now().Add(s.h.Eventually)

@@ -56,8 +56,7 @@ func sharedIsPutBack(s *suite) {
 		return
 	}
 	order.Setting = before
-	undo := s.plan(e, order)
-	s.apply(e, order, undo)
+	undo := s.prepared(e, order)
 	s.restore(e, undo)
 	other, changed := s.settingOf(1, order)
 	_, err := other.RestoreSetting(s.Context(), before, time.Now().Add(-time.Second))

@@ -160,7 +160,7 @@ func TestAbsentProcessOfOldVersions(t *testing.T) {
 
 // TestSeatsOfAbsentProcesses: by the name of the pod, or where it was last.
 func TestSeatsOfAbsentProcesses(t *testing.T) {
-	s := sight{status: &status{}, last: map[string]whereabouts{"fdb-1": {endpoints: []string{"10.0.0.1:4500"}}}}
+	s := snapshot{status: &status{}, last: map[string]whereabouts{"fdb-1": {endpoints: []string{"10.0.0.1:4500"}}}}
 	for seat, want := range map[string]bool{
 		"fdb-1.fdb:4500": true, "fdb-1.fdb.prod.svc.cluster.local:4500": true, "fdb-1:4500:tls": true,
 		"fdb-10.fdb:4500": false, "10.0.0.1:4500": true, "10.0.0.1:4500:tls": true, "10.0.0.2:4500": false,

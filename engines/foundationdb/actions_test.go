@@ -293,6 +293,6 @@ func TestUndoIsChecked(t *testing.T) {
 		{Name: "maintenance/a", Undo: []byte(`{"zone":"b"}`)}, {Name: "maintenance/a", Undo: []byte(`{}`)}, {Name: "other/a", Undo: []byte(`{"zone":"a"}`)},
 	} {
 		_, err := readSetting(setting)
-		require.ErrorIs(t, err, ErrSetting, setting.Name)
+		require.ErrorIs(t, err, engines.ErrSetting, setting.Name)
 	}
 }

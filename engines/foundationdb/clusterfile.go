@@ -75,7 +75,7 @@ func (c *clusterFile) authorities() string { return filepath.Join(c.dir, "ca.crt
 
 func (c *clusterFile) path() string { return filepath.Join(c.dir, "fdb.cluster") }
 
-// ready answers the path of a copy that fdbcli may use. It is made anew when the
+// ready returns the path of a copy that fdbcli may use. It is made anew when the
 // source has changed: until then fdbcli's own changes are the newer ones.
 func (c *clusterFile) ready() (string, error) {
 	c.mu.Lock()

@@ -82,7 +82,7 @@ func (e *Engine) Facts() engines.Facts {
 	}
 }
 
-// PlanDrain returns what Restore must put back.
+// Plan returns what Restore must put back.
 func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, error) {
 	if err := order.CheckAny(); err != nil {
 		return nil, err
@@ -102,15 +102,15 @@ func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, er
 }
 
 // asked looks at a database that must be there to be told anything.
-func (e *Engine) asked(ctx context.Context) (sight, error) {
+func (e *Engine) asked(ctx context.Context) (snapshot, error) {
 	s, err := e.look(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return sight{}, ctx.Err()
+		return snapshot{}, ctx.Err()
 	case err != nil:
-		return sight{}, err
+		return snapshot{}, err
 	case !is(s.available):
-		return sight{}, fmt.Errorf("%w: %s", ErrUnavailable, s.downHealth().Reason)
+		return snapshot{}, fmt.Errorf("%w: %s", ErrUnavailable, s.downHealth().Reason)
 	}
 	return s, nil
 }
@@ -154,7 +154,7 @@ func refused(format string, args ...any) engines.Progress {
 
 // ready tells why the database is in no state in which something may be taken away;
 // empty: it is.
-func (e *Engine) ready(s sight) string {
+func (e *Engine) ready(s snapshot) string {
 	switch h := s.health(e.options.Recovered); h.Verdict {
 	case engines.Green, engines.Recoverable:
 		return ""

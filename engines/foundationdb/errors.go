@@ -21,6 +21,4 @@ var (
 	ErrNotThere = errors.New("no process of the pod is in the database")
 	// ErrCommand: fdbcli said that it did not do what it was told.
 	ErrCommand = errors.New("fdbcli refused")
-	// ErrSetting: the setting is none of this adapter's, or cannot be put back so.
-	ErrSetting = errors.New("cluster setting is not valid")
 )

@@ -20,7 +20,7 @@ import (
 // versions on that exclude by locality.
 //
 // It never says failed, which gives data up, and never FORCE.
-func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s sight) (engines.Progress, error) {
+func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s snapshot) (engines.Progress, error) {
 	own := s.of(u.Node)
 	absent := len(own) == 0
 	if absent && !slices.Contains(u.Targets, instanceTarget(u.Node)) && !s.lists(instanceTarget(u.Node)) {
@@ -61,7 +61,7 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s si
 
 // noPlace tells why the data of the pod can never be elsewhere: there would be fewer
 // zones with storage than copies.
-func (s sight) noPlace(node string) string {
+func (s snapshot) noPlace(node string) string {
 	copies, known := s.copies()
 	if !known {
 		return ""
@@ -80,7 +80,7 @@ func (s sight) noPlace(node string) string {
 
 // maintained says why nothing is excluded: whoever works in a zone takes processes of
 // it down, and the database, which waits for these, does not count what is missing.
-func (s sight) maintained() string {
+func (s snapshot) maintained() string {
 	return fmt.Sprintf("zone %s is under maintenance for %d s more: until that ends, or somebody says maintenance off, nothing is excluded",
 		engines.OneLine(s.maintenance), int(s.remaining))
 }
@@ -107,7 +107,7 @@ func (e *Engine) exclude(ctx context.Context, order engines.Order, entries []str
 
 // uncovered is the address of a process for which no entry of the list stands. The undo
 // bytes were noted before, so that no other can be added for this order.
-func (s sight) uncovered(own []process) string {
+func (s snapshot) uncovered(own []process) string {
 	for _, p := range own {
 		if !is(p.excluded) && !s.lists(instanceTarget(p.instance)) && !s.lists(endpoint(p.address)) && !s.lists(ipOf(p.address)) {
 			return endpoint(p.address)
@@ -118,7 +118,7 @@ func (s sight) uncovered(own []process) string {
 
 // held tells what the pod still has, or why the status cannot be relied on; empty:
 // nothing.
-func (s sight) held(node string) string {
+func (s snapshot) held(node string) string {
 	for _, p := range s.of(node) {
 		switch {
 		case !is(p.excluded):
@@ -147,7 +147,7 @@ func (s sight) held(node string) string {
 
 // confirm asks with the blocking form, which looks at what no status shows, such as
 // logs of a process that is listed without a role.
-func (e *Engine) confirm(ctx context.Context, u undo, s sight, own []process) (engines.Progress, error) {
+func (e *Engine) confirm(ctx context.Context, u undo, s snapshot, own []process) (engines.Progress, error) {
 	asked := s.listed(u, own)
 	if len(asked) == 0 {
 		return running("it is excluded by an entry that does not name it, about which fdbcli cannot be asked"), nil

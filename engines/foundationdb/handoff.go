@@ -10,7 +10,7 @@ import (
 // handoff: the pod comes back with its data and its seats, so nothing is moved. The
 // database is told to wait for the zone, and must be in a state in which something
 // may be taken away.
-func (e *Engine) handoff(ctx context.Context, order engines.Order, node string, s sight) (engines.Progress, error) {
+func (e *Engine) handoff(ctx context.Context, order engines.Order, node string, s snapshot) (engines.Progress, error) {
 	if len(s.of(node)) == 0 {
 		return running("%s has no process in the database", engines.OneLine(node)), nil
 	}

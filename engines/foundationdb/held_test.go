@@ -9,10 +9,10 @@ import (
 // Of a pod without a process nothing is known but what the database misses: what it
 // does not count, or not yet, is no proof that nothing is on it.
 func TestAnAbsentPodIsNotEmptyWhereNothingIsCounted(t *testing.T) {
-	whole := func(change func(*sight)) sight {
+	whole := func(change func(*snapshot)) snapshot {
 		one, replicas := 1, 2
 		available := true
-		s := sight{status: &status{
+		s := snapshot{status: &status{
 			available: &available, generations: &one, redundancy: "double",
 			processes: []process{{address: "10.0.0.4:4500", instance: "fdb-4", rolesKnown: true}},
 			trackers:  []tracker{{replicas: &replicas}},
@@ -21,16 +21,16 @@ func TestAnAbsentPodIsNotEmptyWhereNothingIsCounted(t *testing.T) {
 		return s
 	}
 	for name, tt := range map[string]struct {
-		change func(*sight)
+		change func(*snapshot)
 		want   string
 	}{
-		"all is there":         {func(*sight) {}, ""},
-		"in maintenance":       {func(s *sight) { s.maintenance = "z2" }, "zone z2 is in maintenance"},
-		"away for a moment":    {func(s *sight) { s.away = []remembered{{instance: "fdb-3"}} }, "not been away for long"},
-		"another is away":      {func(s *sight) { s.away = []remembered{{instance: "fdb-1"}} }, ""},
-		"a copy is missing":    {func(s *sight) { one := 1; s.trackers[0].replicas = &one }, "copies of data are missing"},
-		"nobody says how many": {func(s *sight) { s.trackers = nil }, "copies of data are missing"},
-		"generations of logs":  {func(s *sight) { two := 2; s.generations = &two }, "several generations of logs"},
+		"all is there":         {func(*snapshot) {}, ""},
+		"in maintenance":       {func(s *snapshot) { s.maintenance = "z2" }, "zone z2 is in maintenance"},
+		"away for a moment":    {func(s *snapshot) { s.away = []remembered{{instance: "fdb-3"}} }, "not been away for long"},
+		"another is away":      {func(s *snapshot) { s.away = []remembered{{instance: "fdb-1"}} }, ""},
+		"a copy is missing":    {func(s *snapshot) { one := 1; s.trackers[0].replicas = &one }, "copies of data are missing"},
+		"nobody says how many": {func(s *snapshot) { s.trackers = nil }, "copies of data are missing"},
+		"generations of logs":  {func(s *snapshot) { two := 2; s.generations = &two }, "several generations of logs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := whole(tt.change).held("fdb-3")

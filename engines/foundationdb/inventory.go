@@ -135,42 +135,35 @@ func inDomains(id string, kind engines.GroupKind, hosts []host, spare, lost int)
 // storageGroups: one for each region whose processes can be told apart, else one for
 // all with the worst of their trackers.
 func (s *status) storageGroups(copies int, away []remembered) []engines.Group {
-	apart := s.regions > 1 && s.primaryDC != "" && len(s.trackers) > 1
-	for _, t := range s.trackers {
-		apart = apart && t.primary != nil
-	}
-	if !apart {
-		left := copies
-		for _, t := range s.trackers {
-			left = min(left, replicasOf(t))
-		}
-		if len(s.trackers) == 0 {
-			left = 0
+	untold := slices.ContainsFunc(s.trackers, func(t tracker) bool { return t.primary == nil })
+	if s.regions <= 1 || s.primaryDC == "" || len(s.trackers) <= 1 || untold {
+		left := 0
+		if len(s.trackers) > 0 {
+			left = leastOf(s.trackers, copies, func(tracker) bool { return true })
 		}
 		return []engines.Group{s.storage("storage", copies, left, away, func(string) bool { return true })}
 	}
 	var out []engines.Group
-	for _, primary := range []bool{true, false} {
-		left := copies
-		for _, t := range s.trackers {
-			if *t.primary == primary {
-				left = min(left, replicasOf(t))
-			}
-		}
-		id := "storage/primary"
-		if !primary {
-			id = "storage/remote"
-		}
+	for id, primary := range map[string]bool{"storage/primary": true, "storage/remote": false} {
+		left := leastOf(s.trackers, copies, func(t tracker) bool { return *t.primary == primary })
 		out = append(out, s.storage(id, copies, left, away, func(dc string) bool { return (dc == s.primaryDC) == primary }))
 	}
+	sorted.By(out, func(a, b engines.Group) int { return cmp.Compare(a.ID, b.ID) })
 	return out
 }
 
-func replicasOf(t tracker) int {
-	if t.replicas == nil {
-		return 0 // unknown is none
+// leastOf the copies that the trackers of one kind have seen; unknown is none.
+func leastOf(trackers []tracker, copies int, counts func(tracker) bool) int {
+	for _, t := range trackers {
+		switch {
+		case !counts(t):
+		case t.replicas == nil:
+			copies = min(copies, 0)
+		default:
+			copies = min(copies, *t.replicas)
+		}
 	}
-	return *t.replicas
+	return copies
 }
 
 func (s *status) storage(id string, copies, left int, away []remembered, in func(dc string) bool) engines.Group {

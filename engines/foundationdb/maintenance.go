@@ -46,7 +46,7 @@ func (e *Engine) PlanSetting(ctx context.Context, order engines.Order) (engines.
 	return engines.Setting{Name: settingPrefix + zone, Undo: data}, err
 }
 
-// validZone: a name that can be a word of a command, and part of a setting.
+// validZone: a name that can be a word of a command, and part of the name of a setting.
 func validZone(zone string) bool {
 	return zone != "" && len(settingPrefix)+len(zone) <= engines.MaxSettingName && !strings.ContainsFunc(zone, unfit)
 }
@@ -55,13 +55,13 @@ func readSetting(setting engines.Setting) (maintenanceUndo, error) {
 	var u maintenanceUndo
 	zone, ok := strings.CutPrefix(setting.Name, settingPrefix)
 	if !ok || !validZone(zone) {
-		return u, fmt.Errorf("%w: %q: want %s and a zone", ErrSetting, engines.OneLine(setting.Name), settingPrefix)
+		return u, fmt.Errorf("%w: %q: want %s and a zone", engines.ErrSetting, engines.OneLine(setting.Name), settingPrefix)
 	}
 	if err := engines.ReadUndo(setting.Undo, &u); err != nil {
-		return u, fmt.Errorf("%w: %w", ErrSetting, err)
+		return u, fmt.Errorf("%w: %w", engines.ErrSetting, err)
 	}
 	if u.Zone != zone {
-		return u, fmt.Errorf("%w: zone %q: want %q", ErrSetting, engines.OneLine(u.Zone), zone)
+		return u, fmt.Errorf("%w: zone %q: want %q", engines.ErrSetting, engines.OneLine(u.Zone), zone)
 	}
 	return u, nil
 }
@@ -72,7 +72,7 @@ var errForeignEnded = errors.New("the zone was under maintenance by somebody els
 
 // maintain is the part of a handoff that has the database wait for the zone. The
 // second value is what is waited for; empty: it waits.
-func (e *Engine) maintain(ctx context.Context, order engines.Order, zone string, s sight) (string, error) {
+func (e *Engine) maintain(ctx context.Context, order engines.Order, zone string, s snapshot) (string, error) {
 	if order.Setting.Name == "" {
 		return "", nil
 	}

@@ -82,7 +82,7 @@ func TestMissingFromRealStatuses(t *testing.T) {
 		for i := range 9 {
 			pod := fmt.Sprintf("fdb-%d", i)
 			e := &Engine{options: Options{Instance: pod}.withDefaults()}
-			v := sight{status: s, now: time.Unix(1_000_000, 0)}
+			v := snapshot{status: s, now: time.Unix(1_000_000, 0)}
 			if is(s.available) {
 				v.recovered = e.memory.recoveredFor(v.now, s)
 			}

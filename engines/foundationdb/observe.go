@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
@@ -40,8 +41,8 @@ func (c *client) status(ctx context.Context) (*status, error) {
 	return s, nil
 }
 
-// sight is a status with what is remembered from those before.
-type sight struct {
+// snapshot is a status with what is remembered from those before.
+type snapshot struct {
 	*status
 	away      []remembered
 	recovered time.Duration
@@ -50,15 +51,15 @@ type sight struct {
 	last      map[string]whereabouts
 }
 
-func (e *Engine) look(ctx context.Context) (sight, error) {
+func (e *Engine) look(ctx context.Context) (snapshot, error) {
 	s, err := e.client.status(ctx)
 	if err != nil {
-		return sight{}, err
+		return snapshot{}, err
 	}
 	now := e.now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	out := sight{status: s, now: now, born: e.born}
+	out := snapshot{status: s, now: now, born: e.born}
 	if is(s.available) {
 		e.memory.lookAt(now, s)
 		out.last = e.memory.last
@@ -72,15 +73,15 @@ const slack = 10 * time.Second
 
 // earlier tells whether a process is one of an earlier pod of the same name, whose
 // end the database has not noticed.
-func (s sight) earlier(p process) bool {
+func (s snapshot) earlier(p process) bool {
 	if s.born.IsZero() || p.uptime == nil {
 		return false
 	}
 	return time.Duration(*p.uptime*float64(time.Second)) > s.now.Sub(s.born)+slack
 }
 
-// observation is pure: a sight in, facts out, and Unknown for the rest.
-func (e *Engine) observation(s sight, err error) engines.Observation {
+// observation is pure: a snapshot in, facts out, and Unknown for the rest.
+func (e *Engine) observation(s snapshot, err error) engines.Observation {
 	if err != nil {
 		return engines.Observation{Health: engines.Health{Reason: err.Error()}}
 	}
@@ -91,7 +92,7 @@ func (e *Engine) observation(s sight, err error) engines.Observation {
 	o := engines.Observation{Node: name, Groups: s.groups(s.away), Nodes: s.nodes(s.away), Health: s.health(e.options.Recovered)}
 	moving := !s.calm()
 	for i := range o.Groups {
-		if o.Groups[i].Kind == engines.Shard && len(o.Groups[i].ID) >= 7 && o.Groups[i].ID[:7] == "storage" {
+		if o.Groups[i].Kind == engines.Shard && strings.HasPrefix(o.Groups[i].ID, "storage") {
 			o.Groups[i].Moving = moving
 		}
 	}
@@ -129,7 +130,7 @@ func (e *Engine) observation(s sight, err error) engines.Observation {
 }
 
 // notAll tells why a process that the document does not list may be there all the same.
-func (s sight) notAll(recovered time.Duration) string {
+func (s snapshot) notAll(recovered time.Duration) string {
 	if why := s.settling(); why != "" {
 		return why
 	}

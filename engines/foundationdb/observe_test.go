@@ -147,10 +147,10 @@ func see(t testing.TB, text string, born time.Time) engines.Observation {
 	s, err := decodeStatus(strings.NewReader(text))
 	e := &Engine{options: Options{Instance: "fdb-0"}.withDefaults()}
 	if err != nil {
-		return e.observation(sight{}, err)
+		return e.observation(snapshot{}, err)
 	}
 	now := time.Unix(1_000_000, 0)
-	v := sight{status: s, now: now, born: born}
+	v := snapshot{status: s, now: now, born: born}
 	if is(s.available) {
 		v.away, v.recovered = e.memory.look(now, s), e.memory.recoveredFor(now, s)
 	}

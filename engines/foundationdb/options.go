@@ -1,6 +1,7 @@
 package foundationdb
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -47,23 +48,9 @@ type TLS struct {
 }
 
 func (o Options) withDefaults() Options {
-	set := func(d *time.Duration, value time.Duration) {
-		if *d == 0 {
-			*d = value
-		}
-	}
-	if o.Client == "" {
-		o.Client = "fdbcli"
-	}
-	if o.ClusterFile == "" {
-		o.ClusterFile = "/var/fdb/fdb.cluster"
-	}
-	set(&o.Timeout, 8*time.Second)
-	set(&o.Recovered, 10*time.Second)
-	set(&o.Maintenance, 15*time.Minute)
-	if o.MaxBytes == 0 {
-		o.MaxBytes = 64 << 20
-	}
+	o.Client, o.ClusterFile = cmp.Or(o.Client, "fdbcli"), cmp.Or(o.ClusterFile, "/var/fdb/fdb.cluster")
+	o.Timeout, o.MaxBytes = cmp.Or(o.Timeout, 8*time.Second), cmp.Or(o.MaxBytes, 64<<20)
+	o.Recovered, o.Maintenance = cmp.Or(o.Recovered, 10*time.Second), cmp.Or(o.Maintenance, 15*time.Minute)
 	return o
 }
 

@@ -36,7 +36,7 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 
 // include takes entries off the exclusion list, as far as they are on it. Done only
 // when the list is without them.
-func (e *Engine) include(ctx context.Context, s sight, entries []string, notAfter time.Time) (engines.Progress, error) {
+func (e *Engine) include(ctx context.Context, s snapshot, entries []string, notAfter time.Time) (engines.Progress, error) {
 	there := slices.DeleteFunc(slices.Clone(entries), func(t string) bool { return !s.lists(t) })
 	if len(there) == 0 {
 		return engines.Progress{State: engines.Done}, nil

@@ -16,9 +16,9 @@ import (
 // coordinators, so that nothing else moves; coordinators auto would leave a seat
 // where it is as long as its process is not excluded.
 //
-// It answers false when the pod turns out to have none: whose a seat is that nobody
+// It returns false when the pod turns out to have none: whose a seat is that nobody
 // answers from is known by its name only.
-func (e *Engine) moveSeat(ctx context.Context, order engines.Order, node string, s sight) (engines.Progress, bool, error) {
+func (e *Engine) moveSeat(ctx context.Context, order engines.Order, node string, s snapshot) (engines.Progress, bool, error) {
 	a, err := e.client.run(ctx, "coordinators")
 	if err == nil {
 		err = a.done("coordinators")
@@ -62,7 +62,7 @@ func (s *status) missesSeat() bool {
 
 // nobodys is a seat of which cannot be told whose it is: an address at which no process
 // is, while it is not known where the absent pod was last.
-func (s sight) nobodys(node string, now []string) string {
+func (s snapshot) nobodys(node string, now []string) string {
 	for _, seat := range now {
 		if s.sitting(seat) == nil && seatName(seat) == "" && len(s.last[node].endpoints) == 0 {
 			return seat
@@ -83,7 +83,7 @@ func seatName(seat string) string {
 }
 
 // leaves tells whether the seat is that of the pod.
-func (s sight) leaves(seat, node string) bool {
+func (s snapshot) leaves(seat, node string) bool {
 	if p := s.sitting(seat); p != nil {
 		return p.instance == node
 	}
@@ -92,7 +92,7 @@ func (s sight) leaves(seat, node string) bool {
 
 // seatsWithout is the list of coordinators with others in the place of the pod's.
 // Those others are in zones without a seat, where there are any.
-func (s sight) seatsWithout(node string, now, eligible []string) (next []string, why string) {
+func (s snapshot) seatsWithout(node string, now, eligible []string) (next []string, why string) {
 	taken, zones := map[string]bool{}, map[string]bool{}
 	var leaving []int
 	for i, seat := range now {

@@ -61,18 +61,22 @@ func brokenOff(err error) error {
 // decoder reads objects field by field.
 type decoder struct{ *web.Decoder }
 
-// fields reads an object, or null, which is as one that is not there. What is
-// not asked for is read over.
-func (d *decoder) fields(what string, known map[string]func() error) error {
+// fields reads an object, or null, which is as one that is not there. Of each known field
+// there is what to decode it into, or a func that reads it; what is not asked for is read over.
+func (d *decoder) fields(what string, known map[string]any) error {
 	_, err := d.Object(func(name string) error {
-		read, ok := known[name]
+		into, ok := known[name]
 		if !ok {
-			read = known["*"]
+			into = known["*"]
 		}
-		if read == nil {
+		switch into := into.(type) {
+		case nil:
 			return wrap(what+"."+name, d.Skip())
+		case func() error:
+			return into()
+		default:
+			return d.into(what+"."+name, into)
 		}
-		return read()
 	})
 	if errors.Is(err, web.ErrNotObject) {
 		return fmt.Errorf("%w: %s: %w", ErrStatus, what, web.ErrNotObject)
@@ -102,7 +106,7 @@ func wrap(what string, err error) error {
 
 func (d *decoder) document(s *status) error {
 	client, cluster := false, false
-	err := d.fields("status", map[string]func() error{
+	err := d.fields("status", map[string]any{
 		"client":  func() error { client = true; return d.client(s) },
 		"cluster": func() error { cluster = true; return d.cluster(s) },
 	})
@@ -129,90 +133,100 @@ func names(list []named) []string {
 }
 
 func (d *decoder) client(s *status) error {
-	return d.fields("client", map[string]func() error{
-		"database_status": func() error {
-			var v struct {
-				Available *bool `json:"available"`
-			}
-			err := d.into("client.database_status", &v)
-			s.available = v.Available
-			return err
-		},
-		"coordinators": func() error {
-			var v struct {
-				QuorumReachable *bool `json:"quorum_reachable"`
-				Coordinators    []struct {
-					Address   string `json:"address"`
-					Reachable *bool  `json:"reachable"`
-				} `json:"coordinators"`
-			}
-			if err := d.into("client.coordinators", &v); err != nil {
-				return err
-			}
-			s.quorumReachable = v.QuorumReachable
-			for _, c := range v.Coordinators {
-				s.coordinators = append(s.coordinators, coordinator{c.Address, c.Reachable})
-			}
-			return nil
-		},
-		"messages": func() error {
-			var v []named
-			err := d.into("client.messages", &v)
-			s.clientMessages = names(v)
-			return err
-		},
-	})
+	var database struct {
+		Available *bool `json:"available"`
+	}
+	var quorum struct {
+		Reachable    *bool `json:"quorum_reachable"`
+		Coordinators []struct {
+			Address   string `json:"address"`
+			Reachable *bool  `json:"reachable"`
+		} `json:"coordinators"`
+	}
+	var messages []named
+	if err := d.fields("client", map[string]any{"database_status": &database, "coordinators": &quorum, "messages": &messages}); err != nil {
+		return err
+	}
+	s.available, s.quorumReachable, s.clientMessages = database.Available, quorum.Reachable, names(messages)
+	for _, c := range quorum.Coordinators {
+		s.coordinators = append(s.coordinators, coordinator{c.Address, c.Reachable})
+	}
+	return nil
+}
+
+type recoveryJSON struct {
+	Name        string   `json:"name"`
+	Generations *int     `json:"active_generations"`
+	Age         *float64 `json:"seconds_since_last_recovered"`
+}
+
+type configurationJSON struct {
+	Redundancy string `json:"redundancy_mode"`
+	Regions    int    `json:"usable_regions"`
+	Excluded   []struct {
+		Address  string `json:"address"`
+		Locality string `json:"locality"`
+	} `json:"excluded_servers"`
+}
+
+type dataStateJSON struct {
+	Name     string `json:"name"`
+	Replicas *int   `json:"min_replicas_remaining"`
+}
+
+type dataJSON struct {
+	State  dataStateJSON `json:"state"`
+	Moving struct {
+		InFlight float64 `json:"in_flight_bytes"`
+	} `json:"moving_data"`
+	Trackers []struct {
+		Primary *bool         `json:"primary"`
+		State   dataStateJSON `json:"state"`
+	} `json:"team_trackers"`
+}
+
+type logSetJSON struct {
+	Current            *bool `json:"current"`
+	Losing             bool  `json:"possibly_losing_data"`
+	Tolerance          *int  `json:"log_fault_tolerance"`
+	Factor             *int  `json:"log_replication_factor"`
+	RemoteTolerance    *int  `json:"remote_log_fault_tolerance"`
+	RemoteFactor       *int  `json:"remote_log_replication_factor"`
+	SatelliteTolerance *int  `json:"satellite_log_fault_tolerance"`
+	SatelliteFactor    *int  `json:"satellite_log_replication_factor"`
 }
 
 func (d *decoder) cluster(s *status) error {
-	return d.fields("cluster", map[string]func() error{
-		"connection_string":             func() error { return d.into("cluster.connection_string", &s.connection) },
-		"generation":                    func() error { return d.into("cluster.generation", &s.generation) },
-		"active_primary_dc":             func() error { return d.into("cluster.active_primary_dc", &s.primaryDC) },
-		"maintenance_zone":              func() error { return d.into("cluster.maintenance_zone", &s.maintenance) },
-		"maintenance_seconds_remaining": func() error { return d.into("cluster.maintenance_seconds_remaining", &s.remaining) },
-		"configuration":                 func() error { return d.configuration(s) },
-		"recovery_state": func() error {
-			var v struct {
-				Name        string   `json:"name"`
-				Generations *int     `json:"active_generations"`
-				Age         *float64 `json:"seconds_since_last_recovered"`
-			}
-			err := d.into("cluster.recovery_state", &v)
-			s.recovery, s.generations = v.Name, v.Generations
-			if v.Age != nil && *v.Age >= 0 { // -1: unknown
-				s.recoveredAge = v.Age
-			}
-			return err
-		},
-		"data": func() error { return d.data(s) },
-		"logs": func() error { return d.logs(s) },
-		"messages": func() error {
-			var v []named
-			err := d.into("cluster.messages", &v)
-			s.messages = names(v)
-			return err
-		},
+	var recovery recoveryJSON
+	var configuration configurationJSON
+	var data dataJSON
+	var logs []logSetJSON
+	var messages []named
+	err := d.fields("cluster", map[string]any{
+		"connection_string":             &s.connection,
+		"generation":                    &s.generation,
+		"active_primary_dc":             &s.primaryDC,
+		"maintenance_zone":              &s.maintenance,
+		"maintenance_seconds_remaining": &s.remaining,
+		"configuration":                 &configuration,
+		"recovery_state":                &recovery,
+		"data":                          &data,
+		"logs":                          &logs,
+		"messages":                      &messages,
 		"processes": func() error {
-			return d.fields("cluster.processes", map[string]func() error{"*": func() error { return d.process(s) }})
+			return d.fields("cluster.processes", map[string]any{"*": func() error { return d.process(s) }})
 		},
 	})
-}
-
-func (d *decoder) configuration(s *status) error {
-	var v struct {
-		Redundancy string `json:"redundancy_mode"`
-		Regions    int    `json:"usable_regions"`
-		Excluded   []struct {
-			Address  string `json:"address"`
-			Locality string `json:"locality"`
-		} `json:"excluded_servers"`
-	}
-	if err := d.into("cluster.configuration", &v); err != nil {
+	if err != nil {
 		return err
 	}
-	s.redundancy, s.regions = v.Redundancy, v.Regions
-	for _, e := range v.Excluded {
+	s.messages = names(messages)
+	s.recovery, s.generations = recovery.Name, recovery.Generations
+	if recovery.Age != nil && *recovery.Age >= 0 { // -1: unknown
+		s.recoveredAge = recovery.Age
+	}
+	s.redundancy, s.regions = configuration.Redundancy, configuration.Regions
+	for _, e := range configuration.Excluded {
 		switch {
 		case e.Locality != "":
 			s.excluded = append(s.excluded, localityTarget(e.Locality))
@@ -220,49 +234,11 @@ func (d *decoder) configuration(s *status) error {
 			s.excluded = append(s.excluded, e.Address)
 		}
 	}
-	return nil
-}
-
-func (d *decoder) data(s *status) error {
-	type state struct {
-		Name     string `json:"name"`
-		Replicas *int   `json:"min_replicas_remaining"`
-	}
-	var v struct {
-		State  state `json:"state"`
-		Moving struct {
-			InFlight float64 `json:"in_flight_bytes"`
-		} `json:"moving_data"`
-		Trackers []struct {
-			Primary *bool `json:"primary"`
-			State   state `json:"state"`
-		} `json:"team_trackers"`
-	}
-	if err := d.into("cluster.data", &v); err != nil {
-		return err
-	}
-	s.dataState, s.inFlight = v.State.Name, int64(v.Moving.InFlight)
-	for _, t := range v.Trackers {
+	s.dataState, s.inFlight = data.State.Name, int64(data.Moving.InFlight)
+	for _, t := range data.Trackers {
 		s.trackers = append(s.trackers, tracker{t.Primary, t.State.Replicas})
 	}
-	return nil
-}
-
-func (d *decoder) logs(s *status) error {
-	var v []struct {
-		Current            *bool `json:"current"`
-		Losing             bool  `json:"possibly_losing_data"`
-		Tolerance          *int  `json:"log_fault_tolerance"`
-		Factor             *int  `json:"log_replication_factor"`
-		RemoteTolerance    *int  `json:"remote_log_fault_tolerance"`
-		RemoteFactor       *int  `json:"remote_log_replication_factor"`
-		SatelliteTolerance *int  `json:"satellite_log_fault_tolerance"`
-		SatelliteFactor    *int  `json:"satellite_log_replication_factor"`
-	}
-	if err := d.into("cluster.logs", &v); err != nil {
-		return err
-	}
-	for _, l := range v {
+	for _, l := range logs {
 		s.logs = append(s.logs, logSet{
 			current: l.Current, losing: l.Losing,
 			local:     logTolerance{l.Tolerance, l.Factor},

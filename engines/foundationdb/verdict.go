@@ -112,7 +112,7 @@ func (s *status) calm() bool {
 // health is the verdict, and while the database has recovered only just now it is Yellow at
 // best. All agents see that end, each at its next look; as a verdict it ends when the last of
 // them has, so that who may go next is not who looked first.
-func (s sight) health(wanted time.Duration) engines.Health {
+func (s snapshot) health(wanted time.Duration) engines.Health {
 	h := s.verdict(s.away)
 	if (h.Verdict == engines.Green || h.Verdict == engines.Recoverable) && s.recovered < wanted {
 		return engines.Health{Verdict: engines.Yellow, Reason: s.justRecovered(wanted)}
@@ -120,6 +120,6 @@ func (s sight) health(wanted time.Duration) engines.Health {
 	return h
 }
 
-func (s sight) justRecovered(wanted time.Duration) string {
+func (s snapshot) justRecovered(wanted time.Duration) string {
 	return fmt.Sprintf("the database recovered %d s ago, %d s are wanted", int(s.recovered.Seconds()), int(wanted.Seconds()))
 }

@@ -213,7 +213,7 @@ func (c *Cluster) SetLeader(groupID, nodeName string) {
 	c.locked(func() { c.mustGroup(groupID).leader = nodeName })
 }
 
-// Leader answers the node that leads the group, empty when none does.
+// Leader returns the node that leads the group, empty when none does.
 func (c *Cluster) Leader(groupID string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -260,7 +260,7 @@ func (c *Cluster) Marks() []string {
 	return out
 }
 
-// Calls answers all operations so far, in order, without Writes.
+// Calls returns all operations so far, in order, without Writes.
 func (c *Cluster) Calls() []Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()

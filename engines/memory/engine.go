@@ -48,7 +48,7 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// Observe answers the whole cluster; of a node that is stopped, only that.
+// Observe returns the whole cluster; of a node that is stopped, only that.
 func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 	if err := e.enter(ctx, Call{Op: Observe}); err != nil {
 		return engines.Observation{}, err
@@ -109,7 +109,7 @@ type undo struct {
 	Node  string `json:"node"`
 }
 
-// PlanDrain returns which marks Drain will set.
+// Plan returns which marks Drain will set.
 func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, error) {
 	if err := e.enter(ctx, Call{Op: PlanDrain, Order: order}); err != nil {
 		return nil, err

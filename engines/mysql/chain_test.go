@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
 // followed is whom each server follows, and as what.
@@ -46,7 +47,7 @@ func (w *simWorld) prepare(t *testing.T, i int) engines.Progress {
 }
 
 // serviced is a database whose replicas follow the primary by a Service's name.
-func serviced(flavor Flavor) *simWorld {
+func serviced(flavor replication.Flavor) *simWorld {
 	w := newWorld(simSetup{flavor: flavor, members: 3, acks: 1, dns: true}, true)
 	for _, s := range w.list[1:] {
 		s.service = "db-primary.ns.svc"
@@ -57,7 +58,7 @@ func serviced(flavor Flavor) *simWorld {
 // TestPreparedReplicaMovesNobody: whom the replicas follow, and by which name, is left
 // as it is when one of them is to be restarted. Who is reached counts, not the name.
 func TestPreparedReplicaMovesNobody(t *testing.T) {
-	for _, flavor := range []Flavor{MySQL, MariaDB} {
+	for _, flavor := range []replication.Flavor{replication.MySQL, replication.MariaDB} {
 		synctest.Test(t, func(t *testing.T) {
 			w := serviced(flavor)
 			w.rounds(3)
@@ -79,7 +80,7 @@ func TestPreparedReplicaMovesNobody(t *testing.T) {
 // TestReplicaThatCannotReachItsService: what its agent knows of it is left alone.
 func TestReplicaThatCannotReachItsService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := serviced(MySQL)
+		w := serviced(replication.MySQL)
 		w.rounds(3)
 		before := w.followed()
 		w.list[0].crash()
@@ -88,12 +89,12 @@ func TestReplicaThatCannotReachItsService(t *testing.T) {
 		w.list[0].boot()
 		w.rounds(100)
 		require.Equal(t, before, w.followed(), w.story())
-		require.Equal(t, Allowed, w.list[0].writes, "it is known who follows it")
+		require.Equal(t, replication.Allowed, w.list[0].writes, "it is known who follows it")
 	})
 }
 
 // chain is db-3 behind db-2 behind db-0, with db-1 beside.
-func chain(flavor Flavor) *simWorld {
+func chain(flavor replication.Flavor) *simWorld {
 	w := newWorld(simSetup{flavor: flavor, members: 4, dns: true, silent: 12}, true)
 	w.list[3].source = "db-2"
 	w.rounds(3)
@@ -103,7 +104,7 @@ func chain(flavor Flavor) *simWorld {
 // TestChainsAreLeft: a replica of a replica waits for that one when it is away, and is
 // left where it is when the role moves.
 func TestChainsAreLeft(t *testing.T) {
-	for _, flavor := range []Flavor{MySQL, MariaDB} {
+	for _, flavor := range []replication.Flavor{replication.MySQL, replication.MariaDB} {
 		synctest.Test(t, func(t *testing.T) {
 			w := chain(flavor)
 			require.Equal(t, "db-2", w.list[3].source, w.story())
@@ -122,7 +123,7 @@ func TestChainsAreLeft(t *testing.T) {
 			w.agents[0].engine.options.Limits.Patience = time.Minute
 			require.Equal(t, engines.Done, w.prepare(t, 0).State, w.story())
 			w.rounds(10)
-			require.Equal(t, Allowed, w.list[1].writes, w.story())
+			require.Equal(t, replication.Allowed, w.list[1].writes, w.story())
 			require.Equal(t, map[string]string{"db-0": " db-1", "db-1": " ", "db-2": " db-1", "db-3": " db-2"}, w.followed(), w.story())
 			require.Empty(t, w.violations)
 		})
@@ -134,7 +135,7 @@ func TestChainsAreLeft(t *testing.T) {
 func TestWhoWasLeftBehindFollows(t *testing.T) {
 	for name, forgets := range map[string]bool{"its agent remembers": false, "the new primary's agent does": true} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(simSetup{flavor: MySQL, members: 3, dns: true}, true)
+			w := newWorld(simSetup{flavor: replication.MySQL, members: 3, dns: true}, true)
 			w.rounds(3)
 			if forgets {
 				w.agents[2].end()
@@ -158,7 +159,7 @@ func TestWhoWasLeftBehindFollows(t *testing.T) {
 // TestChainBehindTheOldPrimary: somebody makes one later. It is left.
 func TestChainBehindTheOldPrimary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(simSetup{flavor: MySQL, members: 3, dns: true}, true)
+		w := newWorld(simSetup{flavor: replication.MySQL, members: 3, dns: true}, true)
 		w.rounds(3)
 		require.Equal(t, engines.Done, w.prepare(t, 0).State)
 		w.rounds(3)

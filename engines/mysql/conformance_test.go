@@ -9,11 +9,14 @@ import (
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/switchover"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 // TestConformance runs the suite on the model of servers, in virtual time.
 func TestConformance(t *testing.T) {
-	for _, flavor := range []Flavor{MySQL, MariaDB} {
+	for _, flavor := range []replication.Flavor{replication.MySQL, replication.MariaDB} {
 		t.Run(string(flavor), func(t *testing.T) {
 			enginetest.Run(t, enginetest.Harness{
 				Role: true, Virtual: true, Patience: 20 * time.Second, Eventually: time.Minute,
@@ -38,7 +41,7 @@ func (m *model) alone(f func()) {
 	f()
 }
 
-func modelled(t *testing.T, flavor Flavor) enginetest.Database {
+func modelled(t *testing.T, flavor replication.Flavor) enginetest.Database {
 	m := &model{turn: make(chan struct{}, 1), faults: make([]enginetest.Fault, 3), changes: -1}
 	m.world = newWorld(simSetup{flavor: flavor, members: 3, acks: 1}, false)
 	var names []string
@@ -46,12 +49,12 @@ func modelled(t *testing.T, flavor Flavor) enginetest.Database {
 		names = append(names, s.name)
 	}
 	c := newConformant(names, func(i int, peers engines.Peers) *Engine {
-		limits := Limits{Quiet: time.Second, RetryAfter: 500 * time.Millisecond, Patience: 6 * time.Second}
-		return newEngine(&modelServer{model: m, member: i}, Options{Peers: peers, Timeout: time.Second, Limits: limits})
+		limits := switchover.Limits{Quiet: time.Second, RetryAfter: 500 * time.Millisecond, Patience: 6 * time.Second}
+		return newEngine(&modelServer{model: m, member: i}, Options{Access: web.Access{Timeout: time.Second}, Peers: peers, Limits: limits})
 	})
 	leads := func(i int) (groups int) {
 		m.alone(func() {
-			if s := m.world.list[i]; s.up && s.writes == Allowed {
+			if s := m.world.list[i]; s.up && s.writes == replication.Allowed {
 				groups = 2
 			}
 		})
@@ -80,7 +83,7 @@ func (m *model) unrest() []string {
 	out := m.world.violations
 	primary := ""
 	for _, s := range m.world.list {
-		if s.writes == Allowed {
+		if s.writes == replication.Allowed {
 			primary = s.name
 		}
 	}
@@ -134,45 +137,45 @@ func (s *modelServer) do(ctx context.Context, change bool, f func(simConn) error
 	return err
 }
 
-func (s *modelServer) look(ctx context.Context) (state State, err error) {
-	err = s.do(ctx, false, func(c simConn) (err error) { state, err = c.look(ctx); return err })
+func (s *modelServer) Look(ctx context.Context) (state replication.State, err error) {
+	err = s.do(ctx, false, func(c simConn) (err error) { state, err = c.Look(ctx); return err })
 	return state, err
 }
 
-func (s *modelServer) stopWrites(ctx context.Context, within time.Duration) error {
-	return s.do(ctx, true, func(c simConn) error { return c.stopWrites(ctx, within) })
+func (s *modelServer) StopWrites(ctx context.Context, within time.Duration) error {
+	return s.do(ctx, true, func(c simConn) error { return c.StopWrites(ctx, within) })
 }
 
-func (s *modelServer) allowWrites(ctx context.Context) error {
-	return s.do(ctx, true, func(c simConn) error { return c.allowWrites(ctx) })
+func (s *modelServer) AllowWrites(ctx context.Context) error {
+	return s.do(ctx, true, func(c simConn) error { return c.AllowWrites(ctx) })
 }
 
-func (s *modelServer) dropClients(ctx context.Context) (n int, err error) {
-	err = s.do(ctx, true, func(c simConn) (err error) { n, err = c.dropClients(ctx); return err })
+func (s *modelServer) DropClients(ctx context.Context) (n int, err error) {
+	err = s.do(ctx, true, func(c simConn) (err error) { n, err = c.DropClients(ctx); return err })
 	return n, err
 }
 
-func (s *modelServer) awaits(ctx context.Context, position string, within time.Duration) (ok bool, err error) {
-	err = s.do(ctx, false, func(c simConn) (err error) { ok, err = c.awaits(ctx, position, within); return err })
+func (s *modelServer) Awaits(ctx context.Context, position string, within time.Duration) (ok bool, err error) {
+	err = s.do(ctx, false, func(c simConn) (err error) { ok, err = c.Awaits(ctx, position, within); return err })
 	return ok, err
 }
 
-func (s *modelServer) detach(ctx context.Context) error {
-	return s.do(ctx, true, func(c simConn) error { return c.detach(ctx) })
+func (s *modelServer) Detach(ctx context.Context) error {
+	return s.do(ctx, true, func(c simConn) error { return c.Detach(ctx) })
 }
 
-func (s *modelServer) follow(ctx context.Context, host string, port int, demoted bool) error {
-	return s.do(ctx, true, func(c simConn) error { return c.follow(ctx, host, port, demoted) })
+func (s *modelServer) Follow(ctx context.Context, host string, port int, demoted bool) error {
+	return s.do(ctx, true, func(c simConn) error { return c.Follow(ctx, host, port, demoted) })
 }
 
-func (s *modelServer) startFollowing(ctx context.Context) error {
-	return s.do(ctx, true, func(c simConn) error { return c.startFollowing(ctx) })
+func (s *modelServer) StartFollowing(ctx context.Context) error {
+	return s.do(ctx, true, func(c simConn) error { return c.StartFollowing(ctx) })
 }
 
-func (s *modelServer) acknowledgeAs(ctx context.Context, primary bool) error {
-	return s.do(ctx, true, func(c simConn) error { return c.acknowledgeAs(ctx, primary) })
+func (s *modelServer) AcknowledgeAs(ctx context.Context, primary bool) error {
+	return s.do(ctx, true, func(c simConn) error { return c.AcknowledgeAs(ctx, primary) })
 }
 
-func (s *modelServer) electPrimary(ctx context.Context, id string) error {
-	return s.do(ctx, true, func(c simConn) error { return c.electPrimary(ctx, id) })
+func (s *modelServer) ElectPrimary(ctx context.Context, id string) error {
+	return s.do(ctx, true, func(c simConn) error { return c.ElectPrimary(ctx, id) })
 }

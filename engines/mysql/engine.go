@@ -4,24 +4,27 @@
 package mysql
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
+	"io"
 	"sync"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/server"
+	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
-// Engine is the adapter. Look and Observe may be called at any time; of the methods
-// that change something the agent calls one at a time.
-//
-// Invariant: the local server begins to allow writes in three places only: takeBack
-// (its own switchover was given up), takeOver (it was told to), and open (all
-// members are known and none but this one could).
+var (
+	_ engines.Peered = (*Engine)(nil)
+	_ database       = (*server.Server)(nil)
+)
+
+// Engine is the adapter. Look and Observe may be called at any time; the agent calls the
+// methods that change something one at a time. Invariant: the local server begins to allow
+// writes in three places only: takeBack (its own switchover was given up), takeOver (it
+// was told to), and open (all members are known and no other could).
 type Engine struct {
-	server  server
+	server  database
 	options Options
 	// each calls f for so many at once; in turn in tests that enumerate.
 	each func(n int, f func(i int))
@@ -33,17 +36,17 @@ type Engine struct {
 type memory struct {
 	mu sync.Mutex
 	// newest look at the local server.
-	newest State
+	newest replication.State
 	// note is the switchover that this member takes part in.
-	note *Switch
+	note *replication.Switch
 	// never is the last try of another member that ended before this one was told to
 	// take over by it.
-	never *Switch
-	// over are the newest tries of each primary that have been given up: what comes
-	// late of them is refused.
+	never *replication.Switch
+	// over are the newest tries of each primary that were given up; late steps of them are
+	// refused.
 	over map[string]time.Time
 	// domains that follow members' names in the addresses that replicas use.
-	domains domains
+	domains replication.Domains
 	// again is when a switchover that failed is tried again, failed why it did, inARow how
 	// many have.
 	again  time.Time
@@ -52,13 +55,13 @@ type memory struct {
 	// ran is the start of the server since which its replication was seen running.
 	ran time.Time
 	// upstream is the member that the local server follows.
-	upstream upstream
+	upstream topology.Upstream
 	// halted is told as State.Halted, of the server that started then.
 	halted struct{ since, started time.Time }
 	// predecessor is told as State.Predecessor.
 	predecessor string
-	// trail of the local server while it follows nobody.
-	trail trail
+	// history of the local server while it follows nobody.
+	history topology.History
 	// watched since the first look, or the last time that writes were to be stopped here;
 	// opened: the server was seen to allow writes well after that, without a switchover
 	// of its own, so that who stops them next is somebody else.
@@ -69,12 +72,12 @@ type memory struct {
 }
 
 // newEngine works on a server that is already made.
-func newEngine(s server, options Options) *Engine {
-	return &Engine{server: s, options: options.withDefaults(), each: atOnce, memory: memory{over: map[string]time.Time{}, domains: domains{}}}
+func newEngine(s database, options Options) *Engine {
+	return &Engine{server: s, options: options.withDefaults(), each: atOnce, memory: memory{over: map[string]time.Time{}, domains: replication.Domains{}}}
 }
 
-// interrupted: what was done here may have left replication stopped, which was
-// nobody's wish. It is then started again like after a start of the server.
+// interrupted: an action here may have left replication stopped, which nobody wanted. It
+// is started again as after a restart of the server.
 func (e *Engine) interrupted() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -87,86 +90,6 @@ func atOnce(n int, f func(i int)) {
 		wg.Go(func() { f(i) })
 	}
 	wg.Wait()
-}
-
-// Look answers what the local member says of itself.
-func (e *Engine) Look(ctx context.Context, fresh bool) ([]byte, error) {
-	s := e.newestLook()
-	if fresh || s.Looked.IsZero() {
-		s = e.local(context.WithoutCancel(ctx)) // it is of use to others, too, and has a time of its own
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-	}
-	return json.Marshal(s.told(time.Now()))
-}
-
-// local looks at the own server now.
-func (e *Engine) local(ctx context.Context) State {
-	bounded, cancel := context.WithTimeout(ctx, e.options.Timeout)
-	defer cancel()
-	s, err := e.server.look(bounded)
-	if err != nil {
-		s.Serving, s.Writes = false, WritesUnknown
-		s.Problem = engines.OneLine(err.Error())
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			s.Problem = "the server has not answered within " + words(e.options.Timeout)
-		}
-	}
-	if s.Looked.IsZero() {
-		s.Looked = time.Now()
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if s.Node == "" {
-		s.Node = e.newest.Node
-	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return s // who asked has gone away, which tells nothing of the server
-	}
-	if s.Source != nil && s.Source.Receiving && s.Source.Applying {
-		e.ran = s.Started
-	}
-	if node, domain, ok := domainOf(s.Source, e.peers()); ok {
-		e.domains.learn(node, domain)
-	}
-	s.Domains, s.PodDomain = e.domains.clone(), e.options.Domain
-	e.trail.add(s, time.Now(), e.options.MaxLag)
-	if s.Serving {
-		s.Halted = e.halt(s)
-	}
-	if s.Writes == Allowed {
-		s.Predecessor = e.predecessor
-	}
-	e.newest = s
-	s.Switch = e.openNote(s.Node)
-	e.watch(s)
-	return s
-}
-
-// halt answers since when the server has not replicated, as a replica does. One that
-// was started again may begin anew. Callers hold the lock.
-func (e *Engine) halt(s State) time.Time {
-	if s.Writes == Allowed || s.Group != nil || s.Source != nil && s.Source.Receiving && s.Source.Applying {
-		e.halted.since = time.Time{}
-	} else if e.halted.since.IsZero() || !e.halted.started.Equal(s.Started) {
-		e.halted.since = s.Looked
-	}
-	e.halted.started = s.Started
-	return e.halted.since
-}
-
-// watch notes that the server allows writes, and that nobody here is about to stop
-// them: what an earlier agent asked for may take effect until its time is over.
-// Callers hold the lock.
-func (e *Engine) watch(s State) {
-	now := time.Now()
-	if e.watched.IsZero() {
-		e.watched = now
-	}
-	if own := s.Switch != nil && s.Switch.From == s.Node; s.Writes == Allowed && !own && now.Sub(e.watched) > e.options.Limits.StopWithin+2*e.options.Timeout {
-		e.opened = true
-	}
 }
 
 // closing: this agent is about to stop writes itself.
@@ -184,31 +107,9 @@ func (e *Engine) closedElsewhere() bool {
 	return e.opened
 }
 
-// serving looks at the own server, which has to answer all that is needed.
-func (e *Engine) serving(ctx context.Context) (State, error) {
-	s := e.local(ctx)
-	switch {
-	case ctx.Err() != nil:
-		return s, ctx.Err()
-	case !s.Serving || s.Node == "":
-		return s, fmt.Errorf("%w: %s", errNotServing, s.Problem)
-	}
-	return s, nil
-}
-
-var errNotServing = errors.New("the local server does not serve")
-
-func (e *Engine) newestLook() State {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s := e.newest
-	s.Switch = e.openNote(s.Node)
-	return s
-}
-
-// openNote answers a copy of the note and forgets one of another's switchover that
-// is over by its time. Callers hold the lock.
-func (e *Engine) openNote(own string) *Switch {
+// openNote returns a copy of the note, and forgets one of another member's switchover
+// whose time is over. Callers hold the lock.
+func (e *Engine) openNote(own string) *replication.Switch {
 	n := e.note
 	if n == nil {
 		return nil
@@ -222,7 +123,7 @@ func (e *Engine) openNote(own string) *Switch {
 }
 
 // keep notes a switchover; nil: none.
-func (e *Engine) keep(s *Switch) {
+func (e *Engine) keep(s *replication.Switch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.note = nil
@@ -230,4 +131,24 @@ func (e *Engine) keep(s *Switch) {
 		c := *s
 		e.note = &c
 	}
+}
+
+// New makes an adapter; it connects when it is first asked for something.
+func New(o Options) (*Engine, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	l, err := server.New(serverOptions(o))
+	if err != nil {
+		return nil, err
+	}
+	return newEngine(l, o), nil
+}
+
+// Close ends all sessions with the local server.
+func (e *Engine) Close() error {
+	if c, ok := e.server.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
 }

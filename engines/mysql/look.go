@@ -1,233 +1,152 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
-	"slices"
-	"strings"
-	"sync"
+	"fmt"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
-// local is the server on this machine.
-type local struct {
-	connection *connection
-	options    Options
-
-	mu      sync.Mutex
-	started time.Time // of the server, kept: what it tells is in whole seconds
-	oldest  []row     // where the oldest log began when that was told last
-	open    []row     // what was told of open transactions
-	asked   time.Time // for that
-}
-
-var _ server = (*local)(nil)
-
-// newLocal makes no connection yet.
-func newLocal(o Options) (*local, error) {
-	o = o.withDefaults()
-	if err := o.validate(); err != nil {
-		return nil, err
+// Look returns what the local member says of itself.
+func (e *Engine) Look(ctx context.Context, fresh bool) ([]byte, error) {
+	s := e.newestLook()
+	if fresh || s.Looked.IsZero() {
+		s = e.local(context.WithoutCancel(ctx)) // it is of use to others, too, and has a time of its own
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 	}
-	c, err := connect(o)
-	if err != nil {
-		return nil, err
-	}
-	return &local{connection: c, options: o}, nil
+	return json.Marshal(s.Told(time.Now()))
 }
 
-// Close ends all sessions.
-func (l *local) Close() error { return l.connection.close() }
-
-// answers are what a server said in one look; what it refused is in missing.
-type answers struct {
-	identity           row
-	switches, counters row
-	origin             []row
-	source, replicas   []row
-	running, locks     []row
-	clones, members    []row
-	oldest             []row
-	open               row
-	missing            []string
-}
-
-// look answers what can be learned. A server that does not answer is no error.
-func (l *local) look(ctx context.Context) (State, error) {
-	bounded, cancel := context.WithTimeout(ctx, l.options.Timeout)
+// local looks at the own server now.
+func (e *Engine) local(ctx context.Context) replication.State {
+	bounded, cancel := context.WithTimeout(ctx, e.options.Timeout)
 	defer cancel()
-	now := time.Now()
-	a, d, err := l.ask(bounded)
-	if ctx.Err() != nil {
-		return State{Looked: now}, ctx.Err()
-	}
+	s, err := e.server.Look(bounded)
 	if err != nil {
-		s := State{Looked: now, Down: errors.Is(err, errNoServer), Problem: err.Error()}
-		return s, nil
+		s.Serving, s.Writes = false, replication.WritesUnknown
+		s.Problem = engines.OneLine(err.Error())
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			s.Problem = "the server has not answered within " + engines.Duration(e.options.Timeout)
+		}
 	}
-	s := a.state(d, now)
-	l.steady(&s)
+	if s.Looked.IsZero() {
+		s.Looked = time.Now()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s.Node == "" {
+		s.Node = e.newest.Node
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return s // who asked has gone away, which tells nothing of the server
+	}
+	if s.Source != nil && s.Source.Receiving && s.Source.Applying {
+		e.ran = s.Started
+	}
+	if node, domain, ok := replication.DomainOf(s.Source, e.peers()); ok {
+		e.domains.Learn(node, domain)
+	}
+	s.Domains, s.PodDomain = e.domains.Clone(), e.options.Domain
+	e.history.Add(s, time.Now(), e.options.MaxLag)
+	if s.Serving {
+		s.Halted = e.halt(s)
+	}
+	if s.Writes == replication.Allowed {
+		s.Predecessor = e.predecessor
+	}
+	e.newest = s
+	s.Switch = e.openNote(s.Node)
+	e.watch(s)
+	return s
+}
+
+// halt returns since when the server has not replicated as a replica should. A restarted
+// server starts anew. Callers hold the lock.
+func (e *Engine) halt(s replication.State) time.Time {
+	if s.Writes == replication.Allowed || s.Group != nil || s.Source != nil && s.Source.Receiving && s.Source.Applying {
+		e.halted.since = time.Time{}
+	} else if e.halted.since.IsZero() || !e.halted.started.Equal(s.Started) {
+		e.halted.since = s.Looked
+	}
+	e.halted.started = s.Started
+	return e.halted.since
+}
+
+// watch notes that the server allows writes and that nobody here is about to stop them.
+// What an earlier agent asked for may take effect until its time is over. Callers hold the
+// lock.
+func (e *Engine) watch(s replication.State) {
+	now := time.Now()
+	if e.watched.IsZero() {
+		e.watched = now
+	}
+	if own := s.Switch != nil && s.Switch.From == s.Node; s.Writes == replication.Allowed && !own && now.Sub(e.watched) > e.options.Limits.StopWithin+2*e.options.Timeout {
+		e.opened = true
+	}
+}
+
+// serving looks at the own server, which has to answer everything.
+func (e *Engine) serving(ctx context.Context) (replication.State, error) {
+	s := e.local(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return s, ctx.Err()
+	case !s.Serving || s.Node == "":
+		return s, fmt.Errorf("%w: %s", errNotServing, s.Problem)
+	}
 	return s, nil
 }
 
-func (l *local) ask(ctx context.Context) (answers, *dialect, error) {
-	s, err := l.connection.session(ctx)
+var errNotServing = errors.New("the local server does not serve")
+
+func (e *Engine) newestLook() replication.State {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.newest
+	s.Switch = e.openNote(s.Node)
+	return s
+}
+
+// Observe looks at the own server, and asks the other agents for their newest looks. Only
+// before an alarm do they look again: looks of two members are a moment apart, and a
+// switchover fits between them.
+func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
+	v, err := e.gather(ctx, task{}, false)
 	if err != nil {
-		return answers{}, nil, err
+		return engines.Observation{}, err
 	}
-	defer s.end(true)
-	d, err := s.dialect(ctx, l.options.Flavor)
-	if err != nil {
-		return answers{}, nil, err
+	o := topology.Observe(v.View)
+	if o.Health.Verdict != engines.Red {
+		return o, nil
 	}
-	a, err := s.answers(ctx, d)
-	if err == nil {
-		err = l.transactions(ctx, s, d, &a)
+	if v, err = e.gather(ctx, task{}, true); err != nil {
+		return engines.Observation{}, err
 	}
-	if err == nil {
-		err = l.beginning(ctx, s, d, &a)
-	}
-	return a, d, err
+	return topology.Observe(v.View), nil
 }
 
-// openKept is how long what was told of open transactions is not asked for again.
-// InnoDB tells the same until nobody has asked for 0.1 s: who asks more often would
-// learn nothing for ever.
-const openKept = 150 * time.Millisecond
+// Facts: MySQL 9 starts on data of 8.4 and later only; MariaDB from any.
+func (e *Engine) Facts() engines.Facts { return FactsOf(e.options.Flavor) }
 
-// transactions that are open.
-func (l *local) transactions(ctx context.Context, s session, d *dialect, a *answers) error {
-	l.mu.Lock()
-	out, kept := l.open, time.Since(l.asked) < openKept
-	l.mu.Unlock()
-	if !kept {
-		var err error
-		out, err = s.rows(ctx, d.needs.process, d.open)
-		if err != nil && number(err) == 0 {
-			return err
-		}
-		if err != nil {
-			a.note(err)
-			return nil
-		}
-		l.mu.Lock()
-		l.open, l.asked = out, time.Now()
-		l.mu.Unlock()
+// FactsOf a flavor. Empty: of MySQL.
+func FactsOf(flavor replication.Flavor) engines.Facts {
+	f := engines.Facts{Name: string(cmp.Or(flavor, replication.MySQL)), SettleSeconds: 5, Unlisted: true, OwnAgentOnly: true}
+	if flavor != replication.MariaDB {
+		f.MaxMajorStep, f.MinSource = 1, map[int]string{9: "8.4.0"}
 	}
-	if len(out) == 1 {
-		a.open = out[0]
-	}
-	return nil
+	return f
 }
 
-// beginningWithin bounds the question that may hang.
-const beginningWithin = time.Second
-
-// beginning is where the oldest log begins, by the newest answer. MariaDB gives it
-// under a lock that a commit holds while the one before it waits for a replica's
-// acknowledgement, and just after a switchover there is no replica yet that could
-// give one: who asked then would know nothing of the server as long as that takes.
-// It is the session's last question.
-func (l *local) beginning(ctx context.Context, s session, d *dialect, a *answers) error {
-	if waiting, _ := a.counters.number("rpl_semi_sync_master_wait_sessions"); len(d.oldest) > 0 && waiting == 0 {
-		bounded, cancel := context.WithTimeout(ctx, beginningWithin)
-		defer cancel()
-		out, err := s.firstOf(bounded, d.needs.logs, d.oldest)
-		switch {
-		case err == nil:
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.oldest, a.oldest = out, out
-			return nil
-		case absent(err):
-		case number(err) != 0:
-			a.note(err)
-		case bounded.Err() == nil && !errors.Is(err, errHangs):
-			return err
-		}
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	a.oldest = l.oldest
-	return ctx.Err()
-}
-
-// note keeps what could not be learned, once.
-func (a *answers) note(err error) {
-	if !slices.Contains(a.missing, err.Error()) {
-		a.missing = append(a.missing, err.Error())
-	}
-}
-
-// answers asks for all of them. It fails only when the server does not answer.
-func (s session) answers(ctx context.Context, d *dialect) (answers, error) {
-	var a answers
-	var err error
-	if a.identity, err = s.one(ctx, "", d.identity); err != nil {
-		return a, err
-	}
-	var switches, counters []row
-	for _, q := range []struct {
-		into    *[]row
-		needs   string
-		queries []string
-	}{
-		{&switches, "", []string{d.switches}},
-		{&counters, "", []string{d.counters}},
-		{&a.origin, d.needs.schema, []string{d.origin}},
-		{&a.source, d.needs.source, d.source},
-		{&a.replicas, d.needs.replicas, d.replicas},
-		{&a.running, d.needs.process, []string{d.running}},
-		{&a.locks, d.needs.schema, d.locks},
-		{&a.clones, d.needs.schema, d.clones},
-		{&a.members, d.needs.schema, d.members},
-	} {
-		if len(q.queries) == 0 {
-			continue
-		}
-		out, err := s.firstOf(ctx, q.needs, q.queries)
-		switch {
-		case err == nil:
-			*q.into = out
-		case absent(err):
-		case number(err) == 0:
-			return a, err
-		default:
-			a.note(err)
-		}
-	}
-	a.switches, a.counters = pairs(switches), pairs(counters)
-	return a, nil
-}
-
-// steady keeps the time of the start: it is computed from whole seconds, and no
-// two starts are so near to each other.
-func (l *local) steady(s *State) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch near := s.Started.Sub(l.started).Abs(); {
-	case s.Started.IsZero():
-	case near <= 2*time.Second:
-		s.Started = l.started
-	default:
-		l.started = s.Started
-	}
-}
-
-// name of a member, with the port where that is not the usual one.
-func name(host, port string) string {
-	if host == "" || port == "" || port == "0" || port == "3306" {
-		return engines.OneLine(host)
-	}
-	return engines.OneLine(host + ":" + port)
-}
-
-// missing in words.
-func missing(words []string) string {
-	if len(words) == 0 {
-		return ""
-	}
-	return engines.OneLine("cannot learn all that is needed: " + strings.Join(words, "; "))
+func (e *Engine) past() topology.Checkpoint {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.history.Old
 }

@@ -8,32 +8,35 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// slowServer answers a look after a time, and does nothing else.
+// slowServer returns a look after a time, and does nothing else.
 type slowServer struct {
-	server
+	database
 	takes time.Duration
 }
 
-func (s *slowServer) look(ctx context.Context) (State, error) {
+func (s *slowServer) Look(ctx context.Context) (replication.State, error) {
 	select {
 	case <-time.After(s.takes):
-		return State{Node: "a", Serving: true, Writes: Allowed, Looked: time.Now()}, nil
+		return replication.State{Node: "a", Serving: true, Writes: replication.Allowed, Looked: time.Now()}, nil
 	case <-ctx.Done():
-		return State{Looked: time.Now()}, ctx.Err()
+		return replication.State{Looked: time.Now()}, ctx.Err()
 	}
 }
 
 // TestLooksThatNobodyWaitsForTellNothing: who asks for a look and goes away before it has ended, as an agent that restarts or a
 // prober that has to begin anew, makes no other member believe that this server does not serve.
 func TestLooksThatNobodyWaitsForTellNothing(t *testing.T) {
-	ask := func(e *Engine, ctx context.Context, fresh bool) State {
+	ask := func(e *Engine, ctx context.Context, fresh bool) replication.State {
 		text, err := e.Look(ctx, fresh)
 		if err != nil {
-			return State{}
+			return replication.State{}
 		}
-		var s State
+		var s replication.State
 		require.NoError(t, json.Unmarshal(text, &s))
 		return s
 	}
@@ -49,7 +52,7 @@ func TestLooksThatNobodyWaitsForTellNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &slowServer{takes: time.Millisecond}
-				e := newEngine(s, Options{Timeout: time.Second})
+				e := newEngine(s, Options{Access: web.Access{Timeout: time.Second}})
 				require.True(t, ask(e, t.Context(), true).Serving)
 				s.takes = 900 * time.Millisecond
 				ctx, cancel := context.WithCancel(t.Context())

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/enginetest"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
 )
 
@@ -46,7 +47,7 @@ func (n neighbours) Step(context.Context, string, engines.Step) ([]byte, error) 
 
 // TestRealObserve: what all members say of a database in which things happen.
 func TestRealObserve(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		servers := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 3, SemiSync: true})
 		away := map[int]bool{}
 		list := make([]*Engine, len(servers))
@@ -85,29 +86,29 @@ func TestRealObserve(t *testing.T) {
 			require.FailNow(t, "it never came to that", "%+v", o)
 			return o
 		}
-		require.NoError(t, insert(table(t, servers[0]), 1))
+		require.NoError(t, mysqltest.Insert(mysqltest.Table(t, servers[0]), 1))
 		for i := range servers {
 			o := await(i, func(o engines.Observation) bool { return o.Health.Verdict == engines.Green && o.Settled })
 			require.Equal(t, engines.Live, o.Member)
 			require.Empty(t, o.Veto+o.Busy)
-			require.Len(t, group(t, o, "data").Members, 3)
-			require.Len(t, group(t, o, "acks").Members, 2)
-			require.Equal(t, map[string]engines.MemberState{nodes[0]: engines.Active, nodes[1]: engines.Active, nodes[2]: engines.Active}, states(t, o, "data"))
-			require.Equal(t, i == 0, o.Roles[0] == primaryRole)
+			require.Len(t, enginetest.Group(t, o, "data").Members, 3)
+			require.Len(t, enginetest.Group(t, o, "acks").Members, 2)
+			require.Equal(t, map[string]engines.MemberState{nodes[0]: engines.Active, nodes[1]: engines.Active, nodes[2]: engines.Active}, enginetest.States(t, o, "data"))
+			require.Equal(t, i == 0, o.Roles[0] == "primary")
 			require.Equal(t, i == 0, len(o.After) == 2)
 		}
 
 		away[2] = true // its agent only
 		o := observe(0)
 		require.Equal(t, engines.Recoverable, o.Health.Verdict, o.Health.Reason)
-		require.Equal(t, engines.StateUnknown, states(t, o, "data")[nodes[2]])
-		require.Equal(t, engines.Active, states(t, o, "acks")[nodes[2]])
+		require.Equal(t, engines.StateUnknown, enginetest.States(t, o, "data")[nodes[2]])
+		require.Equal(t, engines.Active, enginetest.States(t, o, "acks")[nodes[2]])
 		servers[2].Kill()
 		n := 10
 		o = await(0, func(o engines.Observation) bool {
 			n++ // the primary notices when it sends something, else with a heartbeat after half a minute
 			servers[0].Exec(fmt.Sprintf("INSERT INTO app.numbers VALUES (%d)", n))
-			return states(t, o, "data")[nodes[2]] == engines.Down
+			return enginetest.States(t, o, "data")[nodes[2]] == engines.Down
 		})
 		require.Equal(t, engines.Recoverable, o.Health.Verdict, o.Health.Reason)
 		servers[2].Restart()
@@ -126,7 +127,7 @@ func TestRealObserve(t *testing.T) {
 		servers[1].RefuseWrites()
 		o = observe(1)
 		require.Contains(t, o.Veto, "has transactions that the primary has not")
-		require.Equal(t, engines.Down, states(t, o, "data")[nodes[1]])
+		require.Equal(t, engines.Down, enginetest.States(t, o, "data")[nodes[1]])
 
 		servers[0].Kill()
 		o = observe(2)

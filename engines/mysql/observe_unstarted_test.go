@@ -10,6 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/enginetest"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
 // unstarted is the only other agent that answers: that of a pod whose server has never
@@ -17,7 +20,7 @@ import (
 type unstarted struct {
 	engines.Peers
 	pod   string
-	state State
+	state replication.State
 }
 
 func (p unstarted) Look(_ context.Context, name string, _ bool) ([]byte, error) {
@@ -31,27 +34,28 @@ func (p unstarted) Look(_ context.Context, name string, _ bool) ([]byte, error) 
 // start. The primary has written nothing since, so it still lists the connection of the
 // server before; but the member's own agent says that nobody listens there.
 func TestAServerThatHasNeverStarted(t *testing.T) {
-	down := State{Down: true, Problem: "no server listens: connection refused", Looked: observedAt}
+	now := time.Now()
+	down := replication.State{Down: true, Problem: "no server listens: connection refused", Looked: now}
 	for name, c := range map[string]struct {
-		state State
+		state replication.State
 		want  engines.Membership
 		copy  engines.MemberState
 		says  engines.Verdict
 	}{
 		"nobody listens":          {down, engines.NotLive, engines.Down, engines.Recoverable},
-		"it does not answer":      {State{Problem: "too many connections", Looked: observedAt}, engines.MembershipUnknown, engines.StateUnknown, engines.VerdictUnknown},
-		"it has just told a name": {State{Node: nodeOf(1) + ".db", Serving: true, Looked: observedAt}, engines.Live, engines.StateUnknown, engines.VerdictUnknown},
+		"it does not answer":      {replication.State{Problem: "too many connections", Looked: now}, engines.MembershipUnknown, engines.StateUnknown, engines.VerdictUnknown},
+		"it has just told a name": {replication.State{Node: "db-1" + ".db", Serving: true, Looked: now}, engines.Live, engines.StateUnknown, engines.VerdictUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := fromPrimary()
-			v.self.state.Replicas[0].Host += ".db"
-			e := newEngine(nil, Options{Peers: unstarted{pod: nodeOf(1), state: c.state}})
-			v.others[1] = e.lookAt(t.Context(), engines.Peer{Pod: nodeOf(1), Alive: true, Since: observedAt.Add(-time.Minute)}, true)
-			o := observation(v)
+			v := primaryWithTwo()
+			v.Self.State.Replicas[0].Host += ".db"
+			e := newEngine(nil, Options{Peers: unstarted{pod: "db-1", state: c.state}})
+			v.Others[0] = e.lookAt(t.Context(), engines.Peer{Pod: "db-1", Alive: true, Since: now.Add(-time.Minute)}, true)
+			o := topology.Observe(v)
 			require.Equal(t, c.says, o.Health.Verdict, o.Health.Reason)
 			require.Len(t, o.Nodes, 3, "whom the primary lists is the pod, by a longer name")
-			require.Contains(t, o.Nodes, engines.Node{Name: nodeOf(1), Address: nodeOf(1), State: c.want})
-			require.Equal(t, c.copy, states(t, o, "data")[nodeOf(1)])
+			require.Contains(t, o.Nodes, engines.Node{Name: "db-1", Address: "db-1", State: c.want})
+			require.Equal(t, c.copy, enginetest.States(t, o, "data")["db-1"])
 		})
 	}
 }

@@ -2,20 +2,21 @@ package mysql
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/switchover"
 )
 
 // pause between two looks while writes are stopped.
 const pause = 100 * time.Millisecond
 
-// stillFor is how long nothing may change after writes were stopped. InnoDB keeps what
-// it tells of open transactions for 0.1 s, so that the second look sees newer ones.
+// stillFor is how long nothing may change after writes were stopped. InnoDB caches its
+// list of transactions for 0.1 s, so the second look sees a newer one.
 const stillFor = 250 * time.Millisecond
 
-// PlanDrain returns whose role the order gives away, and whether it has it.
+// Plan returns whose role the order gives away, and whether it has it.
 func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, error) {
 	if err := order.Check(); err != nil {
 		return nil, err
@@ -25,16 +26,17 @@ func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, er
 		return nil, err
 	}
 	u := undo{Undo: order.UndoOn(order.Subject(s.Node))}
-	u.Wrote = u.Node == s.Node && (s.Writes == Allowed || s.Switch != nil && s.Switch.From == s.Node)
-	if _, err := e.gather(ctx, task{}, false); err != nil { // for the domain, which replicas tell
+	u.Wrote = u.Node == s.Node && (s.Writes == replication.Allowed || s.Switch != nil && s.Switch.From == s.Node)
+	v, err := e.gather(ctx, task{}, false) // for the domain, which replicas tell
+	if err != nil {
 		return nil, err
 	}
-	u.Domain = e.domainBehind(u.Node)
+	u.Domain = v.Domains[replication.DomainKey(u.Node)]
 	return u.encode()
 }
 
-// Drain hands the role of the local member over, as far as it can at once: while
-// writes are stopped it does not return but at the end, or with its context.
+// Drain hands the role of the local member over, as far as it can at once. While writes
+// are stopped it returns only at the end, or with its context.
 func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
 	if err := order.Check(); err != nil {
 		return engines.Progress{}, err
@@ -65,7 +67,7 @@ func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byt
 	})
 }
 
-// task is what a view needs beside the States.
+// task is what an Input needs beside the States.
 type task struct {
 	claim    string
 	eligible []string
@@ -78,35 +80,35 @@ type task struct {
 	dropped  *bool
 }
 
-// undo makes it one that takes back: at any time, and also when an order of a higher
-// epoch was seen elsewhere, as a coordinator that has just begun to lead has done.
+// undo makes the task one that takes back. That may be done at any time, and also after an
+// order of a higher epoch, as a new leading coordinator has.
 func (t *task) undo() { t.notAfter, t.epoch = time.Time{}, 0 }
 
-// handOver decides and acts until something has to be waited for that takes longer
-// than writes may be stopped, or nothing is left to do.
+// handOver decides and acts until something takes longer than writes may be stopped, or
+// nothing is left to do.
 func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error) {
 	t.refusals, t.dropped = map[string]string{}, new(bool)
-	var last action
+	var last switchover.Action
 	for {
 		v, err := e.gather(ctx, t, true)
 		if err != nil {
 			return engines.Progress{}, err
 		}
-		a := next(v)
-		switch a.deed {
-		case done:
+		a := switchover.Next(v)
+		switch a.Kind {
+		case switchover.Done:
 			if t.evacuate {
-				return v.copied(a.words), nil
+				return v.Copied(a.Reason), nil
 			}
-			return engines.Progress{State: engines.Done, Detail: a.words}, nil
-		case refused:
-			return engines.Progress{State: engines.Refused, Detail: a.words}, nil
-		case wait:
-			if !v.mine() || v.self.state.Writes == Allowed {
-				return engines.Progress{State: engines.Running, Detail: a.words}, nil
+			return engines.Progress{State: engines.Done, Detail: a.Reason}, nil
+		case switchover.Refused:
+			return engines.Progress{State: engines.Refused, Detail: a.Reason}, nil
+		case switchover.Wait:
+			if !v.Mine() || v.Self.State.Writes == replication.Allowed {
+				return engines.Progress{State: engines.Running, Detail: a.Reason}, nil
 			}
 		default:
-			again := a.deed == last.deed && a.to == last.to
+			again := a.Kind == last.Kind && a.To == last.To
 			last = a
 			if err = e.carryOut(ctx, v, t, a); err == nil && !again {
 				continue
@@ -116,43 +118,16 @@ func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error)
 			return engines.Progress{}, ctx.Err()
 		}
 		if err != nil && !e.handing() {
-			return engines.Progress{State: engines.Running, Detail: a.words + ": " + engines.OneLine(err.Error())}, nil
+			return engines.Progress{State: engines.Running, Detail: a.Reason + ": " + engines.OneLine(err.Error())}, nil
 		}
-		if !sleep(ctx, pause) {
+		if !engines.Sleep(ctx, pause) {
 			return engines.Progress{}, ctx.Err()
 		}
 	}
 }
 
-// copied: the local member's data may be lost once another one has all of it.
-func (v view) copied(words string) engines.Progress {
-	// Where nothing has a GTID, GTIDs do not show that another one has the data.
-	if v.self.blank() && len(v.others) > 0 {
-		return engines.Progress{State: engines.Running, Detail: v.self.name() + " has executed nothing that has a GTID: who else has its data is known after a first write"}
-	}
-	if slices.ContainsFunc(v.others, func(m member) bool { return m.serves() && m.hasAllOf(v.self) }) {
-		return engines.Progress{State: engines.Done, Detail: words}
-	}
-	if len(v.others) == 0 {
-		return engines.Progress{State: engines.Refused, Detail: "nobody else has the data of " + v.self.name()}
-	}
-	return engines.Progress{State: engines.Running, Detail: "no other member is known to have all data of " + v.self.name()}
-}
-
 // handing: the newest look showed writes stopped for a switchover of our own.
 func (e *Engine) handing() bool {
 	s := e.newestLook()
-	return s.Switch != nil && s.Switch.From == s.Node && s.Writes != Allowed
-}
-
-// sleep answers false when the context has ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return s.Switch != nil && s.Switch.From == s.Node && s.Writes != replication.Allowed
 }

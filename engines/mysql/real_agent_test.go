@@ -11,6 +11,8 @@ import (
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/server"
 )
 
 // realAgent is one life of an agent: past its end it changes and learns nothing.
@@ -38,7 +40,7 @@ type realJob struct {
 type realPhase uint8
 
 const (
-	tends realPhase = iota
+	repairs realPhase = iota
 	applies
 	restores
 )
@@ -50,11 +52,11 @@ func (a *realAgent) order(job realJob) {
 	a.job, a.idle = job, false
 }
 
-// interrupt ends a round of tending, as an agent does for a step.
+// interrupt ends a round of repairs, as an agent does for a step.
 func (a *realAgent) interrupt() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.job.phase == tends {
+	if a.job.phase == repairs {
 		a.cancel()
 	}
 }
@@ -62,17 +64,17 @@ func (a *realAgent) interrupt() {
 // carriedOut waits until the agent's order is.
 func (w *realWorld) carriedOut(i int) {
 	w.t.Helper()
-	eventually(w.t, func() bool {
+	mysqltest.Eventually(w.t, func() bool {
 		a := w.agent(i)
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		return a.job.phase == tends
+		return a.job.phase == repairs
 	})
 }
 
 // live is the loop of the agents of one member, one after the other.
 func (w *realWorld) live(i int) {
-	for sleep(w.ctx, 40*time.Millisecond) {
+	for engines.Sleep(w.ctx, 40*time.Millisecond) {
 		if a := w.agent(i); !a.ended.Load() {
 			w.wire.Alone(w.servers[i].Address(), a.turn)
 		}
@@ -107,9 +109,9 @@ func (a *realAgent) turn() {
 	told := text == a.last
 	a.last = text
 	finished := err == nil && p.State != engines.Running && a.job.phase == job.phase
-	a.idle = finished && job.phase == tends
-	if finished && job.phase != tends {
-		a.job.phase, a.job.after = a.job.after, tends
+	a.idle = finished && job.phase == repairs
+	if finished && job.phase != repairs {
+		a.job.phase, a.job.after = a.job.after, repairs
 	}
 	a.mu.Unlock()
 	if !told {
@@ -150,57 +152,57 @@ func (a *realAgent) around(what string, do func() error) error {
 
 // realServer is a real one, as an agent that may end reaches it.
 type realServer struct {
-	*local
+	*server.Server
 	a *realAgent
 }
 
-func (s realServer) look(ctx context.Context) (State, error) {
+func (s realServer) Look(ctx context.Context) (replication.State, error) {
 	if s.a.ended.Load() {
-		return State{}, errEnded
+		return replication.State{}, errEnded
 	}
-	return s.local.look(ctx)
+	return s.Server.Look(ctx)
 }
 
-func (s realServer) stopWrites(ctx context.Context, within time.Duration) error {
-	return s.a.around("stopWrites", func() error { return s.local.stopWrites(ctx, within) })
+func (s realServer) StopWrites(ctx context.Context, within time.Duration) error {
+	return s.a.around("stopWrites", func() error { return s.Server.StopWrites(ctx, within) })
 }
 
-func (s realServer) allowWrites(ctx context.Context) error {
+func (s realServer) AllowWrites(ctx context.Context) error {
 	return s.a.around("allowWrites", func() error {
-		err := s.local.allowWrites(ctx)
+		err := s.Server.AllowWrites(ctx)
 		s.a.w.alone(s.a.i)
 		return err
 	})
 }
 
-func (s realServer) dropClients(ctx context.Context) (ended int, err error) {
-	err = s.a.around("dropClients", func() (err error) { ended, err = s.local.dropClients(ctx); return err })
+func (s realServer) DropClients(ctx context.Context) (ended int, err error) {
+	err = s.a.around("dropClients", func() (err error) { ended, err = s.Server.DropClients(ctx); return err })
 	return ended, err
 }
 
-func (s realServer) awaits(ctx context.Context, position string, within time.Duration) (there bool, err error) {
-	err = s.a.around("awaits", func() (err error) { there, err = s.local.awaits(ctx, position, within); return err })
+func (s realServer) Awaits(ctx context.Context, position string, within time.Duration) (there bool, err error) {
+	err = s.a.around("awaits", func() (err error) { there, err = s.Server.Awaits(ctx, position, within); return err })
 	return there, err
 }
 
-func (s realServer) detach(ctx context.Context) error {
-	return s.a.around("detach", func() error { return s.local.detach(ctx) })
+func (s realServer) Detach(ctx context.Context) error {
+	return s.a.around("detach", func() error { return s.Server.Detach(ctx) })
 }
 
-func (s realServer) follow(ctx context.Context, host string, port int, demoted bool) error {
-	return s.a.around("follow", func() error { return s.local.follow(ctx, host, port, demoted) })
+func (s realServer) Follow(ctx context.Context, host string, port int, demoted bool) error {
+	return s.a.around("follow", func() error { return s.Server.Follow(ctx, host, port, demoted) })
 }
 
-func (s realServer) startFollowing(ctx context.Context) error {
-	return s.a.around("startFollowing", func() error { return s.local.startFollowing(ctx) })
+func (s realServer) StartFollowing(ctx context.Context) error {
+	return s.a.around("startFollowing", func() error { return s.Server.StartFollowing(ctx) })
 }
 
-func (s realServer) electPrimary(ctx context.Context, id string) error {
-	return s.a.around("electPrimary", func() error { return s.local.electPrimary(ctx, id) })
+func (s realServer) ElectPrimary(ctx context.Context, id string) error {
+	return s.a.around("electPrimary", func() error { return s.Server.ElectPrimary(ctx, id) })
 }
 
-func (s realServer) acknowledgeAs(ctx context.Context, primary bool) error {
-	return s.a.around("acknowledgeAs", func() error { return s.local.acknowledgeAs(ctx, primary) })
+func (s realServer) AcknowledgeAs(ctx context.Context, primary bool) error {
+	return s.a.around("acknowledgeAs", func() error { return s.Server.AcknowledgeAs(ctx, primary) })
 }
 
 // realPeers are the others, as an agent that may end reaches them.

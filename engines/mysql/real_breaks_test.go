@@ -51,7 +51,7 @@ func realBreaks() []realBreak {
 			w.restartAgent(r.from, moment, restores)
 		}},
 		{name: "the driver's agent restarts and has no order", do: func(w *realWorld, r roles) {
-			w.restartAgent(r.from, moment, tends)
+			w.restartAgent(r.from, moment, repairs)
 		}},
 		{name: "the order is taken back", do: func(w *realWorld, r roles) {
 			a := w.agent(r.from)
@@ -63,16 +63,16 @@ func realBreaks() []realBreak {
 			}
 		}},
 		{name: "the candidate's agent restarts", moves: true, then: restores, do: func(w *realWorld, r roles) {
-			w.restartAgent(r.to, moment, tends)
+			w.restartAgent(r.to, moment, repairs)
 		}},
 		{name: "driver's and candidate's agents restart, the coordinator is gone", moves: true, do: func(w *realWorld, r roles) {
 			w.restartAgent(r.from, moment, applies)
-			w.restartAgent(r.to, moment, tends)
+			w.restartAgent(r.to, moment, repairs)
 		}},
 		{name: "all agents restart, the time of the order is over", do: func(w *realWorld, r roles) {
 			w.restartAgent(r.from, moment, restores)
-			w.restartAgent(r.to, moment, tends)
-			w.restartAgent(r.other, moment, tends)
+			w.restartAgent(r.to, moment, repairs)
+			w.restartAgent(r.other, moment, repairs)
 		}},
 		{name: "the driver's pod dies", moves: true, then: restores, do: func(w *realWorld, r roles) {
 			w.restartServer(r.from, moment)
@@ -90,7 +90,7 @@ func realBreaks() []realBreak {
 		}},
 		{name: "the candidate's pod dies", moves: true, do: func(w *realWorld, r roles) {
 			w.restartServer(r.to, moment)
-			w.restartAgent(r.to, moment, tends)
+			w.restartAgent(r.to, moment, repairs)
 		}},
 		{name: "the other's server dies", moves: true, do: func(w *realWorld, r roles) {
 			w.restartServer(r.other, moment)
@@ -154,14 +154,14 @@ func (w *realWorld) holdUp(i int) {
 		_ = one.Close()
 		return
 	}
-	sleep(w.ctx, 30*time.Millisecond) // the client goes on writing
+	engines.Sleep(w.ctx, 30*time.Millisecond) // the client goes on writing
 	w.later(400*time.Millisecond, func() {
 		_, _ = one.ExecContext(context.WithoutCancel(w.ctx), "UNLOCK TABLES")
 		_ = one.Close()
 	})
 }
 
-// sample answers one of the boundaries at which this can break, or all where those
+// sample returns one of the boundaries at which this can break, or all where those
 // are wanted.
 func sample(b realBreak, boundaries []string, n int) []string {
 	fit := slices.DeleteFunc(slices.Clone(boundaries), func(name string) bool {

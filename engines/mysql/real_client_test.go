@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
 )
 
@@ -37,7 +38,7 @@ func newSteady(w *realWorld) *steady {
 			end()
 			if err != nil {
 				to = (to + 1) % len(at)
-				sleep(w.ctx, 5*time.Millisecond)
+				engines.Sleep(w.ctx, 5*time.Millisecond)
 				continue
 			}
 			c.mu.Lock()
@@ -45,7 +46,7 @@ func newSteady(w *realWorld) *steady {
 			c.count++
 			c.gap, c.newest = max(c.gap, time.Since(c.newest)), time.Now()
 			c.mu.Unlock()
-			sleep(w.ctx, 5*time.Millisecond)
+			engines.Sleep(w.ctx, 5*time.Millisecond)
 		}
 	})
 	return c

@@ -13,6 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
 // TestRealConformance runs the suite against real servers, with a proxy before each
@@ -20,7 +21,7 @@ import (
 func TestRealConformance(t *testing.T) {
 	broadly(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		r := &realServers{servers: mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 3, SemiSync: true})}
-		table(t, r.servers[0])
+		mysqltest.Table(t, r.servers[0])
 		for _, s := range r.servers {
 			if s != r.servers[0] {
 				s.AwaitExecuted(r.servers[0])
@@ -126,7 +127,7 @@ func (c *conformant) noted() []string {
 	var out []string
 	for i, from := range c.names {
 		data, err := c.wire.From("").Look(context.Background(), from, true)
-		var s State
+		var s replication.State
 		if err != nil || json.Unmarshal(data, &s) != nil || s.Switch == nil {
 			continue
 		}

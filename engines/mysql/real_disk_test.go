@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
+	"github.com/rollcall-dev/rollcall/engines/mysql/server"
 )
 
 // newSmallDisks is a world in which each server's data have a disk of their own.
@@ -36,7 +37,7 @@ func (w *realWorld) sessions(i int) int {
 func (w *realWorld) stays(d time.Duration, full int, writers ...int) {
 	w.t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Second) {
-		require.LessOrEqual(w.t, w.sessions(full), 2*maxSessions)
+		require.LessOrEqual(w.t, w.sessions(full), 2*server.MaxSessions)
 		now := w.writers()
 		require.Subset(w.t, writers, now)
 		require.LessOrEqual(w.t, len(now), 1)
@@ -64,7 +65,7 @@ func TestRealDiskFull(t *testing.T) {
 	if !*allBreaks {
 		t.Skip("only with -breaks.all: make test-mysql-all")
 	}
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		w := newSmallDisks(t, flavor)
 		primary := w.rest("start")
 
@@ -110,7 +111,7 @@ func TestRealDiskFills(t *testing.T) {
 	if !*allBreaks {
 		t.Skip("only with -breaks.all: make test-mysql-all")
 	}
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		w := newSmallDisks(t, flavor)
 		primary := w.rest("start")
 		for i, f := range []struct {

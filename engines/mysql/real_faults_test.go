@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
 // says waits until the agent says the words.
@@ -30,9 +31,9 @@ func (w *realWorld) says(i int, words string) {
 }
 
 // sees waits until a look at the server is so.
-func (w *realWorld) sees(i int, is func(s State) bool) {
+func (w *realWorld) sees(i int, is func(s replication.State) bool) {
 	w.t.Helper()
-	eventually(w.t, func() bool { return is(w.agent(i).engine.local(w.ctx)) })
+	mysqltest.Eventually(w.t, func() bool { return is(w.agent(i).engine.local(w.ctx)) })
 }
 
 // realObstacle keeps a member from taking over until it is away.
@@ -51,7 +52,7 @@ func realObstacles(flavor mysqltest.Flavor) []realObstacle {
 	delay := func(w *realWorld, i, seconds int) {
 		w.servers[i].Exec("STOP REPLICA", fmt.Sprintf(change, seconds), "START REPLICA")
 	}
-	lags := func(s State) bool { return s.Source.Lag != nil && *s.Source.Lag > 2*time.Second }
+	lags := func(s replication.State) bool { return s.Source.Lag != nil && *s.Source.Lag > 2*time.Second }
 	var open *sql.Tx
 	var locks *sql.Conn
 	return []realObstacle{
@@ -62,7 +63,7 @@ func realObstacles(flavor mysqltest.Flavor) []realObstacle {
 			require.NoError(w.t, err)
 			_, err = open.Exec("INSERT INTO slow VALUES (1)")
 			require.NoError(w.t, err)
-			w.sees(r.from, func(s State) bool { return s.Writing >= time.Second })
+			w.sees(r.from, func(s replication.State) bool { return s.Writing >= time.Second })
 		}, away: func(w *realWorld, r roles) {
 			_, err := open.Exec("INSERT INTO slow VALUES (2)")
 			require.NoError(w.t, err, "it is not killed")
@@ -85,7 +86,7 @@ func realObstacles(flavor mysqltest.Flavor) []realObstacle {
 		}},
 		{name: "a delay", words: " replicates with a delay of 4s on purpose", put: func(w *realWorld, r roles) {
 			delay(w, r.to, 4)
-			w.sees(r.to, func(s State) bool { return s.Source.Delay > 0 })
+			w.sees(r.to, func(s replication.State) bool { return s.Source.Delay > 0 })
 		}, away: func(w *realWorld, r roles) { delay(w, r.to, 0) }},
 		{name: "a stopped applier", words: "'s applier is stopped", put: func(w *realWorld, r roles) {
 			w.servers[r.to].Exec("STOP REPLICA SQL_THREAD")

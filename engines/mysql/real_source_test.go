@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/enginetest"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
 )
 
@@ -71,7 +72,7 @@ func (m *realMembers) prepare(i int, claim string) engines.Progress {
 // hands over all the same, and those who must be moved get a name that is a member's.
 // One that cannot reach its source is not healthy.
 func TestRealReplicasOfAService(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		servers := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 3, SemiSync: true, Settings: map[string]string{"bind_address": "0.0.0.0"}})
 		service := fmt.Sprintf("127.0.0.2:%d", servers[0].Port)
 		for _, s := range servers[1:] {
@@ -80,7 +81,7 @@ func TestRealReplicasOfAService(t *testing.T) {
 			require.Equal(t, service, source(s))
 		}
 		m := membersAt(t, servers)
-		require.NoError(t, insert(table(t, servers[0]), 1))
+		require.NoError(t, mysqltest.Insert(mysqltest.Table(t, servers[0]), 1))
 		for i := range servers {
 			o := m.await(i, "green", green)
 			require.Empty(t, o.Veto)
@@ -88,7 +89,7 @@ func TestRealReplicasOfAService(t *testing.T) {
 		}
 		for i := 1; i <= 2; i++ {
 			require.Equal(t, m.servers[i].Address()+" is a replica", m.prepare(i, fmt.Sprintf("claim-%d", i)).Detail)
-			m.tend()
+			m.repair()
 			for _, s := range servers[1:] {
 				require.Equal(t, service, source(s), s.Name)
 			}
@@ -96,7 +97,7 @@ func TestRealReplicasOfAService(t *testing.T) {
 		m.await(1, "green", green)
 
 		m.prepare(0, "claim-0")
-		m.tend()
+		m.repair()
 		to := 1
 		if source(servers[1]) != "" {
 			to = 2
@@ -117,28 +118,28 @@ func TestRealReplicasOfAService(t *testing.T) {
 		}
 		o := m.await(to, "said why", func(o engines.Observation) bool { return o.Health.Verdict == engines.Recoverable })
 		require.Contains(t, o.Health.Reason, "broken: "+servers[0].Address())
-		require.NotEqual(t, engines.Active, states(t, o, "data")[servers[0].Address()])
-		require.NotEqual(t, engines.Active, states(t, o, "acks")[servers[0].Address()])
-		m.tend()
+		require.NotEqual(t, engines.Active, enginetest.States(t, o, "data")[servers[0].Address()])
+		require.NotEqual(t, engines.Active, enginetest.States(t, o, "acks")[servers[0].Address()])
+		m.repair()
 		require.Equal(t, "127.0.0.2:1", source(servers[0]), "who follows somebody outside is left")
 	})
 }
 
 // TestRealChain: a replica of a replica stays one, while the one before it is away, too.
 func TestRealChain(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		servers := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 3})
 		servers[2].Follow(servers[1])
 		servers[2].AwaitFollowing()
 		m := membersAt(t, servers)
-		require.NoError(t, insert(table(t, servers[0]), 1))
+		require.NoError(t, mysqltest.Insert(mysqltest.Table(t, servers[0]), 1))
 		o := m.await(2, "green", green)
-		for _, c := range group(t, o, "primary").Members {
+		for _, c := range enginetest.Group(t, o, "primary").Members {
 			require.Equal(t, c.Node != servers[2].Address(), c.Eligible, c.Node)
 		}
 		m.prepare(2, "claim-2")
 		m.prepare(1, "claim-1")
-		m.tend()
+		m.repair()
 		require.Equal(t, servers[1].Address(), source(servers[2]))
 
 		servers[1].Kill()
@@ -152,7 +153,7 @@ func TestRealChain(t *testing.T) {
 		}
 		servers[1].Restart()
 		m.agent(1)
-		m.tend()
+		m.repair()
 		servers[2].AwaitFollowing()
 		m.await(2, "green", green)
 		require.Equal(t, servers[1].Address(), source(servers[2]))

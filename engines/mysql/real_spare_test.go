@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/enginetest"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
 )
 
@@ -22,12 +23,12 @@ func semiSyncNames(f mysqltest.Flavor) (source, replica string) {
 // TestRealDelayed: a replica that lags on purpose holds nobody, is restarted like a pod
 // that has nothing, and takes nothing over.
 func TestRealDelayed(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		m := startMembers(t, flavor, 3)
 		changeSource(m.servers[2], "DELAY", "3600")
-		app := table(t, m.servers[0])
+		app := mysqltest.Table(t, m.servers[0])
 		for n := range 3 {
-			require.NoError(t, insert(app, n))
+			require.NoError(t, mysqltest.Insert(app, n))
 			time.Sleep(time.Second)
 		}
 		late := m.servers[2].Address()
@@ -40,10 +41,10 @@ func TestRealDelayed(t *testing.T) {
 			}
 			require.Contains(t, o.Nodes, engines.Node{Name: late, Address: late, State: engines.Live})
 		}
-		require.Greater(t, *lookAt(t, agentAt(t, m.servers[2])).Source.Lag, time.Second)
+		require.Greater(t, *lookFrom(t, m.servers[2]).Source.Lag, time.Second)
 		m.prepare(2, "claim-2")
 		m.prepare(0, "claim-0")
-		m.tend()
+		m.repair()
 		require.Empty(t, source(m.servers[1]), "the other one takes over")
 		m.servers[2].AwaitFollowing()
 		require.Equal(t, m.servers[1].Address(), source(m.servers[2]))
@@ -55,16 +56,16 @@ func TestRealDelayed(t *testing.T) {
 // and the primary, whose connection to it ended, does not count it any more. Never more
 // are available than it counts.
 func TestRealUncounted(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		m := startMembers(t, flavor, 3)
-		require.NoError(t, insert(table(t, m.servers[0]), 1))
+		require.NoError(t, mysqltest.Insert(mysqltest.Table(t, m.servers[0]), 1))
 		for i := range m.servers {
 			m.await(i, "green", green)
 		}
 		available := func() (active, counted int) {
 			o, err := m.engines[0].Observe(t.Context())
 			require.NoError(t, err)
-			for _, s := range states(t, o, "acks") {
+			for _, s := range enginetest.States(t, o, "acks") {
 				if s == engines.Active {
 					active++
 				}
@@ -95,17 +96,17 @@ func TestRealUncounted(t *testing.T) {
 // TestRealIdle: a primary that gives up waiting as soon as nobody is connected has not
 // noticed that they are again, because nobody has committed anything since.
 func TestRealIdle(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		m := startMembers(t, flavor, 3)
 		source, _ := semiSyncNames(flavor)
 		waits := source + "_wait_no_" + map[mysqltest.Flavor]string{mysqltest.MySQL: "replica", mysqltest.MariaDB: "slave"}[flavor]
 		p := m.servers[0]
-		app := table(t, p)
+		app := mysqltest.Table(t, p)
 		p.Exec("SET GLOBAL " + waits + " = OFF")
 		for _, s := range m.servers[1:] {
 			s.Exec("STOP REPLICA IO_THREAD")
 		}
-		require.NoError(t, insert(app, 1))
+		require.NoError(t, mysqltest.Insert(app, 1))
 		for _, s := range m.servers[1:] {
 			s.Exec("START REPLICA IO_THREAD")
 			s.AwaitFollowing()
@@ -117,15 +118,15 @@ func TestRealIdle(t *testing.T) {
 		for i := range m.servers {
 			m.await(i, "green", green)
 		}
-		require.NoError(t, insert(app, 2))
-		eventually(t, func() bool { return lookAt(t, agentAt(t, p)).SemiSync.Working })
+		require.NoError(t, mysqltest.Insert(app, 2))
+		mysqltest.Eventually(t, func() bool { return lookFrom(t, p).SemiSync.Working })
 
 		// It waits for nobody, which is another matter.
 		p.Exec("SET GLOBAL "+waits+" = ON", "SET GLOBAL "+source+"_timeout = 100")
 		for _, s := range m.servers[1:] {
 			s.Exec("STOP REPLICA IO_THREAD")
 		}
-		require.NoError(t, insert(app, 3))
+		require.NoError(t, mysqltest.Insert(app, 3))
 		require.NotEqual(t, engines.Green, m.observe(0).Health.Verdict)
 	})
 }
@@ -133,10 +134,10 @@ func TestRealIdle(t *testing.T) {
 // TestRealBroken: a replica whose applier has failed holds nobody once it is known that
 // it does not go on, and is told to be no copy; what it is as a pod is settled.
 func TestRealBroken(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		m := startMembers(t, flavor, 3)
-		app := table(t, m.servers[0])
-		require.NoError(t, insert(app, 1))
+		app := mysqltest.Table(t, m.servers[0])
+		require.NoError(t, mysqltest.Insert(app, 1))
 		for _, s := range m.servers[1:] {
 			s.AwaitExecuted(m.servers[0])
 		}
@@ -144,13 +145,13 @@ func TestRealBroken(t *testing.T) {
 		broken.AllowWrites()
 		broken.Exec("SET SESSION sql_log_bin = 0", "DROP TABLE app.numbers")
 		broken.RefuseWrites()
-		require.NoError(t, insert(app, 2))
+		require.NoError(t, mysqltest.Insert(app, 2))
 		o := m.await(1, "seen", func(o engines.Observation) bool { return o.Health.Verdict == engines.Yellow })
 		require.Contains(t, o.Health.Reason, broken.Address()+" does not replicate: error ")
 		o = m.await(1, "known to last", func(o engines.Observation) bool { return o.Health.Verdict == engines.Recoverable })
 		require.Contains(t, o.Health.Reason, "broken: "+broken.Address()+" does not replicate: error ")
-		require.Equal(t, engines.Down, states(t, o, "data")[broken.Address()])
-		require.NotEqual(t, engines.Active, states(t, o, "acks")[broken.Address()])
+		require.Equal(t, engines.Down, enginetest.States(t, o, "data")[broken.Address()])
+		require.NotEqual(t, engines.Active, enginetest.States(t, o, "acks")[broken.Address()])
 		own := m.observe(2)
 		require.True(t, own.Settled)
 		require.Empty(t, own.Veto)

@@ -49,7 +49,7 @@ func (m *realMembers) agent(i int) {
 	m.wire.Connect(map[string]engines.Peered{m.servers[i].Address(): e})
 }
 
-// until calls f, as an agent does, until it is done, and lets the others tend.
+// until calls f, as an agent does, until it is done, and lets the others repair.
 func (m *realMembers) until(i int, f func(e *Engine) (engines.Progress, error)) engines.Progress {
 	m.t.Helper()
 	var p engines.Progress
@@ -69,8 +69,8 @@ func (m *realMembers) until(i int, f func(e *Engine) (engines.Progress, error)) 
 	return p
 }
 
-// tend lets every agent do so until none has anything to do in one whole round.
-func (m *realMembers) tend() {
+// repair lets every agent repair until none has anything to do in one whole round.
+func (m *realMembers) repair() {
 	m.t.Helper()
 	for range 20 {
 		again := false
@@ -115,7 +115,7 @@ type client struct {
 }
 
 func (m *realMembers) write() *client {
-	table(m.t, m.servers[0])
+	mysqltest.Table(m.t, m.servers[0])
 	ctx, cancel := context.WithCancel(m.t.Context())
 	c := &client{stop: cancel}
 	c.ended.Go(func() {
@@ -159,7 +159,7 @@ func (c *client) more(t *testing.T) {
 }
 
 func TestRealSwitchover(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		m := startMembers(t, flavor, 3)
 		c := m.write()
 		c.more(t)
@@ -175,7 +175,7 @@ func TestRealSwitchover(t *testing.T) {
 		m.servers[0].Restart()
 		m.agent(0)
 		m.until(0, func(e *Engine) (engines.Progress, error) { return e.Restore(t.Context(), undo) })
-		m.tend()
+		m.repair()
 		c.more(t)
 		c.check(t, m.servers[now[0]])
 		for _, i := range []int{0, 3 - now[0]} {
@@ -189,7 +189,7 @@ func TestRealSwitchover(t *testing.T) {
 // TestRealSwitchoverBroken breaks the driver's way to the candidate at each step of
 // a switchover, and the agent that drives is another one afterwards.
 func TestRealSwitchoverBroken(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		m := startMembers(t, flavor, 3)
 		c := m.write()
 		primary := 0
@@ -221,7 +221,7 @@ func TestRealSwitchoverBroken(t *testing.T) {
 					return p, err
 				})
 				m.until(primary, func(e *Engine) (engines.Progress, error) { return e.Restore(t.Context(), undo) })
-				m.tend()
+				m.repair()
 				now := m.writable()
 				require.Len(t, now, 1, "%s %v", step, link)
 				require.NotEqual(t, primary, now[0], "%s %v", step, link)
@@ -236,7 +236,7 @@ func TestRealSwitchoverBroken(t *testing.T) {
 // TestRealCandidateDies kills the candidate's server when it is told to take over,
 // before it hears it or after it has, and starts it again.
 func TestRealCandidateDies(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		for _, link := range []enginetest.Link{enginetest.Cut, enginetest.Deaf} {
 			m := startMembers(t, flavor, 3)
 			c := m.write()
@@ -272,7 +272,7 @@ func TestRealCandidateDies(t *testing.T) {
 			m.apply(undo, order)
 			back.Wait()
 			m.until(0, func(e *Engine) (engines.Progress, error) { return e.Restore(t.Context(), undo) })
-			m.tend()
+			m.repair()
 			now := m.writable()
 			require.Len(t, now, 1)
 			c.more(t)

@@ -1,325 +1,42 @@
 package mysql
 
 import (
-	"context"
-	"database/sql"
-	"errors"
 	"testing"
-	"time"
 
-	"github.com/stretchr/testify/require"
-
-	"github.com/rollcall-dev/rollcall/engines/credentials"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/server"
+	"github.com/rollcall-dev/rollcall/engines/web"
+	"github.com/stretchr/testify/require"
 )
-
-// fixed credentials.
-func fixed(user, password string) credentials.Source {
-	return func() (string, credentials.Secret, error) { return user, credentials.NewSecret(password), nil }
-}
 
 func realOptions(s *mysqltest.Server) Options {
 	return Options{
-		Host: s.Host, Port: s.Port, Flavor: Flavor(s.Flavor),
-		Credentials:            fixed(mysqltest.AgentUser, mysqltest.AgentPassword),
-		ReplicationCredentials: fixed(mysqltest.ReplicaUser, mysqltest.ReplicaPassword),
+		Access: web.Access{Host: s.Host, Port: s.Port, Credentials: mysqltest.Fixed(mysqltest.AgentUser, mysqltest.AgentPassword)},
+		Flavor: Flavor(s.Flavor), ReplicationCredentials: mysqltest.Fixed(mysqltest.ReplicaUser, mysqltest.ReplicaPassword),
 	}
 }
 
-// agentAt is the code under test at a real server.
-func agentAt(t *testing.T, s *mysqltest.Server) *local {
+// lookFrom is what the server says of itself.
+func lookFrom(t *testing.T, s *mysqltest.Server) replication.State {
 	t.Helper()
-	l, err := newLocal(realOptions(s))
+	l, err := server.New(serverOptions(realOptions(s)))
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, l.Close()) })
-	return l
-}
-
-func eachFlavor(t *testing.T, test func(t *testing.T, flavor mysqltest.Flavor)) {
-	for _, f := range mysqltest.Flavors {
-		t.Run(string(f), func(t *testing.T) { test(t, f) })
-	}
+	defer l.Close()
+	state, err := l.Look(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, state.Problem)
+	require.True(t, state.Serving)
+	return state
 }
 
 // broadly runs what takes minutes: on MariaDB, and on MySQL, which starts and stops
 // slowly, when everything is asked for.
 func broadly(t *testing.T, test func(t *testing.T, flavor mysqltest.Flavor)) {
-	eachFlavor(t, func(t *testing.T, f mysqltest.Flavor) {
+	mysqltest.Each(t, func(t *testing.T, f mysqltest.Flavor) {
 		if f == mysqltest.MySQL && !*allBreaks {
 			t.Skip("MySQL only with -breaks.all: make test-mysql-all")
 		}
 		test(t, f)
 	})
-}
-
-func lookAt(t *testing.T, l *local) State {
-	t.Helper()
-	s, err := l.look(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, s.Problem)
-	require.True(t, s.Serving)
-	return s
-}
-
-// table makes one for the application and answers its connections.
-func table(t *testing.T, s *mysqltest.Server) *sql.DB {
-	t.Helper()
-	app := s.Open(mysqltest.AppUser, mysqltest.AppPassword, "app")
-	_, err := app.Exec("CREATE TABLE numbers (n INT PRIMARY KEY)")
-	require.NoError(t, err)
-	return app
-}
-
-func insert(db *sql.DB, n int) error {
-	_, err := db.Exec("INSERT INTO numbers VALUES (?)", n)
-	return err
-}
-
-func TestRealLook(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
-		servers := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 2, SemiSync: true})
-		require.NoError(t, insert(table(t, servers[0]), 1))
-		servers[1].AwaitExecuted(servers[0])
-		primary, replica := lookAt(t, agentAt(t, servers[0])), lookAt(t, agentAt(t, servers[1]))
-
-		require.Equal(t, servers[0].Address(), primary.Node)
-		require.Equal(t, Flavor(flavor), primary.Flavor)
-		require.Equal(t, Allowed, primary.Writes)
-		require.False(t, primary.StartsWritable)
-		require.Nil(t, primary.Source)
-		require.Nil(t, primary.Group)
-		require.Equal(t, SemiSync{Source: true, Acks: 1, Clients: 1, Working: true, Installed: true}, primary.SemiSync)
-		require.Len(t, primary.Replicas, 1)
-		require.Equal(t, Replica{ID: replica.ID, Host: servers[1].Host, Port: servers[1].Port}, primary.Replicas[0])
-		require.NotEmpty(t, primary.Executed)
-		require.Zero(t, primary.Writing)
-		require.Empty(t, primary.Busy)
-		require.WithinDuration(t, time.Now(), primary.Started, 2*time.Minute)
-
-		require.Equal(t, RefusedAtStart, replica.Writes)
-		require.Equal(t, primary.Executed, replica.Executed)
-		require.NotEmpty(t, replica.Received)
-		lag := replica.Source.Lag
-		require.NotNil(t, lag)
-		require.LessOrEqual(t, *lag, time.Minute)
-		require.Equal(t, &Source{Host: "127.0.0.1", Port: servers[0].Port, ID: primary.ID, Receiving: true, Applying: true, Started: true, Lag: lag}, replica.Source)
-		require.Equal(t, SemiSync{Replica: true, Acknowledging: true, Installed: true}, replica.SemiSync)
-
-		servers[1].Exec("STOP REPLICA")
-		replica = lookAt(t, agentAt(t, servers[1]))
-		require.False(t, replica.Source.Started || replica.Source.Receiving || replica.Source.Applying)
-		require.Nil(t, replica.Source.Lag, "unknown, and not none")
-		require.Empty(t, replica.Source.Failure)
-
-		servers[0].Kill()
-		dead, err := agentAt(t, servers[0]).look(t.Context())
-		require.NoError(t, err)
-		require.True(t, dead.Down)
-		require.False(t, dead.Serving)
-	})
-}
-
-func TestRealWhoRefusedWrites(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
-		server := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 1, AsStarted: true})[0]
-		agent := agentAt(t, server)
-		is := func(want Writes) {
-			t.Helper()
-			require.Equal(t, want, lookAt(t, agent).Writes)
-		}
-		is(RefusedAtStart)
-		server.AllowWrites()
-		is(Allowed)
-		server.RefuseWrites()
-		is(RefusedBySQL)
-		server.Restart()
-		is(RefusedAtStart)
-		if flavor == mysqltest.MySQL {
-			server.Exec("SET PERSIST super_read_only = ON")
-			is(RefusedBySQL)
-			server.Restart()
-			is(RefusedAtStart)
-			server.Exec("RESET PERSIST")
-		}
-		delete(server.Settings, "super_read_only")
-		delete(server.Settings, "read_only")
-		server.Restart()
-		is(Allowed)
-		require.True(t, lookAt(t, agent).StartsWritable)
-		if flavor == mysqltest.MySQL {
-			server.Exec("SET PERSIST_ONLY super_read_only = ON")
-			require.False(t, lookAt(t, agent).StartsWritable, "from its next start on it does not")
-		}
-		server.AllowWrites()
-		require.False(t, lookAt(t, agent).StartsWritable, "somebody says so")
-	})
-}
-
-// TestRealStopWrites: a statement that does not end is waited for, and nothing is
-// changed; otherwise nobody writes any more.
-func TestRealStopWrites(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
-		server := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 1})[0]
-		agent, app := agentAt(t, server), table(t, server)
-		require.NoError(t, insert(app, 1))
-
-		release := hold(t, server)
-		require.ErrorIs(t, agent.stopWrites(t.Context(), 2*time.Second), ErrBusy)
-		require.Equal(t, Allowed, lookAt(t, agent).Writes)
-		require.NoError(t, insert(server.Open(mysqltest.AppUser, mysqltest.AppPassword, "app"), 2) /* another table is not held */)
-
-		abandoned, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		defer cancel()
-		err := agent.stopWrites(abandoned, time.Minute)
-		require.Error(t, err)
-		require.NotErrorIs(t, err, ErrBusy)
-		release()
-		require.Equal(t, Allowed, lookAt(t, agent).Writes, "what was abandoned takes no effect later")
-		require.NoError(t, insert(app, 3))
-
-		for range 2 {
-			require.NoError(t, agent.stopWrites(t.Context(), 2*time.Second))
-			require.Equal(t, RefusedBySQL, lookAt(t, agent).Writes)
-			require.ErrorContains(t, insert(app, 4), "1290")
-		}
-		for range 2 {
-			require.NoError(t, agent.allowWrites(t.Context()))
-			require.Equal(t, Allowed, lookAt(t, agent).Writes)
-		}
-		require.NoError(t, insert(app, 4))
-	})
-}
-
-// hold keeps a lock that writes cannot be stopped under.
-func hold(t *testing.T, s *mysqltest.Server) (release func()) {
-	t.Helper()
-	s.Exec("CREATE TABLE app.held (n INT PRIMARY KEY)")
-	one, err := s.Root().Conn(t.Context())
-	require.NoError(t, err)
-	_, err = one.ExecContext(t.Context(), "LOCK TABLES app.held WRITE")
-	require.NoError(t, err)
-	return func() {
-		_, err := one.ExecContext(t.Context(), "UNLOCK TABLES")
-		require.NoError(t, errors.Join(err, one.Close()))
-	}
-}
-
-func TestRealDropClients(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
-		servers := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 2})
-		servers[0].Exec("SET GLOBAL event_scheduler = ON")
-		agent, app := agentAt(t, servers[0]), table(t, servers[0])
-		other := agentAt(t, servers[0])
-		lookAt(t, other)
-		one, err := app.Conn(t.Context())
-		require.NoError(t, err)
-		_, err = one.ExecContext(t.Context(), "SELECT 1")
-		require.NoError(t, err)
-
-		ended, err := agent.dropClients(t.Context())
-		require.NoError(t, err)
-		require.GreaterOrEqual(t, ended, 1)
-		_, err = one.ExecContext(t.Context(), "SELECT 1")
-		require.Error(t, err, "a client is gone")
-		require.Len(t, servers[0].Rows("SELECT ID FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'"), 1, "replication is not")
-		require.Len(t, servers[0].Rows("SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'event_scheduler'"), 1)
-		require.Len(t, servers[0].Rows("SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'rollcall' AND COMMAND = 'Sleep'"), 2, "nor are ours")
-
-		ended, err = agentAt(t, servers[1]).dropClients(t.Context())
-		require.NoError(t, err)
-		require.LessOrEqual(t, ended, 1)
-		require.True(t, lookAt(t, agentAt(t, servers[1])).Source.Applying)
-	})
-}
-
-// TestRealAwaits: what is there is there, what is not is waited for, and a server
-// that has diverged is not there although MariaDB says so.
-func TestRealAwaits(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
-		servers := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 2})
-		primary, replica := agentAt(t, servers[0]), agentAt(t, servers[1])
-		app := table(t, servers[0])
-		servers[1].AwaitExecuted(servers[0])
-		servers[1].Exec("STOP REPLICA")
-		require.NoError(t, insert(app, 1))
-		frozen := lookAt(t, primary).Executed
-
-		there, err := primary.awaits(t.Context(), frozen, time.Second)
-		require.NoError(t, err)
-		require.True(t, there)
-		there, err = replica.awaits(t.Context(), frozen, 200*time.Millisecond)
-		require.NoError(t, err)
-		require.False(t, there)
-		servers[1].Exec("START REPLICA")
-		there, err = replica.awaits(t.Context(), frozen, 30*time.Second)
-		require.NoError(t, err)
-		require.True(t, there)
-		_, err = replica.awaits(t.Context(), "", time.Second)
-		require.Error(t, err)
-
-		servers[1].Exec("STOP REPLICA")
-		servers[1].AllowWrites()
-		servers[1].Exec("INSERT INTO app.numbers VALUES (9)")
-		servers[1].RefuseWrites()
-		require.NoError(t, insert(app, 2))
-		there, err = replica.awaits(t.Context(), lookAt(t, primary).Executed, 200*time.Millisecond)
-		require.False(t, there)
-		require.ErrorContains(t, err, "missing")
-	})
-}
-
-// TestRealHandover makes the way of a switchover by hand: the replica leads, the old
-// primary follows.
-func TestRealHandover(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
-		servers := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 3, SemiSync: true})
-		agents := []*local{agentAt(t, servers[0]), agentAt(t, servers[1]), agentAt(t, servers[2])}
-		app := table(t, servers[0])
-		require.NoError(t, insert(app, 1))
-		ctx := t.Context()
-		require.NoError(t, agents[0].stopWrites(ctx, 2*time.Second))
-		frozen := lookAt(t, agents[0]).Executed
-		there, err := agents[1].awaits(ctx, frozen, 10*time.Second)
-		require.NoError(t, err)
-		require.True(t, there)
-		for range 2 {
-			require.NoError(t, agents[1].detach(ctx))
-			require.Nil(t, lookAt(t, agents[1]).Source)
-			require.NoError(t, agents[1].acknowledgeAs(ctx, true))
-			require.NoError(t, agents[1].allowWrites(ctx))
-		}
-		for range 2 {
-			require.NoError(t, agents[0].acknowledgeAs(ctx, false))
-			require.NoError(t, agents[0].follow(ctx, servers[1].Host, servers[1].Port, true))
-			require.NoError(t, agents[2].follow(ctx, servers[1].Host, servers[1].Port, false))
-		}
-		servers[0].AwaitFollowing()
-		servers[2].AwaitFollowing()
-		require.NoError(t, agents[0].acknowledgeAs(ctx, false))
-		require.NoError(t, insert(servers[1].Open(mysqltest.AppUser, mysqltest.AppPassword, "app"), 2))
-		for _, n := range []int{0, 2} {
-			servers[n].AwaitExecuted(servers[1])
-			require.Equal(t, "3", servers[n].Value("SELECT SUM(n) FROM app.numbers"))
-		}
-		eventually(t, func() bool {
-			old, now := lookAt(t, agents[0]), lookAt(t, agents[1])
-			return old.SemiSync.Acknowledging && now.SemiSync.Working && now.SemiSync.Clients == 2
-		})
-		old := lookAt(t, agents[0])
-		require.False(t, old.SemiSync.Source, "a replica waits for nobody")
-		require.Equal(t, servers[1].Port, old.Source.Port)
-		require.False(t, old.Source.ByPosition)
-		require.Equal(t, RefusedBySQL, old.Writes)
-
-		servers[2].Exec("STOP REPLICA")
-		require.NoError(t, agents[2].startFollowing(ctx))
-		servers[2].AwaitFollowing()
-	})
-}
-
-func eventually(t *testing.T, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(50 * time.Millisecond) {
-		require.True(t, time.Now().Before(deadline))
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
+	"github.com/rollcall-dev/rollcall/engines/mysql/server"
 )
 
 // realWorld is a database of real servers whose agents run all the time, a client
@@ -46,7 +47,7 @@ func newRealWorldOf(t *testing.T, servers []*mysqltest.Server) *realWorld {
 	for i := range w.servers {
 		w.startAgent(i, realJob{})
 	}
-	_ = table(t, w.servers[0])
+	_ = mysqltest.Table(t, w.servers[0])
 	w.client = newSteady(w)
 	w.running.Go(w.watch)
 	for i := range w.servers {
@@ -84,12 +85,12 @@ func (w *realWorld) startAgent(i int, job realJob) {
 	o.Peers = realPeers{w.wire.From(w.servers[i].Address()), a}
 	o.Limits.Quiet, o.Limits.RetryAfter, o.Limits.Patience = time.Second, time.Second, 20*time.Second
 	o.MaxLag = 2 * time.Second
-	l, err := newLocal(o)
+	l, err := server.New(serverOptions(o))
 	if err != nil {
 		w.violate("%v", err)
 		return
 	}
-	a.engine = newEngine(realServer{l, a}, l.options)
+	a.engine = newEngine(realServer{l, a}, o)
 	a.engine.each = func(n int, f func(int)) {
 		for i := range n {
 			f(i)
@@ -120,7 +121,7 @@ func (w *realWorld) restartAgent(i int, later time.Duration, phase realPhase) {
 	a.cancel()
 	job := a.job
 	a.mu.Unlock()
-	if job.phase != tends {
+	if job.phase != repairs {
 		job.phase = phase
 	}
 	w.mu.Lock()
@@ -144,7 +145,7 @@ func (w *realWorld) restartServer(i int, later time.Duration) {
 
 func (w *realWorld) later(d time.Duration, do func()) {
 	w.back.Go(func() {
-		sleep(w.ctx, d)
+		engines.Sleep(w.ctx, d)
 		do()
 	})
 }
@@ -169,7 +170,7 @@ func (w *realWorld) alone(i int) {
 
 // watch sees also what no agent did.
 func (w *realWorld) watch() {
-	for sleep(w.ctx, 50*time.Millisecond) {
+	for engines.Sleep(w.ctx, 50*time.Millisecond) {
 		for i := range w.servers {
 			if w.allows(i) {
 				w.alone(i)

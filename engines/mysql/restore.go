@@ -6,11 +6,13 @@ import (
 	"slices"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/switchover"
+	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
-// Restore brings the members to rest: the node that was prepared allows writes
-// again where nobody took over, else all follow the new primary. The role does not
-// move back.
+// Restore brings the members to rest: the prepared node allows writes again if nobody took
+// over, otherwise all follow the new primary. The role does not move back.
 func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progress, error) {
 	planned, err := decodeUndo(undoBytes)
 	if err != nil {
@@ -38,23 +40,23 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 	return e.handOver(ctx, task{claim: planned.Claim, wrote: planned.Wrote, undoing: true})
 }
 
-// restoreOther has the node's own agent take back its role: only that one can.
+// restoreOther asks the node's own agent to take back its role; only that one can.
 func (e *Engine) restoreOther(ctx context.Context, planned undo) (engines.Progress, error) {
 	v, err := e.gather(ctx, task{claim: planned.Claim, undoing: true}, true)
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	from, listed := v.find(planned.Node)
-	took := slices.IndexFunc(v.all(), func(m member) bool { return m.allows() && m.state.Switch == nil })
+	from, listed := v.Find(planned.Node)
+	took := slices.IndexFunc(v.All(), func(m topology.Member) bool { return m.Allows() && m.State.Switch == nil })
 	switch {
 	case !planned.Wrote:
 		return engines.Progress{State: engines.Done}, nil
 	case took >= 0:
-		return engines.Progress{State: engines.Done, Detail: v.all()[took].name() + " takes writes"}, nil
-	case !listed || !from.serves():
+		return engines.Progress{State: engines.Done, Detail: v.All()[took].Name() + " takes writes"}, nil
+	case !listed || !from.Serves():
 		return engines.Progress{State: engines.Running, Detail: planned.Node + " refuses writes until it is back"}, nil
 	}
-	answer, err := e.ask(ctx, planned.Node, stepReopen, body{Switch: Switch{Claim: planned.Claim, From: planned.Node}}, task{claim: planned.Claim})
+	answer, err := e.ask(ctx, planned.Node, stepReopen, body{Switch: replication.Switch{Claim: planned.Claim, From: planned.Node}}, task{claim: planned.Claim})
 	if err != nil {
 		return engines.Progress{State: engines.Running, Detail: "trying again: " + engines.OneLine(err.Error())}, nil
 	}
@@ -64,7 +66,7 @@ func (e *Engine) restoreOther(ctx context.Context, planned undo) (engines.Progre
 	return engines.Progress{State: engines.Running, Detail: planned.Node + " takes its role back"}, nil
 }
 
-// Sweep gives up a switchover of this member whose claim is not open any more.
+// Sweep gives up a switchover of this member whose claim is no longer open.
 func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 	s, err := e.serving(ctx)
 	if err != nil {
@@ -80,7 +82,7 @@ func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 	return err
 }
 
-// Repair does at most one thing that the members owe each other.
+// Repair repairs at most one thing that a switchover left unfinished.
 func (e *Engine) Repair(ctx context.Context) (engines.Progress, error) {
 	idle := engines.Progress{State: engines.Done}
 	if e.options.Failover != "" || e.options.Peers == nil {
@@ -92,21 +94,21 @@ func (e *Engine) Repair(ctx context.Context) (engines.Progress, error) {
 		return engines.Progress{}, ctx.Err()
 	case !s.Serving:
 		return engines.Progress{State: engines.Running, Detail: s.Problem}, nil
-	case n == nil && s.Writes == Allowed && s.Source == nil:
+	case n == nil && s.Writes == replication.Allowed && s.Source == nil:
 		return idle, nil // the primary
 	case n != nil && n.From != s.Node && !n.Promoting:
 		return engines.Progress{State: engines.Running, Detail: n.From + " is handing over"}, nil
 	}
 	// Looks that are not new tell cheaply that nothing is to do; what is done is
 	// decided on new ones.
-	var a action
+	var a switchover.Action
 	t := task{refusals: map[string]string{}, dropped: new(bool)}
 	for _, fresh := range []bool{false, true} {
 		v, err := e.gather(ctx, t, fresh)
 		if err != nil {
 			return engines.Progress{}, err
 		}
-		if a = tended(v); a.deed == done || a.deed == wait {
+		if a = switchover.Repair(v); a.Kind == switchover.Done || a.Kind == switchover.Wait {
 			break
 		}
 		if !fresh {
@@ -116,12 +118,12 @@ func (e *Engine) Repair(ctx context.Context) (engines.Progress, error) {
 			if ctx.Err() != nil {
 				return engines.Progress{}, ctx.Err()
 			}
-			a.words += ": " + engines.OneLine(err.Error())
+			a.Reason += ": " + engines.OneLine(err.Error())
 		}
-		return engines.Progress{State: engines.Running, Detail: a.words}, nil
+		return engines.Progress{State: engines.Running, Detail: a.Reason}, nil
 	}
-	if a.deed == done {
-		return engines.Progress{State: engines.Done, Detail: a.words}, nil
+	if a.Kind == switchover.Done {
+		return engines.Progress{State: engines.Done, Detail: a.Reason}, nil
 	}
-	return engines.Progress{State: engines.Running, Detail: a.words}, nil
+	return engines.Progress{State: engines.Running, Detail: a.Reason}, nil
 }

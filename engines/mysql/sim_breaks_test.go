@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
 // simKind is one way to break something. Most of it comes back later.
@@ -123,7 +124,7 @@ func kinds(members int) []*simKind {
 		{name: "the message comes after 2 s", late: 2 * time.Second},
 		{name: "the message comes after 15 s", late: 15 * time.Second},
 		{name: "the message comes after 50 s", late: 50 * time.Second},
-		{name: "everybody tends", do: func(w *simWorld, _ *simBreak) { w.goOn(1, 0) }},
+		{name: "everybody repairs", do: func(w *simWorld, _ *simBreak) { w.goOn(1, 0) }},
 		{name: "everybody else goes on for a while", do: func(w *simWorld, _ *simBreak) { w.goOn(4, 10) }},
 		{name: "stopping writes does not work in time", do: func(w *simWorld, _ *simBreak) { w.busyOnce = true }},
 	}
@@ -224,7 +225,7 @@ func (w *simWorld) judge() {
 		if s.up && w.agents[i].alive {
 			living++
 		}
-		if s.up && s.writes == Allowed {
+		if s.up && s.writes == replication.Allowed {
 			primary = s
 		}
 	}
@@ -234,7 +235,7 @@ func (w *simWorld) judge() {
 		order, try = order || b.hit && b.kind.forgetsOrder, try || b.hit && b.kind.forgetsTry
 	}
 	// Nobody can tell any more who made it read-only.
-	ended = ended || order && try && w.list[0].writes == RefusedBySQL
+	ended = ended || order && try && w.list[0].writes == replication.RefusedBySQL
 	if primary == nil {
 		// Who is to be the new primary when one is lost for good is not decided here.
 		if !ended {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines/mysql/gtid"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/server"
 )
 
 // txn is one transaction. Two of them may carry one GTID when a server has lost its
@@ -29,7 +31,7 @@ type simServer struct {
 
 	log, relay []txn
 	durable    int // of the log, and all of the relay
-	writes     Writes
+	writes     replication.Writes
 	source     string // name; empty: none
 	service    string // by which it is followed instead; empty: its name
 	threads    bool
@@ -77,7 +79,7 @@ func (w *simWorld) text(lists ...[]txn) string {
 	}
 	var items []string
 	for _, o := range order {
-		if w.flavor == MySQL {
+		if w.flavor == replication.MySQL {
 			items = append(items, fmt.Sprintf("%s:1-%d", uuid(o), last[o]))
 		} else {
 			items = append(items, fmt.Sprintf("0-%d-%d", o+1, last[o]))
@@ -90,7 +92,7 @@ func (w *simWorld) text(lists ...[]txn) string {
 func (w *simWorld) position(lists ...[]txn) string { return cmp.Or(w.text(lists...), gtid.None) }
 
 func (w *simWorld) idOf(s *simServer) string {
-	if w.flavor == MySQL {
+	if w.flavor == replication.MySQL {
 		return uuid(s.id)
 	}
 	return fmt.Sprint(s.id + 1)
@@ -111,7 +113,7 @@ func (s *simServer) connected() *simServer {
 func (s *simServer) write() txn {
 	t := txn{origin: s.id, n: s.w.nextN()}
 	for _, o := range s.log {
-		if s.w.flavor == MariaDB || o.origin == s.id {
+		if s.w.flavor == replication.MariaDB || o.origin == s.id {
 			t.seq = max(t.seq, o.seq)
 		}
 	}
@@ -147,7 +149,7 @@ func (s *simServer) pull(from *simServer) {
 			position = t
 		}
 	}
-	if s.w.flavor == MariaDB && len(have) > 0 && !slices.ContainsFunc(from.log, func(t txn) bool { return t.gtid() == position.gtid() }) {
+	if s.w.flavor == replication.MariaDB && len(have) > 0 && !slices.ContainsFunc(from.log, func(t txn) bool { return t.gtid() == position.gtid() }) {
 		s.failure = "1236: the source does not have the position"
 		return
 	}
@@ -169,16 +171,16 @@ func (s *simServer) crash() {
 
 // boot starts it again: read-only by its configuration, replication goes on.
 func (s *simServer) boot() {
-	s.up, s.started, s.writes = true, time.Now(), RefusedAtStart
+	s.up, s.started, s.writes = true, time.Now(), replication.RefusedAtStart
 	s.threads, s.failure = s.source != "" && !s.w.skipStart, ""
 	s.semiSource = false
 	s.w.note("%s is back", s.name)
 }
 
-func (s *simServer) state() State {
-	st := State{
+func (s *simServer) state() replication.State {
+	st := replication.State{
 		Node: s.name, ID: s.w.idOf(s), Version: "8.4.3", Flavor: s.w.flavor, Serving: true, Looked: time.Now(), Started: s.started,
-		Writes: s.writes, Executed: s.w.position(s.log), SemiSync: SemiSync{Installed: s.w.acks > 0},
+		Writes: s.writes, Executed: s.w.position(s.log), SemiSync: replication.SemiSync{Installed: s.w.acks > 0},
 	}
 	if s.w.acks > 0 {
 		st.SemiSync.Source, st.SemiSync.Replica = s.semiSource, s.semiSelf
@@ -195,7 +197,7 @@ func (s *simServer) state() State {
 	if s.source != "" {
 		src := s.w.servers[s.source]
 		st.Received = s.w.text(s.log, s.relay)
-		st.Source = &Source{Host: cmp.Or(s.service, s.source+".db.ns.svc"), Port: 3306, ID: s.w.idOf(src), Receiving: s.connected() != nil,
+		st.Source = &replication.Source{Host: cmp.Or(s.service, s.source+".db.ns.svc"), Port: 3306, ID: s.w.idOf(src), Receiving: s.connected() != nil,
 			Applying: s.threads && s.failure == "", Started: s.threads, Failure: s.failure}
 		if s.connected() != nil {
 			lag := time.Duration(len(s.relay)) * 10 * time.Millisecond
@@ -207,7 +209,7 @@ func (s *simServer) state() State {
 	}
 	for _, other := range s.w.list {
 		if other.source == s.name && other.connected() != nil {
-			st.Replicas = append(st.Replicas, Replica{ID: s.w.idOf(other), Host: other.name, Port: 3306})
+			st.Replicas = append(st.Replicas, replication.Replica{ID: s.w.idOf(other), Host: other.name, Port: 3306})
 		}
 	}
 	return st
@@ -247,22 +249,22 @@ func (c simConn) check(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (c simConn) look(ctx context.Context) (State, error) {
+func (c simConn) Look(ctx context.Context) (replication.State, error) {
 	if err := c.check(ctx); err != nil {
-		return State{}, err
+		return replication.State{}, err
 	}
 	c.agent.w.tick()
 	return c.agent.server.state(), nil
 }
 
-func (c simConn) stopWrites(ctx context.Context, _ time.Duration) error {
+func (c simConn) StopWrites(ctx context.Context, _ time.Duration) error {
 	if c.agent.w.busyOnce {
 		c.agent.w.busyOnce = false
-		return ErrBusy
+		return server.ErrBusy
 	}
 	return c.do(ctx, "stopWrites", func(s *simServer) error {
-		s.writes = RefusedBySQL
-		if s.w.flavor == MariaDB {
+		s.writes = replication.RefusedBySQL
+		if s.w.flavor == replication.MariaDB {
 			s.privileged = 2
 		}
 		s.durable = len(s.log)
@@ -270,27 +272,27 @@ func (c simConn) stopWrites(ctx context.Context, _ time.Duration) error {
 	})
 }
 
-func (c simConn) allowWrites(ctx context.Context) error {
+func (c simConn) AllowWrites(ctx context.Context) error {
 	return c.do(ctx, "allowWrites", func(s *simServer) error {
 		s.w.opens(s)
-		s.writes = Allowed
+		s.writes = replication.Allowed
 		return nil
 	})
 }
 
-func (c simConn) dropClients(ctx context.Context) (int, error) {
+func (c simConn) DropClients(ctx context.Context) (int, error) {
 	return 1, c.do(ctx, "dropClients", func(s *simServer) error {
 		s.privileged = max(0, s.privileged-1)
 		return nil
 	})
 }
 
-// awaits compares sequences only, as MariaDB does.
-func (c simConn) awaits(ctx context.Context, position string, within time.Duration) (ok bool, err error) {
+// Awaits compares sequences only, as MariaDB does.
+func (c simConn) Awaits(ctx context.Context, position string, within time.Duration) (ok bool, err error) {
 	end := time.Now().Add(within)
 	for {
 		err = c.do(ctx, "awaits", func(s *simServer) error {
-			ok, _ = gtid.AtLeast(s.w.flavor.notation(), s.w.position(s.log), position)
+			ok, _ = gtid.AtLeast(s.w.flavor.Notation(), s.w.position(s.log), position)
 			return nil
 		})
 		if ok || err != nil || !time.Now().Before(end) {
@@ -300,17 +302,17 @@ func (c simConn) awaits(ctx context.Context, position string, within time.Durati
 	}
 }
 
-func (c simConn) detach(ctx context.Context) error {
+func (c simConn) Detach(ctx context.Context) error {
 	return c.do(ctx, "detach", func(s *simServer) error {
 		if s.threads = false; s.w.keepsSource && s.source != "" {
-			return &refusal{number: refusedPrivilege, words: "needs RELOAD"}
+			return &server.Refusal{Number: 1227, Words: "needs RELOAD"}
 		}
 		s.source, s.service, s.failure, s.relay = "", "", "", nil
 		return nil
 	})
 }
 
-func (c simConn) follow(ctx context.Context, host string, port int, _ bool) error {
+func (c simConn) Follow(ctx context.Context, host string, port int, _ bool) error {
 	return c.do(ctx, "follow "+host, func(s *simServer) error {
 		name, domain, _ := strings.Cut(host, ".")
 		if s.w.servers[name] == nil || port != 3306 || domain != "db.ns.svc" {
@@ -321,18 +323,18 @@ func (c simConn) follow(ctx context.Context, host string, port int, _ bool) erro
 	})
 }
 
-func (c simConn) startFollowing(ctx context.Context) error {
+func (c simConn) StartFollowing(ctx context.Context) error {
 	return c.do(ctx, "startFollowing", func(s *simServer) error {
 		s.threads, s.failure = s.source != "", ""
 		return nil
 	})
 }
 
-func (c simConn) acknowledgeAs(ctx context.Context, primary bool) error {
+func (c simConn) AcknowledgeAs(ctx context.Context, primary bool) error {
 	return c.do(ctx, fmt.Sprintf("acknowledgeAs %v", primary), func(s *simServer) error {
 		s.semiSource, s.semiSelf = primary && s.w.acks > 0, !primary && s.w.acks > 0
 		return nil
 	})
 }
 
-func (c simConn) electPrimary(context.Context, string) error { return errors.New("no group") }
+func (c simConn) ElectPrimary(context.Context, string) error { return errors.New("no group") }

@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
-	"github.com/rollcall-dev/rollcall/engines/mysql/gtid"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/server"
+	"github.com/rollcall-dev/rollcall/engines/mysql/switchover"
+	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
 // The steps that members ask of each other.
@@ -22,17 +25,17 @@ const (
 	stepReopen  = "reopen"  // take the own role back
 )
 
-// catchUpWithin bounds one wait for what is missing; it is asked for again.
+// catchUpWithin bounds one wait for what is missing; the step is repeated.
 const catchUpWithin = time.Second
 
 // body of a step.
 type body struct {
-	Switch  Switch `json:"switch"`
-	Primary string `json:"primary,omitempty"`
+	Switch  replication.Switch `json:"switch"`
+	Primary string             `json:"primary,omitempty"`
 }
 
-// until is the end of the try by the clock here, which the step brings along. A step
-// without an end leaves what the clock of the member says that hands over.
+// until is the end of the try by the clock here, which the step carries. Without it, the
+// clock of the member that hands over counts.
 func (b body) until(step engines.Step) time.Time {
 	if step.NotAfter.IsZero() {
 		return b.Switch.Until
@@ -42,15 +45,15 @@ func (b body) until(step engines.Step) time.Time {
 
 // answer to a step: what the member looks like after it.
 type answer struct {
-	State State `json:"state"`
+	State replication.State `json:"state"`
 	// Refused says why the step was not taken; empty: it was.
 	Refused string `json:"refused,omitempty"`
-	// Never: it had noted the try, was not told to take over by it, and now never will
-	// be. It says so also where its server does not answer.
+	// Never: the member had noted the try, was not told to take over by it, and now never
+	// will be. It says so even where its server does not answer.
 	Never bool `json:"never,omitempty"`
 }
 
-// ask has another member take a step.
+// ask another member to take a step.
 func (e *Engine) ask(ctx context.Context, node, step string, b body, t task) (answer, error) {
 	data, err := json.Marshal(b)
 	if err != nil {
@@ -77,8 +80,7 @@ func (e *Engine) ask(ctx context.Context, node, step string, b body, t task) (an
 
 var errStep = errors.New("step is not valid")
 
-// Step takes a step that another member asks for, if what is seen here and now
-// permits it.
+// Step takes a step that another member asks for, if what is seen here and now permits it.
 func (e *Engine) Step(ctx context.Context, step engines.Step) ([]byte, error) {
 	var b body
 	if len(step.Body) > engines.MaxStep {
@@ -88,7 +90,7 @@ func (e *Engine) Step(ctx context.Context, step engines.Step) ([]byte, error) {
 	if err := decoder.Decode(&b); err != nil || decoder.More() {
 		return nil, fmt.Errorf("%w: %s: not readable", errStep, engines.OneLine(step.Name))
 	}
-	take, ok := map[string]func(context.Context, engines.Step, body, State) (string, error){
+	take, ok := map[string]func(context.Context, engines.Step, body, replication.State) (string, error){
 		stepIntend: e.intend, stepCatchUp: e.caughtUp, stepPromote: e.promoted, stepFollow: e.followed, stepReopen: e.reopen,
 	}[step.Name]
 	if !ok && step.Name != stepForget {
@@ -114,8 +116,8 @@ func (e *Engine) Step(ctx context.Context, step engines.Step) ([]byte, error) {
 }
 
 // intend notes a try, if no other is noted.
-func (e *Engine) intend(_ context.Context, step engines.Step, b body, own State) (refused string, err error) {
-	n := Switch{Claim: b.Switch.Claim, At: b.Switch.At, From: b.Switch.From, FromID: b.Switch.FromID, Until: b.until(step)}
+func (e *Engine) intend(_ context.Context, step engines.Step, b body, own replication.State) (refused string, err error) {
+	n := replication.Switch{Claim: b.Switch.Claim, At: b.Switch.At, From: b.Switch.From, FromID: b.Switch.FromID, Until: b.until(step)}
 	e.mu.Lock()
 	over := e.over[n.From]
 	e.mu.Unlock()
@@ -128,22 +130,22 @@ func (e *Engine) intend(_ context.Context, step engines.Step, b body, own State)
 		return "the time of this try is over", nil
 	case open != nil && open.From != n.From:
 		return fmt.Sprintf("%s has noted that %s is handing over", own.Node, engines.OneLine(open.From)), nil
-	case open != nil && open.Promoting && !open.same(&n):
+	case open != nil && open.Promoting && !open.Same(&n):
 		return own.Node + " is taking over already", nil
 	case open != nil && n.At.Before(open.At):
 		return own.Node + " knows of a later try", nil
-	case own.Writes == Allowed:
+	case own.Writes == replication.Allowed:
 		return own.Node + " allows writes itself", nil
-	case open.same(&n):
+	case open.Same(&n):
 		return "", nil
 	}
 	e.keep(&n)
 	return "", nil
 }
 
-// forget ends a try and all before it. After its answer this member does not begin
-// to allow writes by any of them. never: it has not begun by this one either.
-func (e *Engine) forget(n Switch) (never bool) {
+// forget ends a try and all before it: after its answer this member does not begin to
+// allow writes by any of them. never: it has not begun by this one either.
+func (e *Engine) forget(n replication.Switch) (never bool) {
 	const most = 100 // of members that hand over
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -159,29 +161,29 @@ func (e *Engine) forget(n Switch) (never bool) {
 		}
 		e.note = nil
 	}
-	return e.never.same(&n)
+	return e.never.Same(&n)
 }
 
 // caughtUp waits a little for what is frozen.
-func (e *Engine) caughtUp(ctx context.Context, _ engines.Step, b body, own State) (refused string, err error) {
-	if !own.Switch.same(&b.Switch) {
+func (e *Engine) caughtUp(ctx context.Context, _ engines.Step, b body, own replication.State) (refused string, err error) {
+	if !own.Switch.Same(&b.Switch) {
 		return own.Node + " has not noted this try", nil
 	}
 	if !own.Serving {
 		return own.Node + " does not serve", nil
 	}
-	_, err = e.server.awaits(ctx, b.Switch.Frozen, catchUpWithin)
+	_, err = e.server.Awaits(ctx, b.Switch.Frozen, catchUpWithin)
 	return "", err
 }
 
 // promoted takes over.
-func (e *Engine) promoted(ctx context.Context, step engines.Step, b body, own State) (refused string, err error) {
+func (e *Engine) promoted(ctx context.Context, step engines.Step, b body, own replication.State) (refused string, err error) {
 	n := b.Switch
 	open := own.Switch
 	end := b.until(step)
-	self := member{state: own, known: true}
+	self := topology.Member{State: own, Known: true}
 	switch {
-	case !open.same(&n):
+	case !open.Same(&n):
 		return own.Node + " has not noted this try", nil
 	case n.To != own.Node:
 		return "", fmt.Errorf("%w: %q is to take over, not %q", errStep, engines.OneLine(n.To), own.Node)
@@ -189,22 +191,22 @@ func (e *Engine) promoted(ctx context.Context, step engines.Step, b body, own St
 		return "the time to take over is over", nil
 	case !own.Serving:
 		return own.Node + " does not serve", nil
-	case own.Writes == Allowed:
+	case own.Writes == replication.Allowed:
 		return "", nil
 	case own.Source == nil && !open.Promoting:
 		return own.Node + " follows nobody", nil
-	case own.Source != nil && !sends(n.from(own), self):
+	case own.Source != nil && !topology.Sends(promisor(n, own), self):
 		return fmt.Sprintf("%s follows %s", own.Node, engines.OneLine(own.Source.Host)), nil
 	}
-	if ok, why := self.has(n.Frozen); !ok {
+	if ok, why := self.Has(n.Frozen); !ok {
 		return fmt.Sprintf("%s has not caught up: %s", own.Node, why), nil
 	}
 	n.Promoting, n.Until = true, end
 	e.keep(&n)
-	if err = e.takeOver(ctx, own, end); number(err) == 0 {
+	if err = e.takeOver(ctx, own, end); !server.Refused(err) {
 		return "", err
 	}
-	if now := (member{state: e.local(ctx), known: true}); !now.refuses() {
+	if now := (topology.Member{State: e.local(ctx), Known: true}); !now.Refuses() {
 		return "", err
 	}
 	// The server itself said no: asking it again would only keep writes stopped.
@@ -212,8 +214,8 @@ func (e *Engine) promoted(ctx context.Context, step engines.Step, b body, own St
 	return fmt.Sprintf("%s cannot take over: %v", own.Node, err), nil
 }
 
-// succeed forgets the promise that was kept, and notes from whom.
-func (e *Engine) succeed(own State) {
+// succeed clears the promise that was kept, and notes from whom the role came.
+func (e *Engine) succeed(own replication.State) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if own.Switch != nil {
@@ -222,10 +224,10 @@ func (e *Engine) succeed(own State) {
 	e.note = nil
 }
 
-// takeOver makes the local member the primary, by a promise that it has noted and
-// with all that is frozen, which the caller has seen. It may be broken off anywhere
-// and repeated; no write is allowed past the end.
-func (e *Engine) takeOver(ctx context.Context, own State, end time.Time) error {
+// takeOver makes the local member the primary, by a promise that it has noted; the caller
+// has seen that it has everything frozen. It may be interrupted anywhere and repeated, and
+// allows no write past the end.
+func (e *Engine) takeOver(ctx context.Context, own replication.State, end time.Time) error {
 	if err := e.stopFollowing(ctx, own); err != nil {
 		return err
 	}
@@ -234,35 +236,36 @@ func (e *Engine) takeOver(ctx context.Context, own State, end time.Time) error {
 	}
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
-	if err := e.server.allowWrites(ctx); err != nil {
+	if err := e.server.AllowWrites(ctx); err != nil {
 		return err
 	}
 	e.succeed(own)
 	return nil
 }
 
-// open makes the local member the primary because all members are known and none
-// but it could be.
-func (e *Engine) open(ctx context.Context, own State) error {
+// open makes the local member the primary because all members are known and no other could
+// be.
+func (e *Engine) open(ctx context.Context, own replication.State) error {
 	if err := e.stopFollowing(ctx, own); err != nil {
 		return err
 	}
-	return e.server.allowWrites(ctx)
+	return e.server.AllowWrites(ctx)
 }
 
-// stopFollowing leaves the local server as a primary is, but for its writes.
-func (e *Engine) stopFollowing(ctx context.Context, own State) error {
+// stopFollowing leaves the local server as a primary is, except that it refuses writes.
+func (e *Engine) stopFollowing(ctx context.Context, own replication.State) error {
 	if own.Source != nil {
-		if err := e.server.detach(ctx); err != nil {
+		if err := e.server.Detach(ctx); err != nil {
 			e.interrupted()
 			return err
 		}
 	}
-	return e.server.acknowledgeAs(ctx, true)
+	return e.server.AcknowledgeAs(ctx, true)
 }
 
-// followed follows the primary that the asking member names, as it looks from here.
-func (e *Engine) followed(ctx context.Context, step engines.Step, b body, own State) (refused string, err error) {
+// followed makes the local server follow the primary that the asking member names, if it
+// looks so from here.
+func (e *Engine) followed(ctx context.Context, step engines.Step, b body, own replication.State) (refused string, err error) {
 	v, err := e.gather(ctx, task{}, true)
 	if err != nil {
 		return "", err
@@ -271,74 +274,58 @@ func (e *Engine) followed(ctx context.Context, step engines.Step, b body, own St
 	switch {
 	case own.Switch != nil && own.Switch.Promoting:
 		return own.Node + " is taking over", nil
-	case !to.allows():
+	case !to.Allows():
 		return fmt.Sprintf("%s does not see that %s allows writes", own.Node, engines.OneLine(b.Primary)), nil
-	case v.self.state.Writes == Allowed:
+	case v.Self.State.Writes == replication.Allowed:
 		return own.Node + " allows writes itself", nil
 	}
-	if why := v.cannotFollow(v.self, to); why != "" {
+	if why := v.CannotFollow(v.Self, to); why != "" {
 		return why, nil
 	}
 	return "", e.followHere(ctx, v, to, step.NotAfter)
 }
 
-// cannotFollow says why m would not get all from the primary, or would have more.
-func (v view) cannotFollow(m, primary member) string {
-	if !primary.serves() || !m.serves() {
-		return m.name() + " cannot be compared with " + primary.name()
-	}
-	for _, position := range []string{m.state.Executed, m.state.Received} {
-		if ok, why := primary.has(position); !ok && position != "" {
-			return fmt.Sprintf("%s has what %s has not: %s", m.name(), primary.name(), why)
-		}
-	}
-	if ok, why := m.has(primary.state.Purged); !ok && primary.state.Purged != "" && primary.state.Purged != gtid.None {
-		return fmt.Sprintf("%s lacks what %s has no longer in its logs: %s", m.name(), primary.name(), why)
-	}
-	if m.state.Flavor.notation() == gtid.Unknown {
-		return m.name() + " does not tell what it is"
-	}
-	if _, _, err := v.addressOf(primary); err != nil && !sends(primary, m) {
-		return err.Error()
-	}
-	return ""
-}
-
-// followHere makes the local server a replica of the primary. It acknowledges as a
-// replica before it connects as one.
-func (e *Engine) followHere(ctx context.Context, v view, to member, notAfter time.Time) error {
+// followHere makes the local server a replica of the primary. It enables acknowledgements
+// before it connects.
+func (e *Engine) followHere(ctx context.Context, v switchover.Input, to topology.Member, notAfter time.Time) error {
 	if err := engines.InTime(notAfter); err != nil {
 		return err
 	}
-	if err := e.server.acknowledgeAs(ctx, false); err != nil {
+	if err := e.server.AcknowledgeAs(ctx, false); err != nil {
 		e.interrupted()
 		return err
 	}
-	if sends(to, v.self) {
-		return e.server.startFollowing(ctx)
+	if topology.Sends(to, v.Self) {
+		return e.server.StartFollowing(ctx)
 	}
-	host, port, err := v.addressOf(to)
+	host, port, err := v.AddressOf(to)
 	if err != nil {
 		return err
 	}
-	return e.server.follow(ctx, host, port, v.self.state.Source == nil)
+	return e.server.Follow(ctx, host, port, v.Self.State.Source == nil)
 }
 
-// reopen: an earlier agent here may have stopped writes under the claim. It is noted
-// as a try whose candidate is not known; Repair gives it up.
-func (e *Engine) reopen(_ context.Context, _ engines.Step, b body, own State) (refused string, err error) {
+// reopen: an earlier agent here may have stopped writes under the claim. It is noted as a
+// try without a known candidate, which Repair gives up.
+func (e *Engine) reopen(_ context.Context, _ engines.Step, b body, own replication.State) (refused string, err error) {
 	if b.Switch.From != own.Node || engines.CheckClaim(b.Switch.Claim) != nil {
 		return "", fmt.Errorf("%w: reopen of %q", errStep, engines.OneLine(b.Switch.From))
 	}
 	if own.Switch != nil {
 		return "", nil
 	}
-	if own.Writes == RefusedBySQL && own.Source == nil && e.closedElsewhere() {
+	if own.Writes == replication.RefusedBySQL && own.Source == nil && e.closedElsewhere() {
 		return own.Node + " was made read-only by somebody: it stays so until it is opened or follows another one", nil
 	}
-	if own.Writes == RefusedBySQL && own.Source == nil {
+	if own.Writes == replication.RefusedBySQL && own.Source == nil {
 		now := time.Now()
-		e.keep(&Switch{Claim: b.Switch.Claim, From: own.Node, At: now, Until: now, Promoting: true})
+		e.keep(&replication.Switch{Claim: b.Switch.Claim, From: own.Node, At: now, Until: now, Promoting: true})
 	}
 	return "", nil
+}
+
+// promisor is the member whose role the own one takes over; it has seen that the own one
+// follows it.
+func promisor(n replication.Switch, own replication.State) topology.Member {
+	return topology.Member{State: replication.State{Node: n.From, ID: n.FromID, Replicas: []replication.Replica{{ID: own.ID}}}}
 }

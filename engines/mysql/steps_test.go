@@ -9,12 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/switchover"
 )
 
 // asks has db-1 take steps, in a world where nothing else happens.
 func asks(t *testing.T, test func(t *testing.T, w *simWorld, ask func(step string, b body) answer)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(simSetup{flavor: MySQL, members: 3}, false)
+		w := newWorld(simSetup{flavor: replication.MySQL, members: 3}, false)
 		test(t, w, func(step string, b body) answer {
 			data, err := json.Marshal(b)
 			require.NoError(t, err)
@@ -27,8 +29,8 @@ func asks(t *testing.T, test func(t *testing.T, w *simWorld, ask func(step strin
 	})
 }
 
-func try() Switch {
-	return Switch{Claim: "c", From: "db-0", At: time.Now(), Until: time.Now().Add(30 * time.Second)}
+func try() replication.Switch {
+	return replication.Switch{Claim: "c", From: "db-0", At: time.Now(), Until: time.Now().Add(30 * time.Second)}
 }
 
 func TestIntend(t *testing.T) {
@@ -36,7 +38,7 @@ func TestIntend(t *testing.T) {
 		n := try()
 		a := ask(stepIntend, body{Switch: n})
 		require.Empty(t, a.Refused)
-		require.True(t, a.State.Switch.same(&n))
+		require.True(t, a.State.Switch.Same(&n))
 		require.Empty(t, ask(stepIntend, body{Switch: n}).Refused, "again")
 
 		other := n
@@ -63,7 +65,7 @@ func TestForgottenTriesStayForgotten(t *testing.T) {
 		require.Contains(t, ask(stepIntend, body{Switch: n}).Refused, "this try is over")
 		n.To, n.Frozen = "db-1", w.text(w.list[1].log)
 		require.Contains(t, ask(stepPromote, body{Switch: n}).Refused, "has not noted this try")
-		require.Equal(t, RefusedAtStart, w.list[1].writes)
+		require.Equal(t, replication.RefusedAtStart, w.list[1].writes)
 		time.Sleep(time.Second)
 		require.Empty(t, ask(stepIntend, body{Switch: try()}).Refused, "the next try is another one")
 	})
@@ -76,19 +78,19 @@ func TestPromote(t *testing.T) {
 		n.To, n.Frozen = "db-1", uuid(0)+":1-1000"
 		require.Contains(t, ask(stepPromote, body{Switch: n}).Refused, "has not caught up")
 		require.Equal(t, "db-0", w.list[1].source, "nothing was changed")
-		require.Contains(t, ask(stepCatchUp, body{Switch: Switch{Claim: "c", From: "db-2"}}).Refused, "has not noted")
+		require.Contains(t, ask(stepCatchUp, body{Switch: replication.Switch{Claim: "c", From: "db-2"}}).Refused, "has not noted")
 
-		w.list[0].writes = RefusedBySQL
+		w.list[0].writes = replication.RefusedBySQL
 		n.Frozen = w.text(w.list[0].log)
 		for range 100 {
 			w.tick()
 		}
 		a := ask(stepPromote, body{Switch: n})
 		require.Empty(t, a.Refused)
-		require.Equal(t, Allowed, a.State.Writes)
+		require.Equal(t, replication.Allowed, a.State.Writes)
 		require.Nil(t, a.State.Switch)
 		require.NotEmpty(t, ask(stepPromote, body{Switch: n}).Refused, "its note is used up")
-		require.Equal(t, Allowed, w.list[1].writes)
+		require.Equal(t, replication.Allowed, w.list[1].writes)
 	})
 }
 
@@ -103,7 +105,7 @@ func TestPromoteTooLate(t *testing.T) {
 		require.NoError(t, err)
 		_, err = w.agents[1].engine.Step(t.Context(), engines.Step{Name: stepPromote, NotAfter: time.Now().Add(-time.Second), Body: data})
 		require.ErrorIs(t, err, engines.ErrTooLate)
-		require.Equal(t, RefusedAtStart, w.list[1].writes)
+		require.Equal(t, replication.RefusedAtStart, w.list[1].writes)
 	})
 }
 
@@ -115,7 +117,7 @@ func TestFollowStep(t *testing.T) {
 		w.list[1].log = append(w.list[1].log, txn{origin: 1, seq: 1, n: -1})
 		require.Contains(t, ask(stepFollow, body{Primary: "db-0"}).Refused, "db-1 has what db-0 has not")
 		w.list[1].log = w.list[1].log[:len(w.list[1].log)-1]
-		w.agents[1].engine.domains.learn("db-0", ".db.ns.svc")
+		w.agents[1].engine.domains.Learn("db-0", ".db.ns.svc")
 		require.Empty(t, ask(stepFollow, body{Primary: "db-0"}).Refused)
 		require.Equal(t, "db-0", w.list[1].source)
 	})
@@ -136,11 +138,11 @@ func TestStepsThatAreNone(t *testing.T) {
 // its role back; another one asks it.
 func TestRestoreByAnotherAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(simSetup{flavor: MySQL, members: 3}, false)
+		w := newWorld(simSetup{flavor: replication.MySQL, members: 3}, false)
 		order := engines.Order{Kind: engines.Handoff, Claim: "c"}
 		undo, err := w.agents[0].engine.PlanDrain(t.Context(), order)
 		require.NoError(t, err)
-		w.list[0].writes = RefusedBySQL // an agent stopped writes, and ended
+		w.list[0].writes = replication.RefusedBySQL // an agent stopped writes, and ended
 		w.agents[0].begin()
 		p, err := w.agents[2].engine.Restore(t.Context(), undo)
 		require.NoError(t, err)
@@ -149,7 +151,7 @@ func TestRestoreByAnotherAgent(t *testing.T) {
 			_, err = w.agents[0].engine.Repair(t.Context())
 			require.NoError(t, err)
 		}
-		require.Equal(t, Allowed, w.list[0].writes)
+		require.Equal(t, replication.Allowed, w.list[0].writes)
 		p, err = w.agents[2].engine.Restore(t.Context(), undo)
 		require.NoError(t, err)
 		require.Equal(t, engines.Done, p.State, p.Detail)
@@ -160,8 +162,8 @@ func TestRestoreByAnotherAgent(t *testing.T) {
 // it.
 func TestSomebodysReadOnlyStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(simSetup{flavor: MariaDB, members: 3}, false)
-		w.list[0].writes = RefusedBySQL
+		w := newWorld(simSetup{flavor: replication.MariaDB, members: 3}, false)
+		w.list[0].writes = replication.RefusedBySQL
 		order := engines.Order{Kind: engines.Handoff, Claim: "c"}
 		e := w.agents[0].engine
 		undo, err := e.PlanDrain(t.Context(), order)
@@ -175,7 +177,7 @@ func TestSomebodysReadOnlyStays(t *testing.T) {
 			_, err = e.Repair(t.Context())
 			require.NoError(t, err)
 		}
-		require.Equal(t, RefusedBySQL, w.list[0].writes)
+		require.Equal(t, replication.RefusedBySQL, w.list[0].writes)
 	})
 }
 
@@ -183,7 +185,7 @@ func TestSomebodysReadOnlyStays(t *testing.T) {
 // primary first. It is not opened again, by an order, its undo or anybody's request.
 func TestSomebodyClosesDuringAnOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(simSetup{flavor: MySQL, members: 3}, false)
+		w := newWorld(simSetup{flavor: replication.MySQL, members: 3}, false)
 		order := engines.Order{Kind: engines.Handoff, Claim: "c"}
 		e := w.agents[0].engine
 		undo, err := e.PlanDrain(t.Context(), order)
@@ -193,7 +195,7 @@ func TestSomebodyClosesDuringAnOrder(t *testing.T) {
 			_, err = e.Look(t.Context(), true)
 			require.NoError(t, err)
 		}
-		w.list[0].writes = RefusedBySQL
+		w.list[0].writes = replication.RefusedBySQL
 		for range 3 {
 			p, err := e.Drain(t.Context(), order, undo)
 			require.NoError(t, err)
@@ -201,14 +203,14 @@ func TestSomebodyClosesDuringAnOrder(t *testing.T) {
 			require.Contains(t, p.Detail, "db-0 was made read-only by somebody")
 			_, err = e.Repair(t.Context())
 			require.NoError(t, err)
-			refused, err := e.reopen(t.Context(), engines.Step{}, body{Switch: Switch{Claim: "c", From: "db-0"}}, e.local(t.Context()))
+			refused, err := e.reopen(t.Context(), engines.Step{}, body{Switch: replication.Switch{Claim: "c", From: "db-0"}}, e.local(t.Context()))
 			require.NoError(t, err)
 			require.Contains(t, refused, "read-only by somebody")
 			p, err = e.Restore(t.Context(), undo)
 			require.NoError(t, err)
 			require.Equal(t, engines.Done, p.State)
 		}
-		require.Equal(t, RefusedBySQL, w.list[0].writes)
+		require.Equal(t, replication.RefusedBySQL, w.list[0].writes)
 	})
 }
 
@@ -216,7 +218,7 @@ func TestSomebodyClosesDuringAnOrder(t *testing.T) {
 // account lacks RELOAD) cost a moment, and go on replicating.
 func TestRefusedByTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(simSetup{flavor: MySQL, members: 3, acks: 1}, false)
+		w := newWorld(simSetup{flavor: replication.MySQL, members: 3, acks: 1}, false)
 		w.keepsSource = true
 		for range 40 { // the agents see replication run
 			time.Sleep(250 * time.Millisecond)
@@ -234,7 +236,7 @@ func TestRefusedByTheServer(t *testing.T) {
 		require.Less(t, time.Since(began), 5*time.Second, "writes are stopped meanwhile")
 		require.Equal(t, engines.Running, p.State)
 		require.Contains(t, p.Detail, "needs RELOAD")
-		require.Equal(t, Allowed, w.list[0].writes)
+		require.Equal(t, replication.Allowed, w.list[0].writes)
 		for range 20 {
 			time.Sleep(250 * time.Millisecond)
 			for _, a := range w.agents {
@@ -250,15 +252,15 @@ func TestRefusedByTheServer(t *testing.T) {
 // TestSweep gives up what no open claim owns.
 func TestSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(simSetup{flavor: MySQL, members: 3}, false)
+		w := newWorld(simSetup{flavor: replication.MySQL, members: 3}, false)
 		e := w.agents[0].engine
 		n := try()
 		e.keep(&n)
-		w.list[0].writes = RefusedBySQL
+		w.list[0].writes = replication.RefusedBySQL
 		require.NoError(t, e.Sweep(t.Context(), []string{"c"}))
-		require.Equal(t, RefusedBySQL, w.list[0].writes)
+		require.Equal(t, replication.RefusedBySQL, w.list[0].writes)
 		require.NoError(t, e.Sweep(t.Context(), nil))
-		require.Equal(t, Allowed, w.list[0].writes)
+		require.Equal(t, replication.Allowed, w.list[0].writes)
 		require.Nil(t, e.newestLook().Switch)
 	})
 }
@@ -310,7 +312,7 @@ func TestNever(t *testing.T) {
 func TestRefusedAgain(t *testing.T) {
 	for _, asked := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(simSetup{flavor: MySQL, members: 3}, false)
+			w := newWorld(simSetup{flavor: replication.MySQL, members: 3}, false)
 			e := w.agents[0].engine
 			n := try()
 			n.Frozen = w.text(w.list[0].log)
@@ -318,10 +320,10 @@ func TestRefusedAgain(t *testing.T) {
 				n.To, n.Promoting = "db-1", true
 			}
 			e.keep(&n)
-			w.list[0].writes = RefusedBySQL
+			w.list[0].writes = replication.RefusedBySQL
 			v, err := e.gather(t.Context(), task{claim: "c"}, true)
 			require.NoError(t, err)
-			require.NoError(t, e.carryOut(t.Context(), v, task{}, action{deed: promote, to: "db-1"}))
+			require.NoError(t, e.carryOut(t.Context(), v, task{}, switchover.Action{Kind: switchover.Promote, To: "db-1"}))
 			require.Equal(t, asked, e.newestLook().Switch.Promoting)
 			require.Equal(t, asked, e.newestLook().Switch.To == "db-1")
 		})
@@ -331,20 +333,20 @@ func TestRefusedAgain(t *testing.T) {
 // TestTakeBackHearsTheAnswer: somebody took over between the look and the question.
 func TestTakeBackHearsTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(simSetup{flavor: MySQL, members: 3}, false)
+		w := newWorld(simSetup{flavor: replication.MySQL, members: 3}, false)
 		e := w.agents[0].engine
 		n := try()
 		n.To, n.Promoting = "db-1", true
 		e.keep(&n)
-		w.list[0].writes = RefusedBySQL
+		w.list[0].writes = replication.RefusedBySQL
 		v, err := e.gather(t.Context(), task{claim: "c"}, true)
 		require.NoError(t, err)
-		a := action{deed: takeBack, ask: []string{"db-1"}}
-		w.list[1].writes = Allowed
+		a := switchover.Action{Kind: switchover.TakeBack, Ask: []string{"db-1"}}
+		w.list[1].writes = replication.Allowed
 		require.ErrorContains(t, e.carryOut(t.Context(), v, task{}, a), "does not say that it refuses writes")
-		require.Equal(t, RefusedBySQL, w.list[0].writes)
-		w.list[1].writes = RefusedAtStart
+		require.Equal(t, replication.RefusedBySQL, w.list[0].writes)
+		w.list[1].writes = replication.RefusedAtStart
 		require.NoError(t, e.carryOut(t.Context(), v, task{}, a))
-		require.Equal(t, Allowed, w.list[0].writes)
+		require.Equal(t, replication.Allowed, w.list[0].writes)
 	})
 }

@@ -183,7 +183,7 @@ func TestSharedOnlyForHandoffOfCopies(t *testing.T) {
 	c.locked(func() { c.nodes["id-2"].roles = []string{"data"} })
 	c.add("books/0", 2)
 	e := mustNew(t, testOptions(c.options(0)))
-	for order, knob := range map[*engines.Order]string{
+	for order, want := range map[*engines.Order]string{
 		{Kind: engines.Handoff, Claim: "c"}:                "",
 		{Kind: engines.Handoff, Claim: "c", Node: "db-2"}:  settingAllocation,
 		{Kind: engines.Evacuate, Claim: "c"}:               "",
@@ -191,15 +191,15 @@ func TestSharedOnlyForHandoffOfCopies(t *testing.T) {
 	} {
 		setting, err := e.PlanSetting(t.Context(), *order)
 		require.NoError(t, err)
-		require.Equal(t, knob, setting.Name, "%+v", order)
+		require.Equal(t, want, setting.Name, "%+v", order)
 	}
 }
 
-func TestSharedIsChecked(t *testing.T) {
+func TestSettingIsChecked(t *testing.T) {
 	e := mustNew(t, Options{})
 	for _, undo := range []string{``, `{}x`, `{"persistent":"some"}`, `{"other":1}`, `{"persistent":null} {}`} {
 		_, err := e.RestoreSetting(t.Context(), engines.Setting{Name: settingAllocation, Undo: []byte(undo)}, time.Time{})
-		require.ErrorIs(t, err, ErrSetting, undo)
+		require.ErrorIs(t, err, engines.ErrSetting, undo)
 	}
 }
 

@@ -42,12 +42,15 @@ type api struct {
 // each and half of them nowhere, are 300,000 objects and lists of 800,000 values in 20 MiB.
 var large = web.Limits{Bytes: 32 << 20, Depth: 32, Objects: 5 << 16, Values: 1 << 20, Text: 64 << 10}
 
-func (a *api) get(ctx context.Context, path string, params url.Values, into func(io.Reader) error) error {
-	return a.client.Do(ctx, web.Request{Path: path, Params: params, Timeout: a.read, Read: into})
-}
-
-func (a *api) getLarge(ctx context.Context, path string, params url.Values, into func(io.Reader) error) error {
-	return a.client.Do(ctx, web.Request{Path: path, Params: params, Timeout: a.read, Read: into, Limits: large})
+// fetch asks, and decodes the answer as it comes.
+func fetch[T any](ctx context.Context, a *api, r web.Request, decode func(io.Reader) (T, error)) (out T, err error) {
+	r.Timeout = a.read
+	r.Read = func(body io.Reader) error {
+		out, err = decode(body)
+		return err
+	}
+	err = a.client.Do(ctx, r)
+	return out, err
 }
 
 // head is what tells one cluster state from another.
@@ -74,23 +77,18 @@ func (a *api) head(ctx context.Context, local bool) (head, error) {
 	if local {
 		params.Set("local", "true")
 	}
-	var h head
-	err := a.get(ctx, pathState+"/version,master_node", params, func(r io.Reader) error { return decodeHead(r, &h) })
+	return fetch(ctx, a, web.Request{Path: pathState + "/version,master_node", Params: params}, decodeHead)
+}
+
+func decodeHead(r io.Reader) (h head, err error) {
+	if err = decode(r, "cluster state", &h); err == nil && h.ID == "" {
+		err = fmt.Errorf("decode cluster state: no state_uuid: %w", ErrNotOpenSearch)
+	}
 	return h, err
 }
 
-func decodeHead(r io.Reader, h *head) error {
-	if err := decode(r, "cluster state", h); err != nil {
-		return err
-	}
-	if h.ID == "" {
-		return fmt.Errorf("decode cluster state: no state_uuid: %w", ErrNotOpenSearch)
-	}
-	return nil
-}
-
 // state reads nodes, copies and snapshots in one answer, from the elected manager.
-func (a *api) state(ctx context.Context) (state *clusterState, err error) {
+func (a *api) state(ctx context.Context) (*clusterState, error) {
 	shard := "routing_table.indices.*.shards.*."
 	params := web.Query("filter_path", strings.Join([]string{
 		"cluster_uuid", "state_uuid", "master_node", "cluster_manager_node",
@@ -99,20 +97,12 @@ func (a *api) state(ctx context.Context) (state *clusterState, err error) {
 		shard + "unassigned_info.reason", shard + "unassigned_info.delayed", shard + "unassigned_info.details",
 		"snapshots.snapshots.repository", "snapshots.snapshots.snapshot",
 	}, ","))
-	err = a.getLarge(ctx, pathState+"/version,master_node,nodes,routing_table,customs", params, func(r io.Reader) error {
-		state, err = decodeState(r)
-		return err
-	})
-	return state, err
+	return fetch(ctx, a, web.Request{Path: pathState + "/version,master_node,nodes,routing_table,customs", Params: params, Limits: large}, decodeState)
 }
 
 // voting reads the voting configurations.
-func (a *api) voting(ctx context.Context) (v voting, err error) {
-	err = a.get(ctx, pathState+"/metadata/"+noIndex, web.Query("filter_path", "metadata.cluster_coordination"), func(r io.Reader) error {
-		v, err = decodeVoting(r)
-		return err
-	})
-	return v, err
+func (a *api) voting(ctx context.Context) (voting, error) {
+	return fetch(ctx, a, web.Request{Path: pathState + "/metadata/" + noIndex, Params: web.Query("filter_path", "metadata.cluster_coordination")}, decodeVoting)
 }
 
 func decodeVoting(r io.Reader) (voting, error) {
@@ -151,12 +141,8 @@ type health struct {
 	fetching     int // allocations that wait for what nodes have on disk
 }
 
-func (a *api) health(ctx context.Context) (h health, err error) {
-	err = a.get(ctx, pathHealth, nil, func(r io.Reader) error {
-		h, err = decodeHealth(r)
-		return err
-	})
-	return h, err
+func (a *api) health(ctx context.Context) (health, error) {
+	return fetch(ctx, a, web.Request{Path: pathHealth}, decodeHealth)
 }
 
 func decodeHealth(r io.Reader) (health, error) {
@@ -208,13 +194,9 @@ func (a *api) identity(ctx context.Context) (identity, error) {
 }
 
 // nodeFacts by node id. A node that does not answer in time is missing.
-func (a *api) nodeFacts(ctx context.Context, path string) (facts map[string]nodeFacts, err error) {
+func (a *api) nodeFacts(ctx context.Context, path string) (map[string]nodeFacts, error) {
 	params := web.Query("timeout", "2s", "filter_path", "nodes.*.name,nodes.*.version,nodes.*.roles")
-	err = a.get(ctx, path, params, func(r io.Reader) error {
-		facts, err = decodeNodeFacts(r)
-		return err
-	})
-	return facts, err
+	return fetch(ctx, a, web.Request{Path: path, Params: params}, decodeNodeFacts)
 }
 
 func decodeNodeFacts(r io.Reader) (map[string]nodeFacts, error) {
@@ -242,13 +224,9 @@ func decodeNodeFacts(r io.Reader) (map[string]nodeFacts, error) {
 }
 
 // ownShards counts the copies that the local node itself has open.
-func (a *api) ownShards(ctx context.Context, self string) (n int, err error) {
+func (a *api) ownShards(ctx context.Context, self string) (int, error) {
 	params := web.Query("level", "shards", "filter_path", "nodes.*.name,nodes.*.indices.shards.*.*.routing.state")
-	err = a.get(ctx, pathShards, params, func(r io.Reader) error {
-		n, err = decodeOwnShards(r, self)
-		return err
-	})
-	return n, err
+	return fetch(ctx, a, web.Request{Path: pathShards, Params: params}, func(r io.Reader) (int, error) { return decodeOwnShards(r, self) })
 }
 
 // decodeOwnShards: the list is missing when it is empty, so the node's name must
@@ -278,13 +256,9 @@ func decodeOwnShards(r io.Reader, self string) (int, error) {
 
 // autoExpanding are the indices that have as many replicas as there are nodes for,
 // and the least that each keeps.
-func (a *api) autoExpanding(ctx context.Context) (least map[string]int, err error) {
+func (a *api) autoExpanding(ctx context.Context) (map[string]int, error) {
 	params := web.Query("flat_settings", "true", "expand_wildcards", "all", "filter_path", "*.settings")
-	err = a.getLarge(ctx, pathExpand, params, func(r io.Reader) error {
-		least, err = decodeAutoExpanding(r)
-		return err
-	})
-	return least, err
+	return fetch(ctx, a, web.Request{Path: pathExpand, Params: params, Limits: large}, decodeAutoExpanding)
 }
 
 // decodeAutoExpanding reads "0-all" and "1-3"; "false" is no range, and neither is
@@ -315,12 +289,8 @@ func decodeAutoExpanding(r io.Reader) (map[string]int, error) {
 }
 
 // dataBytes is the size of the node's indices on disk.
-func (a *api) dataBytes(ctx context.Context) (n int64, err error) {
-	err = a.get(ctx, pathStore, web.Query("filter_path", "nodes.*.indices.store.size_in_bytes"), func(r io.Reader) error {
-		n, err = decodeDataBytes(r)
-		return err
-	})
-	return n, err
+func (a *api) dataBytes(ctx context.Context) (int64, error) {
+	return fetch(ctx, a, web.Request{Path: pathStore, Params: web.Query("filter_path", "nodes.*.indices.store.size_in_bytes")}, decodeDataBytes)
 }
 
 func decodeDataBytes(r io.Reader) (int64, error) {

@@ -21,7 +21,7 @@ const (
 // transient counts before what is persistent.
 type settings struct{ persistent, transient map[string]string }
 
-// effective answers the value that counts; empty: the default, or what the nodes'
+// effective returns the value that counts; empty: the default, or what the nodes'
 // files say.
 func (s settings) effective(name string) string {
 	if v, ok := s.transient[name]; ok {
@@ -39,12 +39,8 @@ func (s settings) throttled() bool {
 	return v != "" && v != "all"
 }
 
-func (a *api) settings(ctx context.Context) (s settings, err error) {
-	err = a.get(ctx, pathSettings, web.Query("flat_settings", "true"), func(r io.Reader) error {
-		s, err = decodeSettings(r)
-		return err
-	})
-	return s, err
+func (a *api) settings(ctx context.Context) (settings, error) {
+	return fetch(ctx, a, web.Request{Path: pathSettings, Params: web.Query("flat_settings", "true")}, decodeSettings)
 }
 
 func decodeSettings(r io.Reader) (settings, error) {

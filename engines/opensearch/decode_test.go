@@ -93,12 +93,13 @@ func TestDecodeHead(t *testing.T) {
 		`{"state_uuid":"s"}`:                                               "",
 		`{"state_uuid":"s","master_node":null,"cluster_manager_node":"M"}`: "M",
 	} {
-		var h head
-		require.NoError(t, decodeHead(strings.NewReader(in), &h))
+		h, err := decodeHead(strings.NewReader(in))
+		require.NoError(t, err)
 		require.Equal(t, elected, h.elected(), in)
 	}
 	for _, in := range []string{``, `{}`, `{"master_node":"M"}`, `{"state_uuid":1}`} {
-		require.Error(t, decodeHead(strings.NewReader(in), new(head)), in)
+		_, err := decodeHead(strings.NewReader(in))
+		require.Error(t, err, in)
 	}
 }
 
@@ -208,7 +209,7 @@ func FuzzDecoders(f *testing.F) {
 		r.voting, _ = decodeVoting(from())
 		_, _ = decodeOwnShards(from(), "M")
 		_, _ = decodeDataBytes(from())
-		_ = decodeHead(from(), new(head))
+		_, _ = decodeHead(from())
 		_ = decodeAcknowledged(from())
 		errorText([]byte(in))
 		if facts, err := decodeNodeFacts(from()); err == nil {

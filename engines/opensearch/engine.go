@@ -14,7 +14,6 @@ import (
 
 // Engine is the adapter. Safe for concurrent use.
 type Engine struct {
-	options  Options
 	api      *api
 	observer *observer
 
@@ -28,16 +27,13 @@ var _ engines.SettingChanger = (*Engine)(nil)
 
 // New makes an engine; it connects to nothing yet.
 func New(options Options) (*Engine, error) {
-	options = options.withDefaults()
-	if err := options.validate(); err != nil {
-		return nil, fmt.Errorf("opensearch options: %w", err)
-	}
-	client, err := web.New(options.web())
+	options = withDefaults(options)
+	client, err := web.New(web.Options{Access: options, Server: "opensearch", Connections: 4, Words: errorText})
 	if err != nil {
 		return nil, fmt.Errorf("opensearch options: %w", err)
 	}
 	a := &api{client: client, read: options.Timeout, changeTime: options.WriteTimeout}
-	return &Engine{options: options, api: a, observer: newObserver(a)}, nil
+	return &Engine{api: a, observer: newObserver(a)}, nil
 }
 
 // Facts of OpenSearch.
@@ -60,7 +56,7 @@ func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 	return e.observer.observe(ctx)
 }
 
-// PlanDrain returns which claim and node to undo; what exactly is kept in the database
+// Plan returns which claim and node to undo; what exactly is kept in the database
 // itself (see mark).
 func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, error) {
 	if err := order.Check(); err != nil {

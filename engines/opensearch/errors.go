@@ -7,12 +7,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-var (
-	// ErrSetting: the setting is none of this adapter's, or cannot be put back so.
-	ErrSetting = errors.New("cluster setting is not valid")
-	// ErrNotOpenSearch: something else answered.
-	ErrNotOpenSearch = errors.New("not the answer of an OpenSearch")
-)
+// ErrNotOpenSearch: something else answered.
+var ErrNotOpenSearch = errors.New("not the answer of an OpenSearch")
 
 // refused tells whether OpenSearch understood a change and would not do it. A
 // cluster that people made read-only answers as if the credentials were not enough.

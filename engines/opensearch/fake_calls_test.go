@@ -59,7 +59,7 @@ func (c *fakeCluster) serve(self string, w http.ResponseWriter, r *http.Request)
 	}
 }
 
-// explain answers of the first replica that is nowhere.
+// explain returns of the first replica that is nowhere.
 func (c *fakeCluster) explain(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
 		Index   string `json:"index"`

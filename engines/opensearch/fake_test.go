@@ -108,7 +108,7 @@ func (c *fakeCluster) locked(change func()) {
 
 func (c *fakeCluster) options(i int) Options {
 	host, port := webtest.Address(c.t, c.urls[i].URL)
-	return Options{Host: host, Port: port, dial: c.network.Dial}
+	return Options{Host: host, Port: port, Dial: c.network.Dial}
 }
 
 func (c *fakeCluster) fault(i int, f enginetest.Fault) { c.servers[i].Set(f) }

@@ -2,7 +2,7 @@ package opensearch
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +25,7 @@ func (e *Engine) handoff(ctx context.Context, order engines.Order, node string, 
 	}
 	words := []string{progress.Detail}
 	if id, _ := r.state.byName(node); r.state.hosted(id) > 0 {
-		words = append(words, e.flushOnce(ctx, order))
+		words = append(words, e.flushed.Try(ctx, order, "flush", e.api.flush)) // the restart has less to replay
 	}
 	if ctx.Err() != nil {
 		return engines.Progress{}, ctx.Err()
@@ -33,25 +33,6 @@ func (e *Engine) handoff(ctx context.Context, order engines.Order, node string, 
 	return engines.Progress{State: engines.Done, Detail: joinWords(words)}, nil
 }
 
-// flushOnce makes the copies durable, so that the restart has little to replay. It
-// is tried once per claim: a failure costs time later, nothing else. It is answered as
-// words.
-func (e *Engine) flushOnce(ctx context.Context, order engines.Order) string {
-	if engines.InTime(order.NotAfter) != nil {
-		return ""
-	}
-	if err := e.flushed.Do(ctx, order.Claim, e.api.flush); err != nil {
-		return fmt.Sprintf("flush failed: %v", err)
-	}
-	return ""
-}
-
 func joinWords(words []string) string {
-	var out []string
-	for _, w := range words {
-		if w != "" {
-			out = append(out, w)
-		}
-	}
-	return strings.Join(out, "; ")
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), "; ")
 }

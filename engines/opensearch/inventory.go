@@ -3,6 +3,7 @@ package opensearch
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -164,7 +165,7 @@ func (r *reading) roleGroups() []engines.Group {
 		}
 	}
 	var out []engines.Group
-	for _, role := range sortedKeys(members) {
+	for _, role := range slices.Sorted(maps.Keys(members)) {
 		g := engines.Group{ID: "role/" + role, Kind: engines.Role, MinAvailable: 1}
 		for _, id := range slices.Sorted(slices.Values(members[role])) {
 			g.Members = append(g.Members, r.copyOn(id, engines.Active))

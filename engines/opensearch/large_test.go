@@ -37,7 +37,7 @@ func largeState(n int) []byte {
 func TestLargeStateIsSmall(t *testing.T) {
 	const copies = 100_000 // 50,000 shards with a replica each
 	body := largeState(copies)
-	require.Less(t, int64(len(body)), Options{}.withDefaults().MaxBytes/3)
+	require.Less(t, int64(len(body)), withDefaults(Options{}).MaxBytes/3)
 	held := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()

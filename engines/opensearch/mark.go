@@ -94,7 +94,7 @@ func marked(marks []mark, what list, entry string) bool {
 	return slices.ContainsFunc(marks, func(m mark) bool { return m.What == what && m.Entry == entry })
 }
 
-// without answers the marks of all that are not in gone.
+// without returns the marks of all that are not in gone.
 func without(all, gone []mark) []mark {
 	return slices.DeleteFunc(slices.Clone(all), func(m mark) bool {
 		return slices.ContainsFunc(gone, func(g mark) bool { return g.key() == m.key() })

@@ -1,7 +1,6 @@
 package opensearch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,8 +109,8 @@ type observer struct {
 
 	turn chan struct{} // one observation at a time: they share what follows
 
-	self timed[identity]
-	data timed[int64]
+	self engines.Cached[identity]
+	data engines.Cached[int64]
 
 	cluster   *reading
 	processes map[string]string // node id to process, when facts were read
@@ -140,7 +139,7 @@ func (b *observer) observe(ctx context.Context) (engines.Observation, error) {
 		return engines.Observation{}, ctx.Err()
 	}
 	if r.err != nil || !r.managed {
-		b.self = timed[identity]{} // perhaps another process answers by now
+		b.self = engines.Cached[identity]{} // perhaps another process answers by now
 		b.cluster = nil
 	}
 	r.lonely = b.alone.look(time.Now(), r.err == nil && !r.managed)
@@ -149,9 +148,11 @@ func (b *observer) observe(ctx context.Context) (engines.Observation, error) {
 
 func (b *observer) readings(ctx context.Context) (r readings) {
 	var side sync.WaitGroup
-	side.Go(func() { r.dataBytes = b.dataBytes(ctx) })
+	side.Go(func() {
+		r.dataBytes = b.data.GetOrZero(keepData, func() (int64, error) { return b.api.dataBytes(ctx) })
+	})
 	defer side.Wait()
-	if r.self, r.err = b.self.get(keepIdentity, func() (identity, error) { return b.api.identity(ctx) }); r.err != nil {
+	if r.self, r.err = b.self.Get(keepIdentity, func() (identity, error) { return b.api.identity(ctx) }); r.err != nil {
 		return r
 	}
 	// The node itself first: without an elected manager all other calls wait for one.
@@ -238,33 +239,3 @@ func (r *reading) complete() bool {
 	}
 	return true
 }
-
-// dataBytes is a convenience: what cannot be learned is 0.
-func (b *observer) dataBytes(ctx context.Context) int64 {
-	size, err := b.data.get(keepData, func() (int64, error) { return b.api.dataBytes(ctx) })
-	if err != nil {
-		b.data = timed[int64]{at: time.Now()} // ask again after the same time
-	}
-	return size
-}
-
-// timed keeps a value for a while; failures are not kept.
-type timed[T any] struct {
-	value T
-	at    time.Time
-}
-
-func (t *timed[T]) get(keep time.Duration, read func() (T, error)) (T, error) {
-	if !t.at.IsZero() && time.Since(t.at) < keep {
-		return t.value, nil
-	}
-	value, err := read()
-	if err != nil {
-		*t = timed[T]{}
-		return value, err
-	}
-	t.value, t.at = value, time.Now()
-	return value, nil
-}
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -8,10 +8,11 @@ import (
 )
 
 func TestOptionsDefaults(t *testing.T) {
-	o := Options{}.withDefaults()
-	require.NoError(t, o.validate())
-	require.Equal(t, "localhost", o.web().Host)
-	require.Equal(t, 9200, o.web().Port)
+	o := withDefaults(Options{})
+	_, err := New(o)
+	require.NoError(t, err)
+	require.Equal(t, "localhost", o.Host)
+	require.Equal(t, 9200, o.Port)
 }
 
 func TestOptionsAreChecked(t *testing.T) {

@@ -49,16 +49,10 @@ func (a *api) placeless(ctx context.Context, s shard) (no bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("shard %s: %w", engines.OneLine(s.String()), err)
 	}
-	err = a.client.Do(ctx, web.Request{
+	return fetch(ctx, a, web.Request{
 		Method: http.MethodPost, Path: pathExplain, Params: web.Query("filter_path", "index,shard,primary,current_state,can_allocate"),
-		Body:    map[string]any{"index": s.index, "shard": number, "primary": false},
-		Timeout: a.read,
-		Read: func(body io.Reader) error {
-			no, err = decodeExplanation(body, s.index, number)
-			return err
-		},
-	})
-	return no, err
+		Body: map[string]any{"index": s.index, "shard": number, "primary": false},
+	}, func(body io.Reader) (bool, error) { return decodeExplanation(body, s.index, number) })
 }
 
 // decodeExplanation: "no" is the word for a copy that no node may take. Whatever else

@@ -278,7 +278,7 @@ func (r recorder) noManager(c *opensearchtest.Cluster) {
 	r.situation("no-manager", n)
 	for name, path := range map[string]string{"health": pathHealth, "state": pathState + "/nodes", "settings": pathSettings} {
 		r.exchange("no-manager-"+name, n, func(t *testing.T, e *Engine) error {
-			return e.api.get(t.Context(), path, web.Query("cluster_manager_timeout", "1s"), nil)
+			return e.api.client.Do(t.Context(), web.Request{Path: path, Params: web.Query("cluster_manager_timeout", "1s"), Timeout: e.api.read})
 		})
 	}
 }

@@ -126,7 +126,7 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(x.answer)
 }
 
-// listen answers what is said while the engine does something.
+// listen returns what is said while the engine does something.
 func listen(t *testing.T, try func(method, path, body string) ([]byte, int, error), do func(e *Engine)) conversation {
 	l := &listener{try: try}
 	server := httptest.NewServer(l)

@@ -96,7 +96,7 @@ func (c *clusterState) hosted(id string) int {
 	return n
 }
 
-// byName answers the id of a node; ok only when exactly one has the name.
+// byName returns the id of a node; ok only when exactly one has the name.
 func (c *clusterState) byName(name string) (id string, ok bool) {
 	n := 0
 	for at, node := range c.nodes {

@@ -23,7 +23,7 @@ const (
 // kept is what is needed: a few dozen bytes for each copy.
 func decodeState(from io.Reader) (*clusterState, error) {
 	c := &clusterState{nodes: map[string]stateNode{}}
-	d := stateDecoder{json: web.NewDecoder(from), state: c, seen: map[string]string{}}
+	d := stateDecoder{json: web.NewDecoder(from), state: c, texts: web.Texts{}}
 	err := d.object(d.top)
 	if err == nil && c.id == "" {
 		err = fmt.Errorf("no state_uuid: %w", ErrNotOpenSearch)
@@ -43,7 +43,7 @@ func decodeState(from io.Reader) (*clusterState, error) {
 type stateDecoder struct {
 	json  *web.Decoder
 	state *clusterState
-	seen  map[string]string // one string for each text that comes again and again
+	texts web.Texts
 }
 
 // object calls field for each key, which must read the value. Null: nothing there.
@@ -125,7 +125,7 @@ func (d *stateDecoder) index(name string) error {
 			if err := d.json.Value(maxPiece, &rows); err != nil {
 				return err
 			}
-			s := shard{index: name, number: d.one(number), copies: make([]shardCopy, 0, len(rows))}
+			s := shard{index: name, number: d.texts.One(number), copies: make([]shardCopy, 0, len(rows))}
 			if len(rows) == 0 {
 				return fmt.Errorf("shard %s has no copies, not even missing ones", engines.OneLine(s.String()))
 			}
@@ -149,15 +149,15 @@ func (d *stateDecoder) index(name string) error {
 func (d *stateDecoder) copy(r routing) shardCopy {
 	c := shardCopy{primary: r.Primary, state: copyStateOf(r.State)}
 	if r.Node != nil {
-		c.node = d.one(*r.Node)
+		c.node = d.texts.One(*r.Node)
 	}
 	if r.Target != nil {
-		c.target = d.one(*r.Target)
+		c.target = d.texts.One(*r.Target)
 	}
 	if r.Info != nil && c.state == unassigned {
-		c.why, c.delayed = d.one(r.Info.Reason), r.Info.Delayed
+		c.why, c.delayed = d.texts.One(r.Info.Reason), r.Info.Delayed
 		if id, ok := leftBy(r.Info.Details); ok {
-			c.left = d.one(id)
+			c.left = d.texts.One(id)
 		}
 	}
 	return c
@@ -180,14 +180,6 @@ func compareCopies(a, b shardCopy) int {
 		return 1
 	}
 	return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.target, b.target), cmp.Compare(a.why, b.why))
-}
-
-func (d *stateDecoder) one(text string) string {
-	if same, ok := d.seen[text]; ok {
-		return same
-	}
-	d.seen[text] = text
-	return text
 }
 
 func (d *stateDecoder) snapshots() error {

@@ -34,7 +34,7 @@ func (s settings) allocation() allocation {
 func decodeAllocation(data []byte) (allocation, error) {
 	var a allocation
 	if err := engines.ReadUndo(data, &a); err != nil {
-		return a, fmt.Errorf("%w: %w", ErrSetting, err)
+		return a, fmt.Errorf("%w: %w", engines.ErrSetting, err)
 	}
 	for _, v := range []*string{a.Persistent, a.Transient} {
 		if v == nil {
@@ -43,7 +43,7 @@ func decodeAllocation(data []byte) (allocation, error) {
 		switch strings.ToLower(*v) {
 		case "all", throttledValue, "new_primaries", "none":
 		default:
-			return a, fmt.Errorf("%w: %q: want all, primaries, new_primaries or none", ErrSetting, engines.OneLine(*v))
+			return a, fmt.Errorf("%w: %q: want all, primaries, new_primaries or none", engines.ErrSetting, engines.OneLine(*v))
 		}
 	}
 	return a, nil
@@ -142,7 +142,7 @@ func ours(now, before *string) bool {
 
 func checkSetting(setting engines.Setting) (allocation, error) {
 	if setting.Name != settingAllocation {
-		return allocation{}, fmt.Errorf("%w: %q: want %s", ErrSetting, engines.OneLine(setting.Name), settingAllocation)
+		return allocation{}, fmt.Errorf("%w: %q: want %s", engines.ErrSetting, engines.OneLine(setting.Name), settingAllocation)
 	}
 	return decodeAllocation(setting.Undo)
 }

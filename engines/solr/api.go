@@ -51,6 +51,15 @@ func (a *api) ask(ctx context.Context, r web.Request, into *bytes.Buffer) error 
 	return a.client.Do(ctx, r)
 }
 
+// fetch asks, and decodes the whole answer.
+func fetch[T any](ctx context.Context, a *api, path string, params url.Values, decode func(body []byte) (T, error)) (out T, err error) {
+	var body bytes.Buffer
+	if err := a.ask(ctx, web.Request{Path: path, Params: params, Timeout: a.read}, &body); err != nil {
+		return out, err
+	}
+	return decode(body.Bytes())
+}
+
 // identity is what the node says of itself.
 type identity struct {
 	node    string // as registered in live_nodes
@@ -58,12 +67,7 @@ type identity struct {
 }
 
 func (a *api) identity(ctx context.Context) (identity, error) {
-	var body bytes.Buffer
-	err := a.ask(ctx, web.Request{Path: pathSystem, Params: web.Query("wt", "json"), Timeout: a.read}, &body)
-	if err != nil {
-		return identity{}, err
-	}
-	return decodeIdentity(body.Bytes())
+	return fetch(ctx, a, pathSystem, web.Query("wt", "json"), decodeIdentity)
 }
 
 func decodeIdentity(body []byte) (identity, error) {
@@ -119,15 +123,10 @@ func (a *api) clusterStatusBody(ctx context.Context, name string, into func(io.R
 	}})
 }
 
-// overseer answers the node name of the overseer; empty: the cluster runs
+// overseer returns the node name of the overseer; empty: the cluster runs
 // without one.
 func (a *api) overseer(ctx context.Context) (string, error) {
-	var body bytes.Buffer
-	err := a.ask(ctx, web.Request{Path: pathCollections, Params: web.Query("action", "OVERSEERSTATUS", "wt", "json"), Timeout: a.read}, &body)
-	if err != nil {
-		return "", err
-	}
-	return decodeOverseer(body.Bytes())
+	return fetch(ctx, a, pathCollections, web.Query("action", "OVERSEERSTATUS", "wt", "json"), decodeOverseer)
 }
 
 func decodeOverseer(body []byte) (string, error) {
@@ -196,12 +195,7 @@ func decodeHealth(body []byte) (nodeHealth, error) {
 
 // dataBytes sums the index sizes of the node's cores.
 func (a *api) dataBytes(ctx context.Context) (int64, error) {
-	var body bytes.Buffer
-	params := web.Query("group", "core", "prefix", "INDEX.sizeInBytes", "compact", "true", "wt", "json")
-	if err := a.ask(ctx, web.Request{Path: pathMetrics, Params: params, Timeout: a.read}, &body); err != nil {
-		return 0, err
-	}
-	return decodeDataBytes(body.Bytes())
+	return fetch(ctx, a, pathMetrics, web.Query("group", "core", "prefix", "INDEX.sizeInBytes", "compact", "true", "wt", "json"), decodeDataBytes)
 }
 
 func decodeDataBytes(body []byte) (int64, error) {

@@ -19,7 +19,7 @@ func decodeClusterStatus(in io.Reader) (*clusterState, error) {
 	var (
 		state               = &clusterState{}
 		haveLive, haveColls bool
-		d                   = statusDecoder{web.NewDecoder(in), map[string]string{}, map[string]bool{}}
+		d                   = statusDecoder{web.NewDecoder(in), web.Texts{}, map[string]bool{}}
 	)
 	clusterKey := func(key string) error {
 		switch key {
@@ -61,13 +61,21 @@ func decodeClusterStatus(in io.Reader) (*clusterState, error) {
 	}
 	slices.Sort(state.live)
 	state.live = slices.Compact(state.live)
-	sorted.By(state.collections, func(a, b collection) int { return cmp.Compare(a.name, b.name) })
-	for i := 1; i < len(state.collections); i++ {
-		if state.collections[i].name == state.collections[i-1].name {
-			return nil, fmt.Errorf("decode cluster status: collection %q occurs twice", engines.OneLine(state.collections[i].name))
-		}
+	if err := sortUnique(state.collections, "collection", func(c collection) string { return c.name }); err != nil {
+		return nil, fmt.Errorf("decode cluster status: %w", err)
 	}
 	return state, nil
+}
+
+// sortUnique sorts by name, of which each may occur once.
+func sortUnique[T any](list []T, what string, name func(T) string) error {
+	sorted.By(list, func(a, b T) int { return cmp.Compare(name(a), name(b)) })
+	for i := 1; i < len(list); i++ {
+		if name(list[i]) == name(list[i-1]) {
+			return fmt.Errorf("%s %q occurs twice", what, engines.OneLine(name(list[i])))
+		}
+	}
+	return nil
 }
 
 type replicaJSON struct {
@@ -92,16 +100,8 @@ const (
 
 type statusDecoder struct {
 	*web.Decoder
-	seen  map[string]string // one string for each text that comes again and again
+	texts web.Texts
 	nodes map[string]bool
-}
-
-func (d statusDecoder) one(text flexString) string {
-	if same, ok := d.seen[string(text)]; ok {
-		return same
-	}
-	d.seen[string(text)] = string(text)
-	return string(text)
 }
 
 // each walks an object that must be there; value must read the value of the key.
@@ -137,16 +137,13 @@ func (d statusDecoder) collection(name string) (collection, error) {
 			out.shards = append(out.shards, s)
 			return err
 		})
-		return err
+		if err != nil {
+			return err
+		}
+		return sortUnique(out.shards, "shard", func(s shard) string { return s.name })
 	})
 	if err != nil {
 		return out, fmt.Errorf("collection %q: %w", engines.OneLine(name), err)
-	}
-	sorted.By(out.shards, func(a, b shard) int { return cmp.Compare(a.name, b.name) })
-	for i := 1; i < len(out.shards); i++ {
-		if out.shards[i].name == out.shards[i-1].name {
-			return out, fmt.Errorf("collection %q: shard %q occurs twice", engines.OneLine(name), engines.OneLine(out.shards[i].name))
-		}
 	}
 	return out, nil
 }
@@ -167,16 +164,13 @@ func (d statusDecoder) shard(name string) (shard, error) {
 		}
 		return d.Skip()
 	})
+	if err == nil {
+		err = sortUnique(out.replicas, "replica", func(r replica) string { return r.name })
+	}
 	if err != nil {
 		return out, fmt.Errorf("shard %q: %w", engines.OneLine(name), err)
 	}
 	out.replicas = slices.Clip(out.replicas)
-	sorted.By(out.replicas, func(a, b replica) int { return cmp.Compare(a.name, b.name) })
-	for i := 1; i < len(out.replicas); i++ {
-		if out.replicas[i].name == out.replicas[i-1].name {
-			return out, fmt.Errorf("shard %q: replica %q occurs twice", engines.OneLine(name), engines.OneLine(out.replicas[i].name))
-		}
-	}
 	return out, nil
 }
 
@@ -191,13 +185,13 @@ func (d statusDecoder) replica(name string) (replica, error) {
 	if len(r.Node) > web.MaxName {
 		return replica{}, fmt.Errorf("replica %q: node_name has %d bytes", engines.OneLine(name), len(r.Node))
 	}
-	node := d.one(r.Node)
+	node := d.texts.One(string(r.Node))
 	if d.nodes[node] = true; len(d.nodes) > maxNodes {
 		engines.CountTooLarge()
 		return replica{}, fmt.Errorf("%w of %d nodes", web.ErrTooLarge, maxNodes)
 	}
 	return replica{
-		name: name, core: string(r.Core), node: node, baseURL: d.one(r.BaseURL), state: d.one(r.State),
-		kind: d.one(r.Type), leader: bool(r.Leader), preferred: bool(r.Preferred), mark: string(r.Mark),
+		name: name, core: string(r.Core), node: node, baseURL: d.texts.One(string(r.BaseURL)), state: d.texts.One(string(r.State)),
+		kind: d.texts.One(string(r.Type)), leader: bool(r.Leader), preferred: bool(r.Preferred), mark: string(r.Mark),
 	}, nil
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/rollcall-dev/rollcall/engines"
-	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 // Engine is the adapter. Safe for concurrent use.
@@ -28,10 +27,7 @@ var _ engines.Engine = (*Engine)(nil)
 // New makes an engine; it connects to nothing yet.
 func New(options Options) (*Engine, error) {
 	options = options.withDefaults()
-	if err := options.validate(); err != nil {
-		return nil, fmt.Errorf("solr options: %w", err)
-	}
-	client, err := web.New(options.web())
+	client, err := options.client()
 	if err != nil {
 		return nil, fmt.Errorf("solr options: %w", err)
 	}
@@ -56,7 +52,7 @@ func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 	return e.observer.observe(ctx)
 }
 
-// PlanDrain returns which claim and node to undo; what exactly is kept in the database
+// Plan returns which claim and node to undo; what exactly is kept in the database
 // itself (see mark), so it fits MaxUndo for any number of shards.
 func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, error) {
 	if err := order.Check(); err != nil {

@@ -36,7 +36,7 @@ func TestErrorTexts(t *testing.T) {
 			}))
 			defer server.Close()
 			host, port := webtest.Address(t, server.URL)
-			e := mustNew(t, testOptions(Options{Host: host, Port: port}))
+			e := mustNew(t, testOptions(Options{Access: web.Access{Host: host, Port: port}}))
 			var body bytes.Buffer
 			err := e.api.ask(t.Context(), web.Request{Path: "/solr/x", Params: web.Query("action", "LOOK", "q", "v"), Timeout: time.Minute}, &body)
 			require.EqualError(t, err, c.says)

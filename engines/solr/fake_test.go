@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
+	"github.com/rollcall-dev/rollcall/engines/web"
 	"github.com/rollcall-dev/rollcall/engines/web/webtest"
 )
 
@@ -91,7 +92,7 @@ func (c *fakeCluster) add(collection, shard string, kinds string, nodes ...int) 
 
 func (c *fakeCluster) options(i int) Options {
 	host, port := webtest.Address(c.t, c.urls[i].URL)
-	return Options{Host: host, Port: port, dial: c.network.Dial}
+	return Options{Access: web.Access{Host: host, Port: port, Dial: c.network.Dial}}
 }
 
 // each visits all replicas, in order. Called with the lock.

@@ -150,8 +150,8 @@ func (e *Engine) awaitPreferred(ctx context.Context, name string, moves []move) 
 		if time.Now().After(deadline) {
 			return fmt.Errorf("collection %s: %d preferred leaders are not visible after %s", name, missing, e.options.Timeout)
 		}
-		if err := pause(ctx, e.options.Poll); err != nil {
-			return err
+		if !engines.Sleep(ctx, e.options.Poll) {
+			return ctx.Err()
 		}
 	}
 }
@@ -193,15 +193,4 @@ func (e *Engine) each(names []string, f func(name string) error) error {
 	}
 	wait.Wait()
 	return errors.Join(errs...)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

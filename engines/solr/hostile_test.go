@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/web"
 	"github.com/rollcall-dev/rollcall/engines/web/webtest"
 )
 
@@ -32,7 +33,7 @@ func hostileEngine(t *testing.T, answer webtest.Hostile) *Engine {
 	}))
 	t.Cleanup(server.Close)
 	host, port := webtest.Address(t, server.URL)
-	return mustNew(t, Options{Host: host, Port: port, Timeout: time.Minute})
+	return mustNew(t, Options{Access: web.Access{Host: host, Port: port, Timeout: time.Minute}})
 }
 
 // TestHostileAnswers: whatever a Solr answers, its agent stays within its memory and

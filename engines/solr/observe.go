@@ -98,10 +98,10 @@ type observer struct {
 
 	turn chan struct{} // one observation at a time: they share what follows
 
-	self timed[identity]
-	data timed[int64]
+	self engines.Cached[identity]
+	data engines.Cached[int64]
 
-	overseer     timed[string]
+	overseer     engines.Cached[string]
 	overseerLive []string // live nodes when it was read
 
 	body  bytes.Buffer
@@ -137,7 +137,9 @@ func (b *observer) observe(ctx context.Context) (engines.Observation, error) {
 	var r readings
 	var side sync.WaitGroup
 	side.Go(func() { r.health, r.healthErr = b.api.health(ctx) })
-	side.Go(func() { r.dataBytes = b.dataBytes(ctx) })
+	side.Go(func() {
+		r.dataBytes = b.data.GetOrZero(keepData, func() (int64, error) { return b.api.dataBytes(ctx) })
+	})
 	r.self, r.selfErr = b.identity(ctx)
 	if r.selfErr == nil {
 		r.state, r.stateErr = b.clusterState(ctx)
@@ -151,7 +153,7 @@ func (b *observer) observe(ctx context.Context) (engines.Observation, error) {
 		return engines.Observation{}, ctx.Err()
 	}
 	if r.healthErr != nil || r.stateErr != nil {
-		b.self = timed[identity]{} // perhaps another process answers by now
+		b.self = engines.Cached[identity]{} // perhaps another process answers by now
 	}
 	if r.selfErr != nil || r.stateErr != nil || r.healthErr != nil || !r.health.connected || !r.state.isLive(r.self.node) {
 		b.quiet = quiet{}
@@ -163,27 +165,18 @@ func (b *observer) observe(ctx context.Context) (engines.Observation, error) {
 }
 
 func (b *observer) identity(ctx context.Context) (identity, error) {
-	return b.self.get(keepIdentity, func() (identity, error) { return b.api.identity(ctx) })
-}
-
-// dataBytes is a convenience: what cannot be learned is 0.
-func (b *observer) dataBytes(ctx context.Context) int64 {
-	size, err := b.data.get(keepData, func() (int64, error) { return b.api.dataBytes(ctx) })
-	if err != nil {
-		b.data = timed[int64]{at: time.Now()} // ask again after the same time
-	}
-	return size
+	return b.self.Get(keepIdentity, func() (identity, error) { return b.api.identity(ctx) })
 }
 
 // overseerOf asks again when nodes came or went. The call goes through the
 // overseer's queue, too much for every second of every member.
 func (b *observer) overseerOf(ctx context.Context, state *clusterState) (string, error) {
 	if !slices.Equal(b.overseerLive, state.live) {
-		b.overseer = timed[string]{}
+		b.overseer = engines.Cached[string]{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, sideTime)
 	defer cancel()
-	name, err := b.overseer.get(keepOverseer, func() (string, error) { return b.api.overseer(ctx) })
+	name, err := b.overseer.Get(keepOverseer, func() (string, error) { return b.api.overseer(ctx) })
 	b.overseerLive = state.live
 	if err != nil || name != "" && !state.isLive(name) {
 		b.overseerLive = nil // between two overseers
@@ -225,23 +218,4 @@ func (b *observer) clusterState(ctx context.Context) (state *clusterState, err e
 		return nil, err
 	}
 	return state, nil
-}
-
-// timed keeps a value for a while; failures are not kept.
-type timed[T any] struct {
-	value T
-	at    time.Time
-}
-
-func (t *timed[T]) get(keep time.Duration, read func() (T, error)) (T, error) {
-	if !t.at.IsZero() && time.Since(t.at) < keep {
-		return t.value, nil
-	}
-	value, err := read()
-	if err != nil {
-		*t = timed[T]{}
-		return value, err
-	}
-	t.value, t.at = value, time.Now()
-	return value, nil
 }

@@ -4,14 +4,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/engines/web"
 	"github.com/stretchr/testify/require"
 )
 
 func TestOptionsDefaults(t *testing.T) {
 	o := Options{}.withDefaults()
-	require.NoError(t, o.validate())
-	require.Equal(t, "localhost", o.web().Host)
-	require.Equal(t, 8983, o.web().Port)
+	_, err := o.client()
+	require.NoError(t, err)
+	require.Equal(t, "localhost", o.Host)
+	require.Equal(t, 8983, o.Port)
 }
 
 func TestOptionsAreChecked(t *testing.T) {
@@ -19,9 +21,9 @@ func TestOptionsAreChecked(t *testing.T) {
 		options Options
 		says    string
 	}{
-		"port":     {Options{Port: 70000}, "solr options: port 70000: want 1 to 65535"},
-		"timeout":  {Options{Timeout: -time.Second}, "want positive values"},
-		"bytes":    {Options{MaxBytes: -1}, "want positive values"},
+		"port":     {Options{Access: web.Access{Port: 70000}}, "solr options: port 70000: want 1 to 65535"},
+		"timeout":  {Options{Access: web.Access{Timeout: -time.Second}}, "want positive values"},
+		"bytes":    {Options{Access: web.Access{MaxBytes: -1}}, "want positive values"},
 		"parallel": {Options{Parallel: -1}, "want positive values"},
 		"poll":     {Options{Poll: -1}, "want positive values"},
 	} {

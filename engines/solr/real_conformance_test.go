@@ -54,7 +54,7 @@ func realDatabase(t *testing.T, c *solrtest.Cluster) enginetest.Database {
 		Members: members,
 		Engine: func(i int) engines.Engine {
 			host, port := webtest.Address(t, urls[i])
-			o := testOptions(Options{Host: host, Port: port})
+			o := testOptions(Options{Access: web.Access{Host: host, Port: port}})
 			o.Timeout, o.WriteTimeout, o.Poll = 2*time.Second, 30*time.Second, 50*time.Millisecond
 			e, err := New(o)
 			require.NoError(t, err)

@@ -37,9 +37,9 @@ func TestRealBasicAuth(t *testing.T) {
 	n := c.Nodes[0]
 	n.Create("books", "numShards", "2", "nrtReplicas", "2")
 	user, password := "solr", securedPassword
-	e := mustNew(t, Options{Host: n.Host, Port: n.Port, Credentials: func() (string, credentials.Secret, error) {
+	e := mustNew(t, Options{Access: web.Access{Host: n.Host, Port: n.Port, Credentials: func() (string, credentials.Secret, error) {
 		return user, credentials.NewSecret(password), nil
-	}})
+	}}})
 	await(t, e, "secured", whole)
 	order := engines.Order{Kind: engines.Handoff, Claim: "claim-1"}
 	undo, _ := prepare(t, e, order)
@@ -47,7 +47,7 @@ func TestRealBasicAuth(t *testing.T) {
 
 	for _, wrong := range [][2]string{{"solr", "wrong-password"}, {"guest", securedPassword}, {"", ""}} {
 		user, password = wrong[0], wrong[1]
-		e.observer.self = timed[identity]{}
+		e.observer.self = engines.Cached[identity]{}
 		o, err := e.Observe(t.Context())
 		require.NoError(t, err)
 		t.Logf("as %q: %s %s", user, o.Member, o.Health.Reason)
@@ -68,9 +68,9 @@ func TestRealLeastPrivilege(t *testing.T) {
 	n := c.Nodes[0]
 	n.Create("books", "numShards", "2", "nrtReplicas", "1", "createNodeSet", n.Name)
 	n.Create("pages", "numShards", "1", "nrtReplicas", "2")
-	e := mustNew(t, Options{Host: n.Host, Port: n.Port, BalanceAfterUpdate: true, Credentials: func() (string, credentials.Secret, error) {
+	e := mustNew(t, Options{BalanceAfterUpdate: true, Access: web.Access{Host: n.Host, Port: n.Port, Credentials: func() (string, credentials.Secret, error) {
 		return "agent", credentials.NewSecret(securedPassword), nil
-	}})
+	}}})
 	o := await(t, e, "as agent", whole)
 	require.Empty(t, o.Veto)
 	require.NotZero(t, o.DataBytes)
@@ -93,7 +93,7 @@ func TestRealTLS(t *testing.T) {
 		"server name":      {Enabled: true, CA: c.CA, ServerName: "solr.test"},
 		"verification off": {Enabled: true, InsecureSkipVerify: true},
 	} {
-		o := await(t, mustNew(t, Options{Host: n.Host, Port: n.Port, TLS: tls}), name, whole)
+		o := await(t, mustNew(t, Options{Access: web.Access{Host: n.Host, Port: n.Port, TLS: tls}}), name, whole)
 		require.Len(t, o.Nodes, 2, name)
 		require.Equal(t, n.Name, o.Node)
 	}
@@ -102,12 +102,12 @@ func TestRealTLS(t *testing.T) {
 		"another name":   {Enabled: true, CA: c.CA, ServerName: "other.test"},
 		"no TLS":         {},
 	} {
-		o, err := mustNew(t, Options{Host: n.Host, Port: n.Port, TLS: options}).Observe(t.Context())
+		o, err := mustNew(t, Options{Access: web.Access{Host: n.Host, Port: n.Port, TLS: options}}).Observe(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, engines.MembershipUnknown, o.Member, name)
 		t.Logf("%s: %s", name, o.Health.Reason)
 	}
-	e := mustNew(t, Options{Host: n.Host, Port: n.Port, TLS: web.TLS{Enabled: true, CA: c.CA}})
+	e := mustNew(t, Options{Access: web.Access{Host: n.Host, Port: n.Port, TLS: web.TLS{Enabled: true, CA: c.CA}}})
 	order := engines.Order{Kind: engines.Handoff, Claim: "claim-1"}
 	undo, _ := prepare(t, e, order)
 	restoreAll(t, e, undo)

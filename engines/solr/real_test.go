@@ -11,11 +11,12 @@ import (
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/solr/solrtest"
+	"github.com/rollcall-dev/rollcall/engines/web"
 	"github.com/rollcall-dev/rollcall/test/e2e/load"
 )
 
 func realEngine(t *testing.T, n *solrtest.Node) *Engine {
-	return mustNew(t, Options{Host: n.Host, Port: n.Port})
+	return mustNew(t, Options{Access: web.Access{Host: n.Host, Port: n.Port}})
 }
 
 // await observes until it is as wanted, and answers the last observation.

@@ -30,7 +30,7 @@ func TestRecorded(t *testing.T) {
 			}))
 			defer server.Close()
 			host, port := webtest.Address(t, server.URL)
-			require.NoError(t, check(t, r, mustNew(t, Options{Host: host, Port: port, Timeout: time.Minute, WriteTimeout: time.Minute}).api))
+			require.NoError(t, check(t, r, mustNew(t, Options{Access: web.Access{Host: host, Port: port, Timeout: time.Minute, WriteTimeout: time.Minute}}).api))
 		})
 	}
 	for name := range recordedChecks {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
@@ -31,11 +32,7 @@ func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 	if err != nil {
 		return err
 	}
-	open := make(map[string]bool, len(keep))
-	for _, claim := range keep {
-		open[claim] = true
-	}
-	progress, err := e.unmark(ctx, func(m mark) bool { return m.node == self.node && !open[m.claim] })
+	progress, err := e.unmark(ctx, func(m mark) bool { return m.node == self.node && !slices.Contains(keep, m.claim) })
 	if err != nil {
 		return err
 	}
@@ -79,13 +76,8 @@ func planRelease(state *clusterState, ours func(mark) bool) []release {
 	return out
 }
 
-func (s shard) has(replica string) bool {
-	for _, r := range s.replicas {
-		if r.name == replica {
-			return true
-		}
-	}
-	return false
+func (s shard) has(name string) bool {
+	return slices.ContainsFunc(s.replicas, func(r replica) bool { return r.name == name })
 }
 
 func (e *Engine) unmark(ctx context.Context, ours func(mark) bool) (engines.Progress, error) {
@@ -127,8 +119,8 @@ func (e *Engine) unmark(ctx context.Context, ours func(mark) bool) (engines.Prog
 			}
 			return engines.Progress{State: engines.Running, Detail: detail, Done: len(todo) - len(left), Total: len(todo)}, nil
 		}
-		if err := pause(ctx, e.options.Poll); err != nil {
-			return engines.Progress{}, err
+		if !engines.Sleep(ctx, e.options.Poll) {
+			return engines.Progress{}, ctx.Err()
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (s taskState) String() string {
 	return [...]string{"unknown", "absent", "running", "completed", "failed"}[min(s, taskFailed)]
 }
 
-// task answers the state of an asynchronous request and Solr's words.
+// task returns the state of an asynchronous request and Solr's words.
 func (a *api) task(ctx context.Context, id string) (taskState, string, error) {
 	var body bytes.Buffer
 	params := web.Query("action", "REQUESTSTATUS", "requestid", id, "wt", "json")

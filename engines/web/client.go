@@ -37,20 +37,21 @@ const maxHeader = 64 << 10
 
 // New makes a client; it connects to nothing yet.
 func New(options Options) (*Client, error) {
-	if err := options.validate(); err != nil {
+	if err := options.Validate(); err != nil {
 		return nil, err
 	}
 	tlsConfig, err := options.TLS.Config()
 	if err != nil {
 		return nil, err
 	}
+	patience := max(options.Timeout, options.WriteTimeout)
 	transport := &http.Transport{
 		DialContext:           options.Dial,
 		TLSClientConfig:       tlsConfig,
-		MaxIdleConnsPerHost:   options.Connections,
+		MaxIdleConnsPerHost:   max(1, options.Connections),
 		IdleConnTimeout:       30 * time.Second,
-		TLSHandshakeTimeout:   options.Timeout,
-		ResponseHeaderTimeout: options.Timeout,
+		TLSHandshakeTimeout:   patience,
+		ResponseHeaderTimeout: patience,
 
 		MaxResponseHeaderBytes: maxHeader,
 	}

@@ -27,7 +27,8 @@ func testCredentials() (string, credentials.Secret, error) {
 
 func testOptions(host string, port int) Options {
 	return Options{
-		Server: "server", Host: host, Port: port, Timeout: time.Minute, MaxBytes: 1 << 20, Connections: 1,
+		Access: Access{Host: host, Port: port, Timeout: time.Minute, MaxBytes: 1 << 20},
+		Server: "server", Connections: 1,
 		Words: func(body []byte) (string, string) {
 			kind, words, _ := strings.Cut(string(body), "|")
 			return kind, words

@@ -109,3 +109,15 @@ func (d *Decoder) Skip() error {
 		}
 	}
 }
+
+// Texts keeps one string for each text that comes again and again.
+type Texts map[string]string
+
+// One is the string that is kept for the text.
+func (t Texts) One(text string) string {
+	if same, ok := t[text]; ok {
+		return same
+	}
+	t[text] = text
+	return text
+}

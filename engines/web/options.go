@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -14,24 +15,41 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/credentials"
 )
 
-// Options of a client. All without a note are required.
-type Options struct {
-	// Server is the database in errors, in lower case.
-	Server string
-	Host   string
-	Port   int
-	TLS    TLS
+// Access says how to reach one server, and how much its answers may cost.
+type Access struct {
+	// Host and Port of the server. Empty and 0, before WithDefaults: those of the database.
+	Host string
+	Port int
+	TLS  TLS
 	// Credentials are asked before every request, so that a changed password is
 	// used at once. Nil: anonymous.
 	Credentials credentials.Source
-	// Timeout bounds the wait for the first byte of any answer.
+	// Timeout bounds each reading request. 0: 5 s.
 	Timeout time.Duration
-	// MaxBytes bounds the body of each answer.
+	// WriteTimeout bounds each request that changes something. 0: 30 s.
+	WriteTimeout time.Duration
+	// MaxBytes bounds the body of each answer. 0: as many as the database's largest has.
 	MaxBytes int64
-	// Connections that are kept open.
-	Connections int
 	// Dial connects. Nil: over the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// WithDefaults is for a database that listens on the port, here, and whose largest
+// legitimate answer has so many bytes.
+func (a Access) WithDefaults(port int, bytes int64) Access {
+	a.Host, a.Port = cmp.Or(a.Host, "localhost"), cmp.Or(a.Port, port)
+	a.Timeout, a.WriteTimeout = cmp.Or(a.Timeout, 5*time.Second), cmp.Or(a.WriteTimeout, 30*time.Second)
+	a.MaxBytes = cmp.Or(a.MaxBytes, bytes)
+	return a
+}
+
+// Options of a client.
+type Options struct {
+	Access
+	// Server is the database in errors, in lower case.
+	Server string
+	// Connections that are kept open.
+	Connections int
 	// Words finds, in the body of a refusal, the server's name of the failure and what
 	// it says. Anything but the database's own form, such as a proxy's page, is
 	// nobody's business: it may repeat what was sent.
@@ -44,25 +62,29 @@ type TLS struct {
 	Enabled bool
 	// CA is PEM; empty: the system's roots.
 	CA string
-	// ServerName that the certificate must carry; empty: Options.Host.
+	// ServerName that the certificate must carry; empty: the host.
 	ServerName         string
 	InsecureSkipVerify bool
 }
 
-func (o Options) validate() error {
+// Validate is for what has its defaults.
+func (a Access) Validate() error {
 	var errs []error
-	if o.Port < 1 || o.Port > 65535 {
-		errs = append(errs, fmt.Errorf("port %d: want 1 to 65535", o.Port))
+	if a.Port < 1 || a.Port > 65535 {
+		errs = append(errs, fmt.Errorf("port %d: want 1 to 65535", a.Port))
 	}
-	if !plainHost(o.Host) {
-		errs = append(errs, fmt.Errorf("host %q: want a host name or an IP address", o.Host))
+	if !plainHost(a.Host) {
+		errs = append(errs, fmt.Errorf("host %q: want a host name or an IP address", a.Host))
 	}
-	if o.Timeout <= 0 || o.MaxBytes <= 0 || o.Connections <= 0 {
-		errs = append(errs, errors.New("timeout, max bytes, connections: want positive values"))
+	if a.Timeout <= 0 || a.WriteTimeout < 0 || a.MaxBytes <= 0 {
+		errs = append(errs, errors.New("timeouts, max bytes: want positive values"))
 	}
-	_, err := o.TLS.Config()
+	_, err := a.TLS.Config()
 	return errors.Join(append(errs, err)...)
 }
+
+// Address of the server, host and port.
+func (a Access) Address() string { return net.JoinHostPort(a.Host, strconv.Itoa(a.Port)) }
 
 func plainHost(host string) bool {
 	u, err := url.Parse("http://" + net.JoinHostPort(host, "1"))
@@ -75,10 +97,10 @@ func (o Options) base() url.URL {
 	if o.TLS.Enabled {
 		scheme = "https"
 	}
-	return url.URL{Scheme: scheme, Host: net.JoinHostPort(o.Host, strconv.Itoa(o.Port))}
+	return url.URL{Scheme: scheme, Host: o.Address()}
 }
 
-// Config answers nil when TLS is off. Without ServerName in the options it has none.
+// Config returns nil when TLS is off. Without ServerName in the options it has none.
 func (t TLS) Config() (*tls.Config, error) {
 	if !t.Enabled {
 		if t != (TLS{}) {

@@ -13,7 +13,7 @@ func TestAddresses(t *testing.T) {
 	o.TLS.Enabled = true
 	base = o.base()
 	require.Equal(t, "https://[fd00::1]:1234", base.String())
-	require.NoError(t, o.validate())
+	require.NoError(t, o.Validate())
 }
 
 func TestOptionsAreChecked(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/credentials"
 )
 
-// raw answers every request with these bytes.
+// raw returns every request with these bytes.
 func raw(t *testing.T, answer string) *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()
@@ -51,7 +51,7 @@ func TestErrorsOfReadersAreShown(t *testing.T) {
 	require.EqualError(t, err, "/x: json: cannot unmarshal object into Go value of type json.Number", "plain errors stay as they are")
 }
 
-// What answers need not speak HTTP.
+// What returns need not speak HTTP.
 func TestErrorsOfTheProtocolAreShown(t *testing.T) {
 	token := BasicToken("rollcall", credentials.NewSecret(testPassword))
 	for name, answer := range map[string]string{

@@ -32,7 +32,8 @@ var fuzzed = map[string][]string{
 	"coordinator/view":        {"FuzzJoin"},                                              // reports of agents
 	"engines":                 {"FuzzDecodeUndo", "FuzzOneLine"},                         // undo notes, words of databases
 	"engines/foundationdb":    {"FuzzDecodeStatus", "FuzzTexts"},                         // status json and fdbcli's texts
-	"engines/mysql":           {"FuzzState"},                                             // text values of rows, states of peers
+	"engines/mysql":           {"FuzzPeers"},                                             // what other members say and ask for
+	"engines/mysql/server":    {"FuzzState"},                                             // text values of rows
 	"engines/mysql/gtid":      {"FuzzSet", "FuzzDomains"},                                // GTIDs
 	"engines/opensearch":      {"FuzzDecoders", "FuzzDecodeAllocation", "FuzzParseMark"}, // answers over HTTP
 	"engines/web":             {"FuzzBounded"},                                           // any answer over HTTP

@@ -24,7 +24,7 @@ var (
 	given = map[int]bool{}
 )
 
-// Take answers count ports that are free for TCP and UDP at each of the hosts, or
+// Take returns count ports that are free for TCP and UDP at each of the hosts, or
 // at 127.0.0.1 when none is named. No port is answered twice in one process.
 func Take(t testing.TB, count int, hosts ...string) []int {
 	t.Helper()

@@ -122,11 +122,7 @@ func (d Domains) Has(g ID) bool {
 	return false
 }
 
-// Contains tells whether all of other is in it: who has the latest transaction of
-// a domain has all before it.
-func (d Domains) Contains(other Domains) bool { _, missing := d.lacks(other); return !missing }
-
-// lacks answers the first of other's tips that is missing.
+// lacks returns the first of other's tips that is missing.
 func (d Domains) lacks(other Domains) (ID, bool) {
 	for _, g := range other.Tips() {
 		if !d.Has(g) {
@@ -164,7 +160,7 @@ func add(list []ID, g ID) []ID {
 	return append(list, g)
 }
 
-// errant answers what the server wrote, or follows, that the primary has not:
+// errant returns what the server wrote, or follows, that the primary has not:
 // the latest of a domain, and the server's own transactions. What other servers
 // wrote before that may be missing on a primary that was made from a backup.
 func (d Domains) errant(primary Domains, primaryServer, ownServer string) []ID {

@@ -74,3 +74,7 @@ func FuzzDomains(f *testing.F) {
 		}
 	})
 }
+
+// Contains tells whether all of other is in it: who has the latest transaction of
+// a domain has all before it.
+func (d Domains) Contains(other Domains) bool { _, missing := d.lacks(other); return !missing }

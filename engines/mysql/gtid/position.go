@@ -77,9 +77,6 @@ func (p Position) String() string {
 // Domains of MariaDB; empty for others.
 func (p Position) Domains() Domains { return p.domains }
 
-// Set of MySQL; empty for others.
-func (p Position) Set() Set { return p.set }
-
 // Empty tells whether nothing is in it.
 func (p Position) Empty() bool { return p.set.Empty() && len(p.domains.of) == 0 }
 
@@ -109,14 +106,6 @@ func (p Position) AtLeast(wanted Position) (bool, string) {
 	}
 }
 
-// Ahead tells whether it has all of other and more. Of two that have diverged
-// neither is ahead.
-func (p Position) Ahead(other Position) bool {
-	more, _ := p.AtLeast(other)
-	same, _ := other.AtLeast(p)
-	return more && !same && other.notation != Unknown
-}
-
 // Diverged tells whether each has something that the other has not.
 func (p Position) Diverged(other Position) bool {
 	if p.notation == Unknown || p.notation != other.notation {
@@ -136,7 +125,7 @@ func (p Position) Union(other Position) Position {
 	return Position{notation: p.notation, set: p.set.Union(other.set), domains: p.domains.Union(other.domains)}
 }
 
-// Errant answers the transactions of a replica that its primary has not, as text;
+// Errant returns the transactions of a replica that its primary has not, as text;
 // empty: none. Those of the primary itself are no such ones: the primary may have
 // been looked at a moment earlier. It fails where nothing can be compared.
 func (p Position) Errant(ownID string, primary Position, primaryID string) (string, error) {

@@ -149,3 +149,11 @@ func TestReasonsAreShort(t *testing.T) {
 	require.Less(t, len(short(a+":"+strings.Join(many, ":"))), 210)
 	require.Less(t, len(short(strings.Repeat("x", 500))), 210)
 }
+
+// Ahead tells whether it has all of other and more. Of two that have diverged
+// neither is ahead.
+func (p Position) Ahead(other Position) bool {
+	more, _ := p.AtLeast(other)
+	same, _ := other.AtLeast(p)
+	return more && !same && other.notation != Unknown
+}

@@ -199,9 +199,6 @@ func (s Set) Count() uint64 {
 	return n
 }
 
-// Contains tells whether all of other is in it.
-func (s Set) Contains(other Set) bool { return other.Subtract(s).Empty() }
-
 // Union of both.
 func (s Set) Union(other Set) Set {
 	out := Set{of: maps.Clone(s.of)}
@@ -214,7 +211,7 @@ func (s Set) Union(other Set) Set {
 	return out
 }
 
-// Subtract answers what is in it and not in other.
+// Subtract returns what is in it and not in other.
 func (s Set) Subtract(other Set) Set {
 	out := Set{of: map[source][]interval{}}
 	for from, list := range s.of {
@@ -244,7 +241,7 @@ func subtract(from, what []interval) []interval {
 	return out
 }
 
-// Without answers the set without the transactions of the source, whatever their
+// Without returns the set without the transactions of the source, whatever their
 // tags. A text that is no uuid takes nothing away.
 func (s Set) Without(id string) Set {
 	uuid, err := parseUUID(id)

@@ -9,17 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// each runs the test for both flavors.
-func each(t *testing.T, test func(*testing.T, Flavor)) {
-	for _, flavor := range Flavors {
-		t.Run(string(flavor), func(t *testing.T) { test(t, flavor) })
-	}
-}
-
 // TestRealReplicas: replicas have what the application writes to the primary, also
 // after they were away, and the primary after it was killed.
 func TestRealReplicas(t *testing.T) {
-	each(t, func(t *testing.T, flavor Flavor) {
+	Each(t, func(t *testing.T, flavor Flavor) {
 		servers := Start(t, Options{Flavor: flavor, Servers: 3, SemiSync: true})
 		primary, replica, killed := servers[0], servers[1], servers[2]
 		app := primary.Open(AppUser, AppPassword, "app")
@@ -60,7 +53,7 @@ func TestRealReplicas(t *testing.T) {
 // TestRealServersAsStarted: nobody allows writes, nothing was executed by anybody,
 // and each is somebody else.
 func TestRealServersAsStarted(t *testing.T) {
-	each(t, func(t *testing.T, flavor Flavor) {
+	Each(t, func(t *testing.T, flavor Flavor) {
 		servers := Start(t, Options{Flavor: flavor, Servers: 2, AsStarted: true, Settings: map[string]string{"max_connections": "33"}})
 		identity := map[Flavor]string{MySQL: "SELECT @@server_uuid", MariaDB: "SELECT @@server_id"}[flavor]
 		require.NotEqual(t, servers[0].Value(identity), servers[1].Value(identity))
@@ -75,7 +68,7 @@ func TestRealServersAsStarted(t *testing.T) {
 
 // TestRealPause: a server that hangs does not answer, and goes on.
 func TestRealPause(t *testing.T) {
-	each(t, func(t *testing.T, flavor Flavor) {
+	Each(t, func(t *testing.T, flavor Flavor) {
 		s := Start(t, Options{Flavor: flavor, Servers: 1})[0]
 		resume := s.Pause()
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -121,7 +114,7 @@ var agentMay = map[Flavor][]string{
 // the sessions of clients, which the application cannot; it can neither read nor
 // change data.
 func TestRealAgentMayDoItsWork(t *testing.T) {
-	each(t, func(t *testing.T, flavor Flavor) {
+	Each(t, func(t *testing.T, flavor Flavor) {
 		servers := Start(t, Options{Flavor: flavor, Servers: 2})
 		servers[0].Exec("CREATE TABLE app.numbers (n INT PRIMARY KEY)")
 		replica := servers[1]
@@ -161,7 +154,7 @@ func TestRealAgentNeedsEachPrivilege(t *testing.T) {
 			"REPLICATION SLAVE ADMIN": "STOP REPLICA", "RELOAD": "RESET REPLICA ALL", "CONNECTION ADMIN": "KILL CONNECTION %d",
 		},
 	}
-	each(t, func(t *testing.T, flavor Flavor) {
+	Each(t, func(t *testing.T, flavor Flavor) {
 		s := Start(t, Options{Flavor: flavor, Servers: 1})[0]
 		app, err := s.Open(AppUser, AppPassword, "app").Conn(t.Context())
 		require.NoError(t, err)

@@ -124,7 +124,7 @@ func (s *Server) Log() string { return s.process.Tail() }
 
 func (s *Server) socket() string { return filepath.Join(s.dir, "socket") }
 
-// Open answers connections of a user through TCP, which end with the test.
+// Open returns connections of a user through TCP, which end with the test.
 func (s *Server) Open(user, password, database string) *sql.DB {
 	s.t.Helper()
 	return s.open("tcp", s.Address(), user, password, database)
@@ -143,7 +143,7 @@ func (s *Server) open(network, address, user, password, database string) *sql.DB
 	return db
 }
 
-// Root answers connections of root through the socket.
+// Root returns connections of root through the socket.
 func (s *Server) Root() *sql.DB { return s.root }
 
 // Try makes root execute a statement.
@@ -164,7 +164,7 @@ func (s *Server) Exec(statements ...string) {
 	}
 }
 
-// Rows answers what root is answered, by column; NULL is absent.
+// Rows returns what root is told, by column; NULL is absent.
 func (s *Server) Rows(query string) []map[string]string {
 	s.t.Helper()
 	rows, err := s.root.QueryContext(s.t.Context(), query)
@@ -175,7 +175,7 @@ func (s *Server) Rows(query string) []map[string]string {
 	return out
 }
 
-// Value answers the one value of the one row that root is answered; NULL is empty.
+// Value returns the one value of the one row that root is told; NULL is empty.
 func (s *Server) Value(query string) string {
 	s.t.Helper()
 	rows := s.Rows(query)

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// template answers an initialised data folder with the accounts, made once for a
+// template returns an initialised data folder with the accounts, made once for a
 // home: that takes seconds, a copy does not.
 func (f flavor) template(home string) (string, error) {
 	sql := passwords(f.accounts)

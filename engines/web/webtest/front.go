@@ -134,14 +134,14 @@ func (c *Connections) State(_ net.Conn, state http.ConnState) {
 	}
 }
 
-// Open answers how many there are.
+// Open returns how many there are.
 func (c *Connections) Open() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.open
 }
 
-// Address answers host and port of a URL.
+// Address returns host and port of a URL.
 func Address(t testing.TB, raw string) (host string, port int) {
 	t.Helper()
 	u, err := url.Parse(raw)

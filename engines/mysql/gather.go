@@ -1,0 +1,91 @@
+package mysql
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/switchover"
+	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
+	"github.com/rollcall-dev/rollcall/engines/sorted"
+)
+
+func (e *Engine) peers() []engines.Peer {
+	if e.options.Peers == nil {
+		return nil
+	}
+	return e.options.Peers.List()
+}
+
+// gather asks all members for their state, and the own server last, so that no member
+// seems to be ahead of it because it was looked at earlier.
+func (e *Engine) gather(ctx context.Context, t task, fresh bool) (switchover.Input, error) {
+	list := e.peers()
+	v := switchover.Input{
+		Claim: t.claim, Eligible: t.eligible, NotAfter: t.notAfter, Wrote: t.wrote, Undoing: t.undoing, Refusals: t.refusals, Limits: e.options.Limits,
+		View: topology.View{
+			Others: make([]topology.Member, len(list)), MaxLag: e.options.MaxLag, BrokenAfter: e.options.Limits.BrokenAfter, External: e.options.Failover != "",
+			Past: e.past(), // as of before the others are looked at
+		},
+	}
+	e.each(len(list), func(i int) {
+		v.Others[i] = topology.Member{Peer: list[i], Why: "its agent is away"}
+		if list[i].Alive {
+			v.Others[i] = e.lookAt(ctx, list[i], fresh)
+		}
+	})
+	sorted.By(v.Others, topology.ByOrdinal)
+	v.Self = topology.Member{State: e.local(ctx), Known: true, Peer: engines.Peer{Alive: true}}
+	if err := ctx.Err(); err != nil {
+		return switchover.Input{}, err
+	}
+	v.Dropped = t.dropped != nil && *t.dropped
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, m := range v.Others {
+		e.domains.Join(m.State.Domains)
+	}
+	v.Domains = e.domains.Clone()
+	v.Again, v.Failed = e.again, e.failed
+	v.ClosedElsewhere = e.opened
+	v.Ran = !e.ran.IsZero() && e.ran.Equal(v.Self.State.Started)
+	v.Chained = e.upstream.See(v.View)
+	if v.Followed(e.predecessor) {
+		e.predecessor = ""
+	}
+	v.Now = time.Now()
+	return v, nil
+}
+
+// after looks at the member again, after the own server: that one may receive what the
+// member writes, and must not seem to be ahead of it.
+func (e *Engine) after(ctx context.Context, v switchover.Input, name string) topology.Member {
+	m, listed := v.Find(name)
+	if !listed {
+		return m
+	}
+	return e.lookAt(ctx, m.Peer, true)
+}
+
+func (e *Engine) lookAt(ctx context.Context, peer engines.Peer, fresh bool) topology.Member {
+	m := topology.Member{Peer: peer}
+	// A little longer than it waits for its server, so that it can say that this does
+	// not answer.
+	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout*5/4)
+	defer cancel()
+	asked := time.Now()
+	data, err := e.options.Peers.Look(ctx, peer.Name(), fresh)
+	if err == nil {
+		err = json.Unmarshal(data, &m.State)
+	}
+	switch {
+	case err != nil:
+		return topology.Member{Peer: peer, Why: engines.OneLine(err.Error())}
+	case m.State.Node != peer.Node:
+		return topology.Member{Peer: peer, Why: fmt.Sprintf("it calls itself %q", engines.OneLine(m.State.Node))}
+	}
+	m.Known, m.State = true, m.State.Heard(asked)
+	return m
+}

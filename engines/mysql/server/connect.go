@@ -1,0 +1,219 @@
+package server
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/credentials"
+)
+
+// connection to the local server: a few short sessions, so that a changed password is used
+// soon. Invariant: an answer costs a bounded time and number of bytes; no secret gets into
+// an error, and the driver logs nothing.
+type connection struct {
+	db         *sql.DB
+	timeout    time.Duration
+	unanswered unanswered
+	// anonymous: there were no credentials at the last login.
+	anonymous atomic.Bool
+	// refused: a session ended because an answer was too large, of which the driver says
+	// only that the session ended.
+	refused atomic.Bool
+
+	mu      sync.Mutex
+	secrets []credentials.Secret // that were sent to the server of late
+}
+
+const (
+	MaxSessions  = 3 // a look, a statement that waits, one that ends it
+	sessionLife  = time.Minute
+	sessionIdles = 10 * time.Second
+	// longestAnswer is a limit of the driver for statements that wait.
+	longestAnswer = 5 * time.Minute
+)
+
+// connect makes no session yet.
+func connect(o Options) (*connection, error) {
+	secure, err := o.tls()
+	if err != nil {
+		return nil, err
+	}
+	c := &connection{timeout: o.Timeout}
+	config := driver.NewConfig()
+	config.Net, config.Addr = "tcp", o.Address()
+	config.TLS = secure
+	config.Timeout, config.WriteTimeout, config.ReadTimeout = o.Timeout, o.Timeout, longestAnswer
+	config.MaxAllowedPacket = 1 << 20 // of what is sent
+	config.InterpolateParams = true   // no prepared statements: CHANGE ... cannot be prepared
+	config.Logger = silence{}
+	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		to, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		from, err := greeting(ctx, to)
+		if err != nil {
+			_ = to.Close()
+			return nil, err
+		}
+		return &budgeted{Conn: to, from: from, max: o.MaxBytes, left: o.MaxBytes, refused: &c.refused}, nil
+	}
+	asked := driver.BeforeConnect(func(_ context.Context, config *driver.Config) error {
+		if o.Credentials == nil {
+			c.anonymous.Store(true)
+			return nil
+		}
+		user, password, err := o.Credentials()
+		if err != nil {
+			return err
+		}
+		c.sent(password)
+		c.anonymous.Store(user == "")
+		config.User, config.Passwd = user, password.Reveal()
+		return nil
+	})
+	if err := config.Apply(asked); err != nil {
+		return nil, err
+	}
+	connector, err := driver.NewConnector(config)
+	if err != nil {
+		return nil, errors.New("the options of the connection do not fit together")
+	}
+	c.db = sql.OpenDB(guarded{connector})
+	c.db.SetMaxOpenConns(MaxSessions)
+	c.db.SetMaxIdleConns(1)
+	c.db.SetConnMaxLifetime(sessionLife)
+	c.db.SetConnMaxIdleTime(sessionIdles)
+	return c, nil
+}
+
+func (c *connection) close() error { return c.db.Close() }
+
+// sent remembers a secret, to keep it out of errors.
+func (c *connection) sent(secret credentials.Secret) {
+	if secret.Reveal() == "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, known := range c.secrets {
+		if known.Reveal() == secret.Reveal() {
+			return
+		}
+	}
+	const few = 8
+	if c.secrets = append(c.secrets, secret); len(c.secrets) > few {
+		c.secrets = c.secrets[1:]
+	}
+}
+
+// session is one of the connection's, for statements that belong together.
+type session struct {
+	*sql.Conn
+	of *connection
+}
+
+// session returns one; end gives it back.
+func (c *connection) session(ctx context.Context) (session, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	one, err := c.db.Conn(ctx)
+	if err != nil {
+		return session{}, c.failure(err, "")
+	}
+	return session{Conn: one, of: c}, nil
+}
+
+// end gives the session back; one that is not reusable is closed.
+func (s session) end(reusable bool) {
+	if !reusable {
+		_ = s.Raw(func(any) error { return errUnusable })
+	}
+	_ = s.Close()
+}
+
+// silence is a logger that logs nothing.
+type silence struct{}
+
+func (silence) Print(...any) {}
+
+// budgeted bounds what a server answers to one request.
+type budgeted struct {
+	net.Conn
+	from      io.Reader
+	max, left int64
+	// asked: what comes next is the beginning of an answer.
+	asked   bool
+	refused *atomic.Bool
+}
+
+// Write begins a request.
+func (b *budgeted) Write(p []byte) (int, error) {
+	b.left = b.max
+	const first, question = 0, 3 // of the packets of a request, and kind of request
+	b.asked = len(p) > 4 && p[3] == first && p[4] == question
+	return b.Conn.Write(p)
+}
+
+// SyscallConn lets the driver find out whether a session that was idle has ended.
+func (b *budgeted) SyscallConn() (syscall.RawConn, error) {
+	c, ok := b.Conn.(syscall.Conn)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return c.SyscallConn()
+}
+
+func (b *budgeted) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, b.refuse()
+	}
+	if b.asked {
+		b.asked = false
+		if err := b.head(); err != nil {
+			return 0, err
+		}
+	}
+	if int64(len(p)) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.from.Read(p)
+	b.left -= int64(n)
+	return n, err
+}
+
+func (b *budgeted) refuse() error {
+	engines.CountTooLarge()
+	b.refused.Store(true)
+	return errTooLarge
+}
+
+// maxColumns of an answer: the widest that is asked for has some 60.
+const maxColumns = 250
+
+// head looks at how an answer begins. The driver allocates as many columns as the server
+// announces, and the runtime ends the process if that is too much. Within TLS it cannot be
+// seen; there the server has proved who it is.
+func (b *budgeted) head() error {
+	first := make([]byte, 5)
+	n, err := io.ReadFull(b.from, first)
+	b.from = &prefixed{first[:n], b.from}
+	if err != nil {
+		return err
+	}
+	const file, failure = 0xfb, 0xff // and from here to there numbers of two bytes and more
+	if kind := first[4]; kind > maxColumns && kind != file && kind != failure {
+		return b.refuse()
+	}
+	return nil
+}

@@ -1,0 +1,336 @@
+package server
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
+)
+
+const (
+	uuidA = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+	uuidB = "4e11fa47-71ca-11e1-9e33-c80aa9429562"
+)
+
+// What servers of each flavor answered, shortened; the tests change it.
+func replicaOfMySQL() answers {
+	return answers{
+		identity: row{
+			"version": "9.7.4-2", "id": uuidB, "report_host": "db-1", "hostname": "vm", "report_port": "3306", "port": "3306", "now": "1800000000",
+			"read_only": "1", "super_read_only": "1", "gtid_mode": "ON", "executed": uuidA + ":1-4", "purged": "", "log_bin": "1",
+		},
+		switches: row{"rpl_semi_sync_replica_enabled": "ON", "rpl_semi_sync_source_enabled": "OFF", "rpl_semi_sync_source_wait_for_replica_count": "2"},
+		counters: row{"uptime": "100", "rpl_semi_sync_replica_status": "ON", "rpl_semi_sync_source_status": "OFF", "rpl_semi_sync_source_clients": "0", "rpl_semi_sync_source_wait_sessions": "3"},
+		origin:   []row{{"name": "read_only", "origin": "COMPILED"}, {"name": "super_read_only", "origin": "COMMAND_LINE"}},
+		source: []row{{
+			"source_host": "db-0", "source_port": "3306", "source_uuid": uuidA, "replica_io_running": "Yes", "replica_sql_running": "Yes",
+			"seconds_behind_source": "2", "retrieved_gtid_set": uuidA + ":2-4", "last_io_errno": "0", "last_sql_errno": "0", "auto_position": "1", "channel_name": "",
+		}},
+	}
+}
+
+func replicaOfMariaDB() answers {
+	return answers{
+		identity: row{
+			"version": "10.11.19-MariaDB-0+deb12u1-log", "id": "2", "hostname": "db-1", "report_port": "0", "port": "3307", "now": "1800000000",
+			"read_only": "1", "binlog_state": "0-2-3,0-1-5", "slave_pos": "0-1-5", "log_bin": "1",
+		},
+		switches: row{"rpl_semi_sync_master_enabled": "OFF", "rpl_semi_sync_slave_enabled": "OFF", "wsrep_on": "OFF"},
+		counters: row{"uptime": "100", "rpl_semi_sync_slave_status": "OFF", "wsrep_cluster_size": "0"},
+		origin:   []row{{"name": "read_only", "origin": "SQL", "levels": ""}},
+		source: []row{{
+			"master_host": "db-0", "master_port": "3306", "master_server_id": "1", "slave_io_running": "Yes", "slave_sql_running": "Yes",
+			"seconds_behind_master": "0", "gtid_io_pos": "0-1-6", "last_io_errno": "0", "last_sql_errno": "0", "using_gtid": "Slave_Pos",
+		}},
+		oldest: []row{{"event_type": "Format_desc"}, {"event_type": "Gtid_list", "info": "[0-1-2]"}},
+	}
+}
+
+func TestDecodeMySQL(t *testing.T) {
+	now, lag := time.Unix(1800000001, 0), 2*time.Second
+	require.Equal(t, replication.State{
+		Node: "db-1", ID: uuidB, Version: "9.7.4-2", Flavor: replication.MySQL, Serving: true, Looked: now, Started: time.Unix(1799999900, 0).UTC(),
+		Writes: replication.RefusedAtStart, Executed: uuidA + ":1-4", Received: uuidA + ":2-4", Purged: "none",
+		Source:   &replication.Source{Host: "db-0", Port: 3306, ID: uuidA, Receiving: true, Applying: true, Started: true, Lag: &lag},
+		SemiSync: replication.SemiSync{Replica: true, Acknowledging: true, Installed: true, Waiting: 3},
+	}, replicaOfMySQL().state(dialects[replication.MySQL], now))
+}
+
+func TestDecodeMariaDB(t *testing.T) {
+	now, lag := time.Unix(1800000001, 0), time.Duration(0)
+	require.Equal(t, replication.State{
+		Node: "db-1:3307", Unnamed: true, ID: "2", Version: "10.11.19-MariaDB-0+deb12u1-log", Flavor: replication.MariaDB, Serving: true, Looked: now, Started: time.Unix(1799999900, 0).UTC(),
+		Writes: replication.RefusedBySQL, Executed: "0-2-3,0-1-5", Received: "0-1-6", Purged: "0-1-2",
+		Source:   &replication.Source{Host: "db-0", Port: 3306, ID: "1", Receiving: true, Applying: true, Started: true, Lag: &lag},
+		SemiSync: replication.SemiSync{Installed: true},
+	}, replicaOfMariaDB().state(dialects[replication.MariaDB], now))
+}
+
+func TestDecodeWrites(t *testing.T) {
+	for name, c := range map[string]struct {
+		identity       row
+		origin         []row
+		want           replication.Writes
+		startsWritable bool
+	}{
+		"nothing is known":          {row{}, nil, replication.WritesUnknown, false},
+		"a value that is empty":     {row{"read_only": "0", "super_read_only": ""}, nil, replication.WritesUnknown, false},
+		"allowed at start":          {row{"read_only": "0", "super_read_only": "0"}, []row{{"name": "read_only", "origin": "COMPILED"}}, replication.Allowed, true},
+		"allowed, origin not known": {row{"read_only": "0", "super_read_only": "0"}, nil, replication.Allowed, false},
+		"allowed until the next":    {row{"read_only": "0"}, []row{{"name": "read_only", "origin": "COMPILED"}, {"name": "persisted super_read_only", "origin": "ON"}}, replication.Allowed, false},
+		"allowed by SQL":            {row{"read_only": "0"}, []row{{"name": "read_only", "origin": "SQL"}}, replication.Allowed, false},
+		"only the weaker one":       {row{"read_only": "1", "super_read_only": "0"}, []row{{"name": "read_only", "origin": "EXPLICIT"}}, replication.RefusedAtStart, false},
+		"one of both by SQL":        {row{"read_only": "1", "super_read_only": "1"}, []row{{"name": "read_only", "origin": "DYNAMIC"}, {"name": "super_read_only", "origin": "GLOBAL"}}, replication.RefusedBySQL, false},
+		"refused, origin not known": {row{"read_only": "1"}, nil, replication.RefusedBySQL, false},
+		"persisted":                 {row{"read_only": "1"}, []row{{"name": "read_only", "origin": "PERSISTED"}}, replication.RefusedAtStart, false},
+		"persisted off since":       {row{"read_only": "0", "super_read_only": "0"}, []row{{"name": "read_only", "origin": "DYNAMIC"}, {"name": "persisted read_only", "origin": "OFF"}, {"name": "persisted super_read_only", "origin": "OFF"}}, replication.Allowed, true},
+		"closed, persisted off":     {row{"read_only": "1", "super_read_only": "1"}, []row{{"name": "read_only", "origin": "DYNAMIC"}, {"name": "persisted read_only", "origin": "OFF"}}, replication.RefusedBySQL, true},
+		"persisted off for later":   {row{"read_only": "1", "super_read_only": "1"}, []row{{"name": "read_only", "origin": "COMPILED"}, {"name": "persisted read_only", "origin": "OFF"}}, replication.RefusedAtStart, true},
+		"only the stricter off":     {row{"read_only": "1", "super_read_only": "0"}, []row{{"name": "read_only", "origin": "EXPLICIT"}, {"name": "persisted super_read_only", "origin": "OFF"}}, replication.RefusedAtStart, false},
+		"a level that is not known": {row{"read_only": "NO_LOCK_NO_ADMIN"}, []row{{"name": "read_only", "origin": "CONFIG"}}, replication.RefusedAtStart, false},
+		"a level of newer servers":  {row{"read_only": "OFF"}, []row{{"name": "read_only", "origin": "SQL"}}, replication.Allowed, false},
+	} {
+		got, startsWritable := (answers{identity: c.identity, origin: c.origin}).writes()
+		require.Equal(t, c.want, got, name)
+		require.Equal(t, c.startsWritable, startsWritable, name)
+	}
+}
+
+func TestDecodeSource(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(r row)
+		check  func(t *testing.T, s replication.Source)
+	}{
+		"the lag is NULL": {func(r row) { delete(r, "seconds_behind_source") }, func(t *testing.T, s replication.Source) { require.Nil(t, s.Lag) }},
+		"connecting, with an old lag": {func(r row) { r["replica_io_running"] = "Connecting" }, func(t *testing.T, s replication.Source) {
+			require.Nil(t, s.Lag)
+			require.False(t, s.Receiving)
+			require.True(t, s.Started)
+		}},
+		"stopped":     {func(r row) { r["replica_io_running"], r["replica_sql_running"] = "No", "No" }, func(t *testing.T, s replication.Source) { require.False(t, s.Started) }},
+		"one stopped": {func(r row) { r["replica_io_running"] = "No" }, func(t *testing.T, s replication.Source) { require.False(t, s.Started) }},
+		"failed": {func(r row) {
+			r["replica_sql_running"], r["last_sql_errno"], r["last_sql_error"] = "No", "1062", "Duplicate entry\n. Default database: 'd'. Query: 'insert hunter2'"
+		}, func(t *testing.T, s replication.Source) {
+			require.True(t, s.Started, "it is meant to run")
+			require.Equal(t, "error 1062: Duplicate entry . Default database: 'd'.", s.Failure)
+		}},
+		"by position": {func(r row) { r["auto_position"] = "0" }, func(t *testing.T, s replication.Source) { require.True(t, s.ByPosition) }},
+		"not known":   {func(r row) { delete(r, "auto_position") }, func(t *testing.T, s replication.Source) { require.True(t, s.ByPosition) }},
+		"no filter": {func(r row) { r["replicate_do_db"], r["replicate_ignore_server_ids"] = "", "" }, func(t *testing.T, s replication.Source) {
+			require.False(t, s.Filtered)
+			require.Zero(t, s.Delay)
+		}},
+		"a filter":        {func(r row) { r["replicate_wild_ignore_table"] = "logs.%" }, func(t *testing.T, s replication.Source) { require.True(t, s.Filtered) }},
+		"a delay":         {func(r row) { r["sql_delay"] = "3600" }, func(t *testing.T, s replication.Source) { require.Equal(t, time.Hour, s.Delay) }},
+		"never reached":   {func(r row) { delete(r, "source_uuid") }, func(t *testing.T, s replication.Source) { require.Empty(t, s.ID) }},
+		"nothing is told": {func(r row) { delete(r, "replica_io_running") }, func(t *testing.T, s replication.Source) { require.False(t, s.Started || s.Receiving) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := replicaOfMySQL()
+			c.change(a.source[0])
+			s := a.state(dialects[replication.MySQL], time.Unix(0, 0))
+			require.NotNil(t, s.Source)
+			c.check(t, *s.Source)
+		})
+	}
+	a := replicaOfMySQL()
+	a.source = append(a.source, row{"source_host": "x"})
+	s := a.state(dialects[replication.MySQL], time.Unix(0, 0))
+	require.False(t, s.Serving, "of several sources none can be changed for another")
+	require.Contains(t, s.Problem, "follows 2 servers")
+	a.source = []row{{"source_host": "", "channel_name": ""}, {"source_host": "<NULL>", "channel_name": "group_replication_applier"}}
+	require.Nil(t, a.state(dialects[replication.MySQL], time.Unix(0, 0)).Source)
+}
+
+// TestDecodeKeepsUnknown: without one of the answers it does not serve, or the value
+// permits nothing.
+func TestDecodeKeepsUnknown(t *testing.T) {
+	for _, field := range []string{"id", "now", "read_only"} {
+		a := replicaOfMySQL()
+		delete(a.identity, field)
+		require.False(t, a.state(dialects[replication.MySQL], time.Unix(0, 0)).Serving, field)
+	}
+	a := replicaOfMySQL()
+	a.missing = []string{"needs PROCESS", "needs REPLICATION CLIENT"}
+	s := a.state(dialects[replication.MySQL], time.Unix(0, 0))
+	require.False(t, s.Serving)
+	require.Equal(t, "cannot learn all that is needed: needs PROCESS; needs REPLICATION CLIENT", s.Problem)
+
+	a = replicaOfMySQL()
+	a.identity["executed"] = "garbage"
+	require.False(t, a.state(dialects[replication.MySQL], time.Unix(0, 0)).Serving)
+	a = replicaOfMySQL()
+	a.identity["gtid_mode"] = "OFF"
+	s = a.state(dialects[replication.MySQL], time.Unix(0, 0))
+	require.True(t, s.Serving)
+	require.Empty(t, s.Executed, "which is behind everything")
+	require.Empty(t, s.Purged)
+	b := replicaOfMariaDB()
+	b.identity["slave_pos"] = "0-1"
+	require.False(t, b.state(dialects[replication.MariaDB], time.Unix(0, 0)).Serving)
+}
+
+// TestDecodeNothingExecuted: a server that has executed nothing is told from one of
+// which that is not known.
+func TestDecodeNothingExecuted(t *testing.T) {
+	mysql := func(change func(row)) replication.State {
+		a := replicaOfMySQL()
+		a.identity["executed"] = ""
+		change(a.identity)
+		return a.state(dialects[replication.MySQL], time.Unix(0, 0))
+	}
+	mariadb := func(change func(row)) replication.State {
+		a := replicaOfMariaDB()
+		a.identity["binlog_state"], a.identity["slave_pos"] = "", ""
+		change(a.identity)
+		return a.state(dialects[replication.MariaDB], time.Unix(0, 0))
+	}
+	for name, c := range map[string]struct {
+		state    replication.State
+		executed string
+		serving  bool
+	}{
+		"MySQL":                       {mysql(func(row) {}), "none", true},
+		"MySQL without GTIDs":         {mysql(func(r row) { r["gtid_mode"] = "OFF_PERMISSIVE" }), "", true},
+		"MySQL without a log":         {mysql(func(r row) { r["log_bin"] = "0" }), "", true},
+		"MySQL does not tell":         {mysql(func(r row) { delete(r, "executed") }), "", true},
+		"MySQL, log not known":        {mysql(func(r row) { delete(r, "log_bin") }), "", true},
+		"MariaDB":                     {mariadb(func(row) {}), "none", true},
+		"MariaDB without a log":       {mariadb(func(r row) { r["log_bin"] = "0" }), "", true},
+		"MariaDB without a log, fed":  {mariadb(func(r row) { r["log_bin"], r["slave_pos"] = "0", "0-1-5" }), "0-1-5", true},
+		"MariaDB does not tell":       {mariadb(func(r row) { delete(r, "binlog_state") }), "", false},
+		"MariaDB, applied a position": {mariadb(func(r row) { r["slave_pos"] = "0-1-5" }), "0-1-5", true},
+	} {
+		require.Equal(t, c.executed, c.state.Executed, name)
+		require.Equal(t, c.serving, c.state.Serving, name)
+	}
+}
+
+func TestDecodeBusy(t *testing.T) {
+	for want, a := range map[string]answers{
+		"":                                    {},
+		"a clone is in progress":              {clones: []row{{"state": "In Progress"}}},
+		"a backup holds its lock":             {locks: []row{{"type": "BACKUP LOCK"}}},
+		"somebody holds the global read lock": {locks: []row{{"type": "GLOBAL"}}},
+		"ALTER TABLE for 1m5s":                {running: []row{{"statement": "  alter\ttable hunter2 add x int", "time": "65"}}},
+		"OPTIMIZE TABLE for 4s":               {running: []row{{"statement": "OPTIMIZE TABLE hunter2", "time": "4"}}},
+		"a dump for 4s":                       {running: []row{{"statement": "SELECT /*!40001 SQL_NO_CACHE */ * FROM hunter2", "time": "4"}}},
+		"CREATE for 4s":                       {running: []row{{"statement": "CREATE UNIQUE INDEX hunter2", "time": "4"}}},
+		"LOAD for 5s":                         {running: []row{{"time": "x"}, {"statement": "LOAD DATA", "time": "5"}}},
+		"a statement for 3s":                  {running: []row{{"time": "3"}}},
+		"what was open when it crashed is being rolled back": {open: row{"undone": "1"}},
+	} {
+		require.Equal(t, want, a.busy())
+	}
+	a := replicaOfMySQL()
+	a.open = row{"transactions": "2", "age": "7"}
+	require.Equal(t, 7*time.Second, a.state(dialects[replication.MySQL], time.Unix(0, 0)).Writing)
+	a.open = row{"transactions": "1", "age": "0"}
+	require.NotZero(t, a.state(dialects[replication.MySQL], time.Unix(0, 0)).Writing, "it has just begun")
+	a.open = row{"transactions": "0", "age": "0"}
+	require.Zero(t, a.state(dialects[replication.MySQL], time.Unix(0, 0)).Writing)
+}
+
+func TestDecodeSemiSyncNames(t *testing.T) {
+	a := replicaOfMySQL()
+	a.switches = row{"rpl_semi_sync_master_enabled": "ON", "rpl_semi_sync_slave_enabled": "OFF", "rpl_semi_sync_master_wait_for_slave_count": "2"}
+	a.counters = row{"rpl_semi_sync_master_status": "ON", "rpl_semi_sync_master_clients": "2", "rpl_semi_sync_master_wait_sessions": "1"}
+	require.Equal(t, replication.SemiSync{Source: true, Acks: 2, Clients: 2, Working: true, Waiting: 1, Installed: true}, a.semiSync(dialects[replication.MySQL]), "the older names")
+	for _, name := range []string{"rpl_semi_sync_source_wait_no_replica", "rpl_semi_sync_master_wait_no_slave"} {
+		for value, givesUp := range map[string]bool{"OFF": true, "ON": false, "": false} {
+			a.switches = row{name: value}
+			require.Equal(t, givesUp, a.semiSync(dialects[replication.MySQL]).GivesUp, name+value)
+		}
+	}
+	a.switches = row{}
+	require.False(t, a.semiSync(dialects[replication.MySQL]).Installed)
+	require.False(t, a.semiSync(dialects[replication.MySQL]).GivesUp, "it does not tell")
+	b := replicaOfMariaDB()
+	b.switches["rpl_semi_sync_master_enabled"] = "ON"
+	require.Equal(t, 1, b.semiSync(dialects[replication.MariaDB]).Acks, "always one")
+}
+
+func TestDecodeGroup(t *testing.T) {
+	a := replicaOfMySQL()
+	a.switches["group_replication_group_name"] = uuidA
+	a.switches["group_replication_single_primary_mode"] = "ON"
+	member := func(id, state, role string) row {
+		return row{"id": id, "host": "db-" + id[:1], "port": "3306", "state": state, "role": role, "version": "9.7.4"}
+	}
+	a.members = []row{member(uuidA, "ONLINE", "PRIMARY"), member(uuidB, "ONLINE", "SECONDARY"), member("5", "UNREACHABLE", "SECONDARY")}
+	g := a.state(dialects[replication.MySQL], time.Unix(0, 0)).Group
+	require.True(t, g.Quorum && g.Primary)
+	require.Equal(t, 3, g.Size)
+	require.Equal(t, replication.GroupMember{ID: uuidA, Host: "db-3", Port: 3306, State: "ONLINE", Role: "PRIMARY", Version: "9.7.4"}, g.Members[0])
+	a.members[0]["state"] = "UNREACHABLE"
+	require.False(t, a.state(dialects[replication.MySQL], time.Unix(0, 0)).Group.Quorum)
+	a.members = []row{member(uuidA, "ONLINE", "PRIMARY"), member("5", "ONLINE", "SECONDARY")}
+	require.False(t, a.state(dialects[replication.MySQL], time.Unix(0, 0)).Group.Quorum, "it is not in it itself")
+	a.members = []row{{"state": "OFFLINE"}}
+	s := a.state(dialects[replication.MySQL], time.Unix(0, 0))
+	require.False(t, s.Group.Quorum)
+	require.Equal(t, []replication.GroupMember{{ID: s.ID, Host: "db-1", Port: 3306, State: "OFFLINE"}}, s.Group.Members, "it says so of itself")
+	require.Equal(t, engines.NotLive, ownStanding(s))
+
+	b := replicaOfMariaDB()
+	b.switches["wsrep_on"] = "ON"
+	b.counters["wsrep_cluster_size"], b.counters["wsrep_cluster_status"], b.counters["wsrep_ready"], b.counters["wsrep_local_state_comment"] = "3", "Primary", "ON", "Synced"
+	g = b.state(dialects[replication.MariaDB], time.Unix(0, 0)).Group
+	require.True(t, g.Galera && g.Quorum)
+	require.Equal(t, 3, g.Size)
+	require.Equal(t, "ONLINE", g.Members[0].State)
+	b.counters["wsrep_local_state_comment"] = "Donor/Desynced"
+	require.Equal(t, "RECOVERING", b.state(dialects[replication.MariaDB], time.Unix(0, 0)).Group.Members[0].State)
+	b.counters["wsrep_ready"], b.counters["wsrep_local_state_comment"] = "OFF", "Joining: receiving State Transfer"
+	s = b.state(dialects[replication.MariaDB], time.Unix(0, 0))
+	require.Equal(t, "RECOVERING", s.Group.Members[0].State)
+	require.Equal(t, engines.Live, ownStanding(s), "it is on its way in")
+	b.counters["wsrep_cluster_status"], b.counters["wsrep_local_state_comment"] = "non-Primary", "Initialized"
+	g = b.state(dialects[replication.MariaDB], time.Unix(0, 0)).Group
+	require.False(t, g.Quorum)
+	require.Equal(t, "OFFLINE", g.Members[0].State)
+}
+
+// FuzzState: whatever a server answers, the State is one line each, small, and
+// permits nothing that was not said.
+func FuzzState(f *testing.F) {
+	for flavor, a := range map[replication.Flavor]answers{replication.MySQL: replicaOfMySQL(), replication.MariaDB: replicaOfMariaDB()} {
+		data, err := json.Marshal([]any{a.identity, a.switches, a.counters, a.origin, a.source, a.replicas, a.running, a.members, a.oldest})
+		require.NoError(f, err)
+		f.Add(string(flavor), data)
+	}
+	f.Fuzz(func(t *testing.T, flavor string, data []byte) {
+		d, ok := dialects[replication.Flavor(flavor)]
+		var a answers
+		into := []any{&a.identity, &a.switches, &a.counters, &a.origin, &a.source, &a.replicas, &a.running, &a.members, &a.oldest}
+		if !ok || json.Unmarshal(data, &into) != nil {
+			return
+		}
+		s := a.state(d, time.Unix(0, 0))
+		if s.Serving && (s.ID == "" || s.Node == "" || s.Writes == replication.WritesUnknown || s.Started.IsZero()) {
+			t.Fatalf("%+v", s)
+		}
+		if s.Source != nil && s.Source.Lag != nil && !(s.Source.Receiving && s.Source.Applying) {
+			t.Fatalf("%+v", s.Source)
+		}
+		for _, text := range []string{s.Node, s.ID, s.Version, s.Problem, s.Busy, s.Executed} {
+			if strings.ContainsAny(text, "\n\r\x00") {
+				t.Fatalf("%q", text)
+			}
+		}
+		if again, err := json.Marshal(s); err != nil || json.Unmarshal(again, &replication.State{}) != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func ownStanding(s replication.State) engines.Membership {
+	return topology.Observe(topology.View{Self: topology.Member{State: s, Known: true}}).Member
+}

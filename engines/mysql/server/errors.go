@@ -1,0 +1,122 @@
+package server
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/credentials"
+)
+
+var (
+	errTooLarge = errors.New("the answer is longer than the limit")
+	errUnusable = sqldriver.ErrBadConn
+	// errFlavor: the server is not what the options want.
+	errFlavor = errors.New("the server is of another kind")
+	// errNoServer: no server listens.
+	errNoServer = errors.New("no server listens")
+)
+
+// numbers of the server's errors that something depends on.
+const (
+	refusedLogin     = 1045
+	refusedBusy      = 1205 // lock wait timeout
+	refusedPrivilege = 1227
+	refusedSelect    = 1142 // no privilege on a table
+	refusedColumn    = 1143
+	refusedNoThread  = 1094 // no such connection
+	refusedOwner     = 1095 // it is that of a user with more privileges
+	refusedSyntax    = 1064
+	unknownTable     = 1109
+	noSuchTable      = 1146
+	unknownVariable  = 1193
+)
+
+// noCredentials is told when nobody in particular was refused.
+const noCredentials = "the agent has no username and password: connection.credentialsSecret, or the Secret <DatabaseCluster>-rollcall-credentials, is to have them"
+
+// Refusal is what a server says no with.
+type Refusal struct {
+	Number uint16
+	Words  string
+}
+
+func (r *Refusal) Error() string { return r.Words }
+
+// number of the server's error; 0: it is none.
+func number(err error) uint16 {
+	var r *Refusal
+	if errors.As(err, &r) {
+		return r.Number
+	}
+	return 0
+}
+
+// Refused tells whether the server itself has said no.
+func Refused(err error) bool { return number(err) != 0 }
+
+// lacksPrivilege tells whether it was refused for want of one.
+func lacksPrivilege(err error) bool {
+	n := number(err)
+	return n == refusedPrivilege || n == refusedSelect || n == refusedColumn
+}
+
+// failure makes an error fit to be shown. needs is the privilege that the
+// statement takes.
+func (c *connection) failure(err error, needs string) error {
+	var said *driver.MySQLError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &said):
+		r := &Refusal{Number: said.Number}
+		if r.Words = fmt.Sprintf("error %d: %s", said.Number, c.hide(said.Message)); lacksPrivilege(r) && needs != "" {
+			r.Words = "needs " + needs
+		}
+		if said.Number == refusedLogin && c.anonymous.Load() {
+			r.Words = noCredentials + " (" + r.Words + ")"
+		}
+		return r
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("no answer in time: %w", plainContext(err))
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("%w: %w", errNoServer, syscall.ECONNREFUSED)
+	case errors.Is(err, errTooLarge):
+		return errTooLarge
+	case errors.Is(err, driver.ErrInvalidConn), errors.Is(err, sqldriver.ErrBadConn), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		if c.refused.Swap(false) {
+			return errTooLarge
+		}
+		return errors.New("the connection ended")
+	}
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return errors.New("no answer in time")
+	}
+	return errors.New(c.hide(err.Error()))
+}
+
+func plainContext(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return context.Canceled
+	}
+	return context.DeadlineExceeded
+}
+
+// hide makes one line of foreign words, without any secret that was sent of late.
+func (c *connection) hide(words string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.secrets {
+		words = strings.ReplaceAll(words, s.Reveal(), credentials.Hidden)
+	}
+	return engines.OneLine(words)
+}

@@ -1,0 +1,45 @@
+package server
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/credentials"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/web"
+)
+
+// Options say how to reach the local server. The zero value is one on localhost:3306
+// without TLS and without a password. Access.Timeout bounds a look, and each statement
+// that is not meant to wait; an answer has 4 MiB at most.
+type Options struct {
+	web.Access
+	// ReplicationCredentials are those with which replicas follow their source; asked
+	// each time that one is given a new source. Nil: a replica keeps its own, and
+	// whoever has none cannot be made one.
+	ReplicationCredentials credentials.Source
+	// Flavor that the server must be of. Empty: either.
+	Flavor replication.Flavor
+}
+
+// WithDefaults is for a server of MySQL or MariaDB.
+func WithDefaults(a web.Access) web.Access { return a.WithDefaults(3306, 4<<20) }
+
+func (o Options) validate() error {
+	err := o.Access.Validate()
+	if o.Flavor != "" && o.Flavor != replication.MySQL && o.Flavor != replication.MariaDB {
+		err = errors.Join(err, fmt.Errorf("flavor %q: want %s or %s", engines.OneLine(string(o.Flavor)), replication.MySQL, replication.MariaDB))
+	}
+	return err
+}
+
+// tls is nil when it is off.
+func (o Options) tls() (*tls.Config, error) {
+	c, err := o.TLS.Config()
+	if c != nil && c.ServerName == "" {
+		c.ServerName = o.Host
+	}
+	return c, err
+}

@@ -1,0 +1,34 @@
+package switchover
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/stretchr/testify/require"
+)
+
+// TestMembersWithoutReportHostTakeNothingOver: nobody could be told to follow them.
+func TestMembersWithoutReportHostTakeNothingOver(t *testing.T) {
+	v := seen()
+	v.Others[0].State.Unnamed = true
+	a := Next(v)
+	require.Equal(t, Start, a.Kind, "the other one can take over: "+a.Reason)
+	v.Others[1].State.Unnamed = true
+	a = Next(v)
+	require.Equal(t, Wait, a.Kind)
+	require.Contains(t, a.Reason, "db-1 has no report_host, so that nobody can be told to follow it")
+}
+
+// TestDelayedReplicaHoldsNoHandover: where it never acknowledges, that it would not is
+// no reason to keep the role.
+func TestDelayedReplicaHoldsNoHandover(t *testing.T) {
+	v := seen()
+	v.Others[1].State.Source.Delay, v.Others[1].State.SemiSync = time.Hour, replication.SemiSync{}
+	a := Next(v)
+	require.Equal(t, Start, a.Kind, a.Reason)
+	v.Others[1].State.SemiSync.Replica = true
+	require.Equal(t, Start, Next(v).Kind, "it acknowledges")
+	v.Others[1].State.Source.Receiving = false
+	require.Equal(t, Wait, Next(v).Kind, "it would, and cannot")
+}

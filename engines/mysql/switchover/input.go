@@ -1,0 +1,77 @@
+package switchover
+
+import (
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
+)
+
+// Input is what a decision is made from: values only.
+type Input struct {
+	topology.View
+	Limits Limits
+	// Claim of the order, with the members that may take over (empty: any), the time past
+	// which nothing may be started (zero: no limit), and whether the node allowed writes
+	// when its undo was planned.
+	Claim    string
+	Eligible []string
+	NotAfter time.Time
+	Wrote    bool
+	// Undoing: the order is over, and no other member is asked to take over any more.
+	Undoing bool
+
+	// Before is the local server before the others were looked at; nil: not known.
+	Before *replication.State
+	// Again is when the next try may begin, Failed why the last one failed.
+	Again  time.Time
+	Failed string
+	// Ran: replication has been running here since the server started.
+	Ran bool
+	// Chained: the source of the local member has been a replica all the time.
+	Chained bool
+	// ClosedElsewhere: this agent saw the server allow writes, and did not stop them
+	// itself.
+	ClosedElsewhere bool
+	// Refusals of members to follow, in this call.
+	Refusals map[string]string
+	// Dropped: all members were told in this call that the try is over.
+	Dropped bool
+}
+
+// Mine: the local member has begun a switchover.
+func (v Input) Mine() bool {
+	n := v.Self.State.Switch
+	return n != nil && n.From == v.Self.Name()
+}
+
+// Until is the end of a try that begins now.
+func (v Input) Until() time.Time {
+	end := v.Now.Add(v.Limits.Patience)
+	if !v.NotAfter.IsZero() && v.NotAfter.Before(end) {
+		return v.NotAfter
+	}
+	return end
+}
+
+// Took: the other member follows nobody and has more than the local one, so it must have
+// allowed writes after these were stopped here.
+func (v Input) Took(m topology.Member) bool { return m.State.Source == nil && topology.More(m, v.Self) }
+
+func names(members []topology.Member) []string {
+	var out []string
+	for _, m := range members {
+		out = append(out, m.Name())
+	}
+	return out
+}
+
+// Began returns the switchover of the local member that another one has noted.
+func (v Input) Began() *replication.Switch {
+	for _, m := range v.Others {
+		if n := m.State.Switch; m.Serves() && n != nil && n.From == v.Self.Name() {
+			return n
+		}
+	}
+	return nil
+}

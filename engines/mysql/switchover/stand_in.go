@@ -1,0 +1,58 @@
+package switchover
+
+import (
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
+)
+
+// Copied: the local member's data may be lost once another member has all of them.
+func (v Input) Copied(words string) engines.Progress {
+	// Where nothing has a GTID, GTIDs do not show that another one has the data.
+	if v.Self.Blank() && len(v.Others) > 0 {
+		return engines.Progress{State: engines.Running, Detail: v.Self.Name() + " has executed nothing that has a GTID: who else has its data is known after a first write"}
+	}
+	if slices.ContainsFunc(v.Others, func(m topology.Member) bool { return m.Serves() && m.HasAllOf(v.Self) }) {
+		return engines.Progress{State: engines.Done, Detail: words}
+	}
+	if len(v.Others) == 0 {
+		return engines.Progress{State: engines.Refused, Detail: "nobody else has the data of " + v.Self.Name()}
+	}
+	return engines.Progress{State: engines.Running, Detail: "no other member is known to have all data of " + v.Self.Name()}
+}
+
+// MayLead explains why a member that does not report may be the primary. Empty: another
+// member is known to be, or everything comes from another server.
+func (v Input) MayLead(node string) string {
+	silent := topology.Member{Peer: engines.Peer{Node: node}}
+	if v.Self.Serves() && v.Self.State.Group != nil {
+		return "" // the group elects
+	}
+	for _, m := range v.All() {
+		if m.Name() == node && m.Serves() {
+			silent = m
+		}
+	}
+	if silent.Refuses() && silent.State.Source != nil {
+		return ""
+	}
+	if slices.ContainsFunc(v.All(), func(m topology.Member) bool { return m.Name() != node && m.Allows() }) {
+		return ""
+	}
+	fed := false
+	for _, m := range v.All() {
+		switch {
+		case m.Name() == node || !m.Serves() || m.State.Source == nil:
+		case topology.Sends(silent, m):
+			return m.Name() + " follows " + node + ", which has no agent"
+		default:
+			source, member := v.SourceOf(m)
+			fed = fed || m.State.Source.Receiving && !(member && source.Serves())
+		}
+	}
+	if fed {
+		return ""
+	}
+	return "nobody knows which member takes writes, and " + node + " has no agent"
+}

@@ -1,0 +1,74 @@
+package topology
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+)
+
+// TestAddresses: by which name a member is followed. What is behind the names of the
+// pods of another StatefulSet is never put behind its own.
+func TestAddresses(t *testing.T) {
+	known := replication.Domains{"db": ".db.ns.svc", "plain": ""}
+	for name, c := range map[string]struct {
+		to   replication.State
+		own  replication.State
+		want string
+		port int
+	}{
+		"a whole name":                         {to: replication.State{Node: "db-0.mysql"}, want: "db-0.mysql", port: 3306},
+		"an address":                           {to: replication.State{Node: "10.0.0.7:3307"}, want: "10.0.0.7", port: 3307},
+		"as others of its set":                 {to: replication.State{Node: "db-0:3307", PodDomain: ".other"}, want: "db-0.db.ns.svc", port: 3307},
+		"as others that need none":             {to: replication.State{Node: "plain-0"}, want: "plain-0", port: 3306},
+		"as its own agent knows":               {to: replication.State{Node: "read-0", PodDomain: ".read.ns.svc"}, want: "read-0.read.ns.svc", port: 3306},
+		"as an agent beside it knows":          {to: replication.State{Node: "read-0"}, own: replication.State{Node: "read-1", PodDomain: ".read.ns.svc"}, want: "read-0.read.ns.svc", port: 3306},
+		"an agent of another set knows its":    {to: replication.State{Node: "read-0"}, own: replication.State{Node: "write-0", PodDomain: ".write.ns.svc"}},
+		"nobody knows":                         {to: replication.State{Node: "read-0"}},
+		"no report_host":                       {to: replication.State{Node: "db-0", Unnamed: true}},
+		"no report_host, with a whole name":    {to: replication.State{Node: "db-0.mysql", Unnamed: true}},
+		"a set whose name begins like another": {to: replication.State{Node: "db-read-0"}},
+	} {
+		v := View{Self: Member{State: c.own}, Domains: known}
+		host, port, err := v.AddressOf(Member{State: c.to})
+		require.Equal(t, c.want, host, name)
+		require.Equal(t, c.port, port, name)
+		require.Equal(t, c.want == "", err != nil, name)
+		if c.to.Unnamed {
+			require.ErrorContains(t, err, "has no report_host")
+		}
+	}
+}
+
+// TestDomainsAreSeenWhereTheyWork: what is behind a name is learned only from a replica
+// that has reached it.
+func TestDomainsAreSeenWhereTheyWork(t *testing.T) {
+	peers := []engines.Peer{{Node: "db-10"}, {Node: "db-1"}, {Node: "db-2.whole"}}
+	node, domain, ok := replication.DomainOf(&replication.Source{Host: "db-1.db.ns", Receiving: true}, peers)
+	require.True(t, ok)
+	require.Equal(t, "db-1 .db.ns", node+" "+domain)
+	for _, s := range []*replication.Source{nil, {Host: "db-1.db.ns"}, {Host: "db-3.db.ns", Receiving: true}, {Host: "db-2.whole.ns", Receiving: true}} {
+		_, _, ok = replication.DomainOf(s, peers)
+		require.False(t, ok)
+	}
+}
+
+// TestMembersWithoutReportHost: a primary is not restarted where nobody could be told to
+// follow any of the others.
+func TestMembersWithoutReportHost(t *testing.T) {
+	require.Empty(t, Observe(fromPrimary()).Veto)
+	v := fromPrimary()
+	v.Others[0].State.Unnamed = true
+	require.Empty(t, Observe(v).Veto, "the other one can be followed")
+	v.Others[1].State.Unnamed = true
+	require.Contains(t, Observe(v).Veto, "db-2 has no report_host, so that nobody can be told to follow it: its configuration must say")
+	v.External = true
+	require.Empty(t, Observe(v).Veto, "another manager knows where they are")
+	v = healthy()
+	for _, m := range []*Member{&v.Self, &v.Others[0], &v.Others[1]} {
+		m.State.Unnamed = true
+	}
+	require.Empty(t, Observe(v).Veto, "nobody need follow a replica")
+}

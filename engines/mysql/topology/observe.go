@@ -1,0 +1,301 @@
+package topology
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/sorted"
+)
+
+// Roles of members.
+const (
+	primaryRole = "primary"
+	replicaRole = "replica"
+)
+
+// staleAfter a look says nothing any more. The agent of a slow server looks seldom.
+const staleAfter = time.Minute
+
+// assessment is a view with the conclusions from it.
+type assessment struct {
+	View
+	members []Member // all, and those that only others know of, as every member orders them
+	primary *Member
+	writers []Member // that are known to allow writes
+	// adopting: the primary has no agent yet.
+	adopting bool
+}
+
+// Observe is pure: values in, facts out, and Unknown for the rest.
+func Observe(v View) engines.Observation {
+	self := v.Self.State
+	o := engines.Observation{Node: self.Node, Version: plainVersion(self.Version), Busy: self.Busy}
+	switch {
+	case self.Down:
+		o.Member, o.Health.Reason = engines.NotLive, self.Problem
+		return o
+	case !self.Serving:
+		o.Health.Reason = self.Problem
+		return o
+	}
+	s := see(v)
+	o.Member = standing(v.Self)
+	o.Groups, o.Nodes, o.Health = s.groups(), s.nodes(), s.verdict()
+	o.Veto = s.veto()
+	o.Settled = s.settled()
+	if s.leads(v.Self) {
+		o.Roles, o.After = []string{primaryRole}, s.followers()
+	} else if self.Source != nil || self.Group != nil {
+		o.Roles = []string{replicaRole}
+	}
+	return o
+}
+
+func plainVersion(text string) string {
+	if v, err := replication.ParseVersion(text); err == nil {
+		return v.String()
+	}
+	return text
+}
+
+func see(v View) assessment {
+	s := assessment{View: v}
+	for i, m := range s.Others {
+		if m.Known && v.Now.Sub(m.State.Looked) > staleAfter {
+			s.Others = slices.Clone(s.Others)
+			s.Others[i] = Member{Peer: m.Peer, Why: "its agent has not looked at it for long"}
+		}
+	}
+	s.members = append(s.All(), s.inferred()...)
+	sorted.By(s.members, func(a, b Member) int { return cmp.Compare(a.Name(), b.Name()) })
+	for i, m := range s.members {
+		if m.Allows() {
+			s.writers = append(s.writers, m)
+			s.primary = &s.members[i]
+		}
+	}
+	switch len(s.writers) {
+	case 0:
+		s.primary = s.withoutAgent()
+		s.adopting = s.primary != nil
+	case 1:
+	default:
+		s.primary = nil
+	}
+	if group := s.Self.State.Group; group != nil && group.Primary && !group.Galera {
+		s.primary = s.elected(group)
+	}
+	return s
+}
+
+// elected by group replication, as this member sees it.
+func (s assessment) elected(g *replication.GroupState) *Member {
+	for _, member := range g.Members {
+		if member.Role == replication.RolePrimary && member.State == replication.MemberOnline {
+			for i := range s.members {
+				if s.isGroupMember(s.members[i], member) {
+					return &s.members[i]
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (s assessment) isGroupMember(m Member, g replication.GroupMember) bool {
+	if m.Known && m.State.ID != "" {
+		return m.State.ID == g.ID
+	}
+	return isSource(&replication.Source{Host: g.Host, Port: g.Port}, m)
+}
+
+// inferred are members without a known agent: replicas and sources of members, and other
+// members of the group.
+func (s assessment) inferred() []Member {
+	var out []Member
+	known := s.All()
+	add := func(id, host string, port int) {
+		if host == "" || slices.ContainsFunc(append(known, out...), func(m Member) bool {
+			return id != "" && m.State.ID == id || isSource(&replication.Source{Host: host, Port: port}, m)
+		}) {
+			return
+		}
+		out = append(out, Member{
+			Peer: engines.Peer{Node: replication.NodeName(host, port)}, State: replication.State{ID: id}, Why: "no agent is known for it",
+		})
+	}
+	for _, m := range known {
+		if !m.Serves() {
+			continue
+		}
+		for _, r := range m.State.Replicas {
+			add(r.ID, r.Host, r.Port)
+		}
+		if src := m.State.Source; src != nil && src.Receiving {
+			add(src.ID, src.Host, src.Port)
+		}
+		if g := m.State.Group; g != nil && !g.Galera {
+			for _, other := range g.Members {
+				add(other.ID, other.Host, other.Port)
+			}
+		}
+	}
+	return out
+}
+
+// withoutAgent is the primary of a database that is being adopted: all members follow it,
+// it belongs to the own StatefulSet by its name, and no agent of it was ever known. Its
+// agent comes last. Nil: there is none, or a member that might take writes does not
+// report.
+func (s assessment) withoutAgent() *Member {
+	var found *Member
+	for i, m := range s.members {
+		if m.Peer.Pod == "" && !m.Known && s.sibling(m) && slices.ContainsFunc(s.All(), func(o Member) bool { return s.receives(o, m) }) {
+			found = &s.members[i]
+		}
+	}
+	if found == nil || slices.ContainsFunc(s.All(), func(m Member) bool {
+		switch {
+		case m.Serves():
+			return !m.Refuses() || m.State.Group != nil || m.State.Source == nil || !s.comesFrom(m, *found)
+		case m.Known:
+			return !m.State.Down
+		}
+		return m.Peer.Alive
+	}) {
+		return nil
+	}
+	return found
+}
+
+// receives tells whether a serving member is connected to the source.
+func (s assessment) receives(m, source Member) bool {
+	return m.Serves() && m.State.Source != nil && m.State.Source.Receiving && Sends(source, m)
+}
+
+// sibling: the name is that of a pod of the own StatefulSet, and of no known member.
+func (s assessment) sibling(m Member) bool {
+	pod := replication.PodOf(m.Name())
+	set, ordinal := replication.SetOf(pod)
+	own, _ := replication.SetOf(replication.PodOf(s.Self.Name()))
+	return ordinal != "" && set == own &&
+		!slices.ContainsFunc(s.All(), func(o Member) bool { return strings.EqualFold(replication.PodOf(o.Name()), pod) })
+}
+
+// leads tells whether the member takes writes: the primary, or one of many.
+func (s assessment) leads(m Member) bool {
+	if s.primary != nil {
+		return s.primary.Name() == m.Name()
+	}
+	return s.manyWriters() && m.Allows()
+}
+
+// manyWriters is so by design: Galera, and group replication without a primary.
+func (s assessment) manyWriters() bool {
+	g := s.Self.State.Group
+	return g != nil && (g.Galera || !g.Primary)
+}
+
+// followers of the own server, which must be updated before it.
+func (s assessment) followers() []string {
+	if s.manyWriters() {
+		return nil
+	}
+	var out []string
+	for _, m := range s.members {
+		if m.Name() != "" && m.Name() != s.Self.Name() && (s.Follows(m, s.Self) || lists(s.Self, m) || s.Self.State.Group != nil) {
+			out = append(out, m.Name())
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// nodes are all members, including the own one. Whoever is not listed is no member.
+func (s assessment) nodes() []engines.Node {
+	var out []engines.Node
+	for _, m := range s.members {
+		if m.Name() == "" {
+			continue
+		}
+		out = append(out, engines.Node{Name: m.Name(), Address: m.Name(), State: s.membership(m)})
+	}
+	return out
+}
+
+// membership of a member whose agent is away, or does not know, is what the others see.
+func (s assessment) membership(m Member) engines.Membership {
+	switch {
+	case m.Serves():
+		return standing(m)
+	case m.Known && m.State.Down:
+		return engines.NotLive
+	case m.Known:
+		return engines.MembershipUnknown
+	case s.connected(m):
+		return engines.Live
+	case s.missed(m):
+		return engines.NotLive
+	}
+	return engines.MembershipUnknown
+}
+
+// standing is the membership of a server that answers, in its own words: it may have left
+// its group or been expelled. Without a majority it does not know what the others decided.
+func standing(m Member) engines.Membership {
+	g := m.State.Group
+	if g == nil {
+		return engines.Live
+	}
+	for _, own := range g.Members {
+		switch {
+		case own.ID != m.State.ID:
+		case own.State == replication.MemberOffline, own.State == replication.MemberFailed:
+			return engines.NotLive
+		case g.Quorum && (own.State == replication.MemberOnline || own.State == replication.MemberRecovering):
+			return engines.Live
+		}
+	}
+	return engines.MembershipUnknown
+}
+
+// connected tells whether a serving member sees that the member's server lives: it sends
+// to it, or receives from it.
+func (s assessment) connected(m Member) bool {
+	for _, other := range s.members {
+		if !other.Serves() {
+			continue
+		}
+		if src := other.State.Source; lists(other, m) || src != nil && src.Receiving && Sends(m, other) {
+			return true
+		}
+		if g := other.State.Group; g != nil && slices.ContainsFunc(g.Members, func(o replication.GroupMember) bool {
+			return s.isGroupMember(m, o) && (o.State == replication.MemberOnline || o.State == replication.MemberRecovering)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// missed tells whether those who would see the member's server, if it lived, do not: the
+// primary, or, of the primary itself, all its replicas.
+func (s assessment) missed(m Member) bool {
+	if s.connected(m) {
+		return false
+	}
+	if s.primary != nil && s.primary.Serves() && s.primary.Name() != m.Name() {
+		return true
+	}
+	replicas := 0
+	for _, other := range s.members {
+		if other.Serves() && Sends(m, other) {
+			replicas++
+		}
+	}
+	return replicas > 0
+}

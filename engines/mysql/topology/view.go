@@ -1,0 +1,94 @@
+// Package topology compares the states of all members of a database: who follows whom, who
+// has which transactions, and what an agent observes. It is pure.
+package topology
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+)
+
+// View is all members at one moment, as one of them sees it: values only.
+type View struct {
+	Now    time.Time
+	Self   Member
+	Others []Member // by ordinal
+	// Domains by which members are followed, behind their bare names.
+	Domains replication.Domains
+	// Past is what the local server had executed longer than MaxLag ago; zero: not known.
+	Past   Checkpoint
+	MaxLag time.Duration
+	// BrokenAfter is how long a replica must not have replicated until it counts as broken.
+	BrokenAfter time.Duration
+	// External: another manager owns the topology.
+	External bool
+}
+
+// Member of the database, as it was looked at.
+type Member struct {
+	Peer  engines.Peer
+	State replication.State
+	// Known: State answers a question that was asked for this view; if not, Why says why.
+	Known bool
+	Why   string
+}
+
+func (m Member) Name() string { return cmp.Or(m.State.Node, m.Peer.Name()) }
+
+// Serves: everything that was asked is known.
+func (m Member) Serves() bool { return m.Known && m.State.Serving }
+
+func (m Member) Allows() bool { return m.Serves() && m.State.Writes == replication.Allowed }
+
+// Refuses writes for sure; what is unknown does not.
+func (m Member) Refuses() bool {
+	return m.Serves() && (m.State.Writes == replication.RefusedAtStart || m.State.Writes == replication.RefusedBySQL)
+}
+
+// Delayed: the replica lags on purpose. It is no copy of the current data, and takes
+// nothing over.
+func (m Member) Delayed() bool {
+	return m.Serves() && m.State.Source != nil && m.State.Source.Delay > 0
+}
+
+// Silence says why nothing is known.
+func (m Member) Silence() string {
+	switch {
+	case !m.Known && m.Why != "":
+		return m.Name() + " does not answer: " + m.Why
+	case !m.Known:
+		return m.Name() + " does not answer"
+	case m.State.Problem != "":
+		return m.Name() + " does not serve: " + engines.OneLine(m.State.Problem)
+	}
+	return m.Name() + " does not serve"
+}
+
+func (v View) All() []Member { return append([]Member{v.Self}, v.Others...) }
+
+func (v View) Find(name string) (Member, bool) {
+	i := slices.IndexFunc(v.Others, func(m Member) bool { return m.Name() == name })
+	if i < 0 {
+		return Member{}, false
+	}
+	return v.Others[i], true
+}
+
+// Writers are the other members that allow writes.
+func (v View) Writers() []Member {
+	var out []Member
+	for _, m := range v.Others {
+		if m.Allows() {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func ByOrdinal(a, b Member) int {
+	first, second := cmp.Or(a.Peer.Pod, a.Name()), cmp.Or(b.Peer.Pod, b.Name())
+	return cmp.Or(cmp.Compare(replication.Ordinal(first), replication.Ordinal(second)), cmp.Compare(first, second), cmp.Compare(a.Name(), b.Name()))
+}
