@@ -137,12 +137,17 @@ func TestArrowsFailWhenBroken(t *testing.T) {
 // onlyHere may remove pods and volume claims.
 const onlyHere = "coordinator/act/remove.go"
 
-// testSupport stands in for an API server in tests; no program links it, which
-// TestTestSupportIsNotLinked holds.
-const testSupport = "coordinator/kubetest"
+// testSupport stands in for an API server in tests, and testPages are rollouts to show in them.
+const (
+	testSupport = "coordinator/kubetest"
+	testPages   = "coordinator/status/web/webtest"
+)
 
 // naiveTwin decides a second time in tests.
 const naiveTwin = "coordinator/policy/naive"
+
+// onlyForTests are the packages that only tests import, which TestTestSupportIsNotLinked holds.
+var onlyForTests = []string{testSupport, testPages, naiveTwin}
 
 func TestOneFileRemovesPods(t *testing.T) {
 	removals, err := ScanTree(root, []string{"coordinator", "cmd", "agent", "engines"}, func(path string) bool {
@@ -162,12 +167,14 @@ func TestOneFileRemovesPods(t *testing.T) {
 func TestTestSupportIsNotLinked(t *testing.T) {
 	packages, err := List(root, "./cmd/...")
 	require.NoError(t, err)
-	for _, p := range packages {
-		require.NotEqual(t, Module+"/"+testSupport, p.ImportPath)
-		require.NotEqual(t, Module+"/"+naiveTwin, p.ImportPath)
+	for _, folder := range onlyForTests {
+		for _, p := range packages {
+			require.NotEqual(t, Module+"/"+folder, p.ImportPath)
+		}
+		sources, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
+		require.NoError(t, err)
+		require.NotEmpty(t, sources, "%s is there, and has not moved", folder)
 	}
-	_, err = os.Stat(filepath.Join(root, naiveTwin, "naive.go"))
-	require.NoError(t, err, "it is there, and has not moved")
 }
 
 // TestTheTwinSharesNothing but the model with what it judges.
