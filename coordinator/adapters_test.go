@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -70,8 +69,6 @@ func TestSnapshotsOfBeforeHaveTheFacts(t *testing.T) {
 		facts := FactsOf(engine)
 		require.Equal(t, facts.OneAtATime, s.Cluster.Engine.OneAtATime, engine)
 		require.Equal(t, facts.ByZone, s.Cluster.Engine.ByZone, engine)
-		// Once these counted for all engines; the pods of others have no such roles.
-		require.Equal(t, []string{"storage", "general"}, s.Cluster.Engine.DataRoles, engine)
-		require.True(t, facts.DataRoles == nil || slices.Equal(facts.DataRoles, s.Cluster.Engine.DataRoles), engine)
+		require.Equal(t, facts.DataRoles, s.Cluster.Engine.DataRoles, engine)
 	}
 }
