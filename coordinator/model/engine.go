@@ -34,7 +34,7 @@ type EngineFacts struct {
 	// otherwise. Default: true for OpenSearch, else false.
 	OneAtATime bool `json:"oneAtATime,omitempty"`
 	// DataRoles are the roles of pods that keep the database's data, where roles tell.
-	// Default: storage and general.
+	// Default: storage and general for FoundationDB, else none.
 	DataRoles []string `json:"dataRoles,omitempty"`
 }
 
@@ -43,7 +43,7 @@ type EngineFacts struct {
 func (f *EngineFacts) fillIn(engine Engine) {
 	f.OneAtATime = f.OneAtATime || engine == OpenSearch
 	f.ByZone = f.ByZone || engine == FoundationDB
-	if f.DataRoles == nil {
+	if f.DataRoles == nil && (engine == FoundationDB || engine == "") { // one that is not named may be any
 		f.DataRoles = []string{"storage", "general"}
 	}
 }
