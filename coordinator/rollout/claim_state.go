@@ -107,7 +107,7 @@ func (c *Case) mustRestore() bool {
 // nothing is taken for granted (attemptOf), and repeats what it does not know of.
 //
 // Each phase says in model.ClaimPhase how a claim enters it, what is true in it, and how it
-// leaves. The moves that each allows are in transitions.go; DESIGN.md has the picture.
+// leaves. The moves that each allows are in claim_transitions.go; DESIGN.md has the picture.
 func stateOf(c *Case) model.ClaimPhase {
 	switch {
 	case c.Pod == Gone && c.Known.Hidden && !c.Known.Confirmed:
