@@ -107,7 +107,8 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 	if out.Superseded {
 		return time.Time{}, errSuperseded
 	}
-	// Execute what was decided. What comes of it is taken in by a later step.
+	// Execute what was decided, about claims that are written already: those that this step adds are
+	// acted on after their write. What comes of it is taken in by a later step.
 	s.executor.Start(ctx, out.Effects)
 	// Write what people and a successor must know.
 	decision := s.decisionOf(now, in, out)
@@ -118,7 +119,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 }
 
 // step decides. Sessions decide at the same time, so the room that other clusters leave may
-// have gone when it is asked for: then it decides again with what is left.
+// have gone when it is asked for: then it decides again with what is left, on the same results.
 func (s *session) step(now time.Time, facts rollout.Facts) rollout.Decision {
 	results := s.executor.Results(now)
 	for {

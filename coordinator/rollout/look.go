@@ -23,8 +23,8 @@ func (w Whereabouts) String() string {
 	return [...]string{"Unknown", "Here", "Leaving", "Gone"}[w]
 }
 
-// whereabouts finds the claimed pod by its UID. A snapshot without any pod of
-// that name and UID means Gone, which Confirm checks with the API server.
+// whereabouts finds the claimed pod by its UID. A snapshot without any pod of that UID means
+// Gone, which Confirm checks with the API server.
 func whereabouts(s model.Snapshot, claim model.Claim) Whereabouts {
 	for i := range s.Pods {
 		if s.Pods[i].UID != claim.UID {

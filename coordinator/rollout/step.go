@@ -49,7 +49,8 @@ func Step(state State, facts Facts, results []Result, now time.Time) (State, Dec
 	return a.s, *a.out
 }
 
-// decide asks the policy. Nothing else does.
+// decide asks the policy for a plan. Nothing else does; what is asked about one claimed pod is in
+// judge.go, hopeless.go and rolling.go.
 func (a *step) decide() { a.plan = policy.Decide(a.Snapshot) }
 
 // pursueAll does the next thing about each open claim.
