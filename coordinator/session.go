@@ -132,7 +132,7 @@ func (s *session) step(now time.Time, facts rollout.Facts) rollout.Decision {
 		out.NameClaims(&state, s.options.NewID)
 		s.state = state
 		for _, entry := range out.Log {
-			s.log.Log(context.Background(), entry.Level, entry.Message, entry.Args...)
+			s.log.Log(context.Background(), entry.Level, entry.Message, append(entry.Args, "epoch", facts.Record.Epoch)...)
 		}
 		s.options.Metrics.note(out)
 		return out

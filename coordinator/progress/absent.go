@@ -39,7 +39,7 @@ func OverduePods(m *Moment) []Absent {
 	})
 }
 
-// CountOverdue leaves out the pods that are counted as failem.
+// CountOverdue leaves out the pods that are counted as failed.
 func CountOverdue(m *Moment) (n int) {
 	for _, a := range OverduePods(m) {
 		if pod, known := m.Pod(a.Pod); !known || !Failed(pod) {

@@ -206,8 +206,12 @@ func (r *attempt) mayWriteUntil() time.Time {
 	return r.lostTill
 }
 
-// ordered notes an order to the agent of the pod, and what came of it.
+// ordered notes an order to the agent of the pod, and what came of it. One that was never sent
+// says nothing about those before it.
 func (r *attempt) ordered(order Order, err error) {
+	if order.NotAfter.IsZero() {
+		return
+	}
 	if r.notAfter = order.NotAfter; err != nil {
 		r.lostTill = order.NotAfter
 	}

@@ -52,7 +52,9 @@ var whenHere = []transition{
 	{"it is handed to its controller, and its guard is closed", func(c *Case) bool { return c.handedOver() && c.Known.Guard != KnownOpen }, Open},
 	{"it is handed to its controller, which waits for it in vain", func(c *Case) bool { return c.handedOver() && c.Awaited && c.CaughtUp }, Evict},
 	{"it is handed to its controller", (*Case).handedOver, Wait},
-	{"no decision stands behind its open guard", func(c *Case) bool { return c.Known.Guard == PossiblyOpen || c.Known.Guard == KnownOpen && c.Held }, Close},
+	{"no decision stands behind its open guard", func(c *Case) bool {
+		return c.Known.Guard == PossiblyOpen || c.Known.Guard == KnownOpen && (c.Held || c.mustDrain() && !c.Restarts)
+	}, Close},
 	{"it is held, and would be handed to its controller", func(c *Case) bool { return c.Forced }, Wait},
 	{"it is held, and can not be given up any more", func(c *Case) bool { return c.Stopped }, Wait},
 

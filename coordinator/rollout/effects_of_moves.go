@@ -62,8 +62,18 @@ func (a *step) done(claim string) *attempt {
 // open is an open claim, nil when there is none of that id.
 func (a *step) open(id string) *model.Claim { return claimByID(a.Record.Claims, id) }
 
+// podOfClaim is for logs.
+func (a *step) podOfClaim(id string) string {
+	if claim := a.open(id); claim != nil {
+		return claim.Pod
+	}
+	return ""
+}
+
 // expected is the DatabaseCluster that was decided on, led in this epoch.
-func (a *step) expected() Expected { return Expected{Object: a.Object, Epoch: a.s.epoch} }
+func (a *step) expected() Expected {
+	return Expected{Object: a.Object, Epoch: a.s.epoch, Paused: a.Snapshot.Cluster.Paused}
+}
 
 // expectedWith is the DatabaseCluster with a claim.
 func (a *step) expectedWith(claim model.Claim) Expected {
@@ -76,7 +86,7 @@ func (a *step) expectedWith(claim model.Claim) Expected {
 // who must be there. going is the pod that is to be freed or removed, if it is one.
 func (a *step) expectedOfAll(going string) Expected {
 	e := a.expected()
-	e.Paused, e.Pools = a.Snapshot.Cluster.Paused, a.Pools
+	e.Pools = a.Pools
 	for i := range a.Snapshot.Pods {
 		p := &a.Snapshot.Pods[i]
 		if p.Phase == model.Missing || p.Phase == model.Terminating || charged(a.Snapshot, p.UID, going) || a.pool(p.Pool) == nil {

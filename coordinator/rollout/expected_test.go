@@ -60,3 +60,17 @@ func TestOnlyOwnVolumesAreDeleted(t *testing.T) {
 		require.Equal(t, &claim, e.Expected.Claim, name)
 	}
 }
+
+// Whatever is carried out while a StatefulSet is paused was decided on in the knowledge of that: its
+// partition goes up, so that its controller takes nobody meanwhile.
+func TestAPauseThatWasDecidedOnIsExpected(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for _, paused := range []bool{false, true} {
+		a := stepOn(Facts{Snapshot: threePods(now), Pools: []Pool{{Name: "s"}}}, now)
+		a.Snapshot.Cluster.Paused = paused
+		a.Snapshot.Pools[0].Strategy = model.RollingUpdateStrategy
+		a.movePartition(a.Pools[0], model.Line{Pool: "s", Partition: 3})
+		require.Equal(t, paused, a.out.Effects[0].(MovePartition).Expected.Paused)
+		require.Equal(t, paused, a.expectedOfAll("").Paused)
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // What is known of the orders to an agent says until when it may still be writing.
@@ -40,4 +42,25 @@ func TestASettingOutlastsAnOrderThatWasLost(t *testing.T) {
 	a.now = r.lostTill
 	a.noteOver(c, r)
 	require.True(t, r.over)
+}
+
+// An order that could not even be sent, as nobody is there to carry it out, does not make those forgotten
+// that may still be carried out.
+func TestAnOrderThatWasNeverSentForgetsNone(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	a := stepOn(Facts{Snapshot: threePods(now), Engine: Engine{EvacuatesOthers: true}}, now)
+	for i := range a.Snapshot.Pods {
+		a.Snapshot.Pods[i].Report = nil // nobody is well whose agent could evacuate it
+	}
+	pod := &a.Snapshot.Pods[1]
+	pod.Phase, pod.Node = model.Pending, ""
+	claim := model.Claim{ID: "c", Pod: pod.Name, UID: pod.UID, Action: model.Replace, Prepare: model.PrepareEvacuate, Undo: []byte("u"), Epoch: 1}
+	a.Record.Claims = []model.Claim{claim}
+	till := orders{notAfter: now.Add(30 * time.Second), lostTill: now.Add(20 * time.Second), othersTill: now.Add(10 * time.Second)}
+	r := &attempt{orders: till}
+	a.s.attempts["c"] = r
+	a.drain(claim)
+	require.Empty(t, a.out.Effects)
+	require.NotEmpty(t, r.problem)
+	require.Equal(t, till, r.orders)
 }

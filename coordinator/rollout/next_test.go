@@ -54,6 +54,7 @@ func TestNext(t *testing.T) {
 		"may go":                          {Case{Claim: stored, Pod: Here, Known: ready}, Open, model.PhasePrepared},
 		"the cache is behind":             {Case{Claim: stored, Pod: Here, Known: opened}, Wait, model.PhaseOpened},
 		"the cache has caught up":         {Case{Claim: stored, Pod: Here, CaughtUp: true, Known: opened}, Evict, model.PhaseOpened},
+		"opened by force, not drained":    {Case{Claim: stored, Pod: Here, CaughtUp: true, Known: Known{Guard: KnownOpen}}, Close, model.PhaseOpened},
 		"held when opened":                {Case{Claim: stored, Pod: Here, Held: true, CaughtUp: true, Known: opened}, Close, model.PhaseOpened},
 		"broken pods need no prepare":     {Case{Claim: broke, Pod: Here}, LookAnew, model.PhaseClaimed},
 		"nobody in the pod can prepare":   {Case{Claim: broke, Pod: Here, Alone: true}, HandOff, model.PhaseClaimed},

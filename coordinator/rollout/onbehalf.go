@@ -75,7 +75,7 @@ func (res HandedOff) learn(a *step) {
 	case late && a.mustBeAnswered(a.Snapshot):
 		r.abandon(fmt.Sprintf(leadsUnsaid, problem), model.Vetoed)
 	case late:
-		a.out.warn("nobody could hand over for the pod, it goes as it is", "id", res.Claim, "problem", problem)
+		a.out.warn("nobody could hand over for the pod, it goes as it is", "id", res.Claim, "pod", a.podOfClaim(res.Claim), "problem", problem)
 		r.relieved("")
 	case res.Err != nil:
 		r.passedOver++

@@ -3,7 +3,6 @@ package rollout
 import (
 	"errors"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
@@ -128,7 +127,4 @@ func (res PartitionMoved) learn(a *step) {
 	a.moved(res.Moved)
 	l.wrote(a.now, res.Err)
 	a.s.superseded = a.s.superseded || errors.Is(res.Err, ErrSuperseded)
-	if res.Moved != nil && res.Err == nil {
-		a.out.info("partition moved", "pool", res.Pool, "partition", strconv.Itoa(int(res.Moved.Partition)))
-	}
 }

@@ -115,7 +115,7 @@ func (res SetFound) learn(a *step) {
 	case res.Why != "":
 		r.later(a.now.Add(findEvery), res.Why)
 	default:
-		a.out.info("the StatefulSet is gone, and its pods are", "id", res.Claim)
+		a.out.info("the StatefulSet is gone, and its pods are", "id", res.Claim, "pod", a.podOfClaim(res.Claim))
 		r.succeeded()
 		r.known.SetGone = true
 	}

@@ -28,7 +28,7 @@ func Step(state State, facts Facts, results []Result, now time.Time) (State, Dec
 	}
 	if a.s.superseded || a.Record.Epoch != a.s.epoch {
 		a.s.superseded = true
-		return a.s, Decision{Superseded: true}
+		return a.s, a.supersededDecision()
 	}
 	a.out.Edits = newEdits()
 	a.out.Waiting = map[string]string{}
@@ -43,10 +43,15 @@ func Step(state State, facts Facts, results []Result, now time.Time) (State, Dec
 	a.claim()
 	a.wakeForBackoffs()
 	if a.s.superseded {
-		return a.s, Decision{Superseded: true}
+		return a.s, a.supersededDecision()
 	}
 	a.judgeProgress()
 	return a.s, *a.out
+}
+
+// supersededDecision has only what was learned.
+func (a *step) supersededDecision() Decision {
+	return Decision{Superseded: true, Log: a.out.Log, Drains: a.out.Drains}
 }
 
 // decide asks the policy for a plan. Nothing else does; what is asked about one claimed pod is in
@@ -180,6 +185,9 @@ func (a *step) edit(claim model.Claim, r *attempt, c Case, move Move) bool {
 	case RecordEmpty:
 		edits.Emptied[claim.ID] = model.At(a.now)
 	case FollowSuccessor:
+		if r.busy {
+			break // what is under way is about the pod that has gone
+		}
 		edits.Follow[claim.ID] = r.known.Inheritor
 		delete(a.s.attempts, claim.ID) // nothing that was heard of the pod is true of its successor
 		a.s.made[claim.ID] = false
