@@ -2,6 +2,7 @@ package drain
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -148,7 +149,7 @@ func (d *Drainer) repair(ctx context.Context) (progress engines.Progress, result
 	defer d.endRepair()
 	progress, err = engine.Repair(ctx)
 	switch {
-	case err != nil && context.Cause(ctx) == context.Canceled:
+	case err != nil && errors.Is(context.Cause(ctx), context.Canceled):
 		return progress, repairInterrupted, err
 	case err != nil:
 		return progress, repairFailed, err

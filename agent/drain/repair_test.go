@@ -184,7 +184,7 @@ func TestRepairGivesWay(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		require.EqualValues(t, 4, x.counted(repairInterrupted))
+		require.Equal(t, 4, x.counted(repairInterrupted))
 		require.Zero(t, x.counted(repairFailed))
 		require.Empty(t, x.texts, "that is no news")
 	})

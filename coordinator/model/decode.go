@@ -202,7 +202,7 @@ func decodeStruct(d *json.Decoder, path string, v reflect.Value) error {
 	}
 	fields := fieldsOf(v.Type())
 	seen := make([]bool, v.NumField())
-	pool, isPool := v.Addr().Interface().(*Pool)
+	pool, isPool := reflect.TypeAssert[*Pool](v.Addr())
 	if isPool {
 		pool.Replicas = unsetReplicas
 	}
@@ -238,7 +238,7 @@ func decodeStruct(d *json.Decoder, path string, v reflect.Value) error {
 			field.SetInt(0)
 		}
 	}
-	if g, ok := v.Addr().Interface().(*Group); ok {
+	if g, ok := reflect.TypeAssert[*Group](v.Addr()); ok {
 		g.NeedsLeader = g.NeedsLeader && (g.Kind == Shard || seen[fields.index["needsLeader"]])
 	}
 	return skipClose(d, path)

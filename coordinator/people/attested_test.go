@@ -221,18 +221,15 @@ func TestRequestsOfOthers(t *testing.T) {
 		"its common name is not roll": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			var request *Request
 			if change != nil {
-				request = w.asks("ada", change)
-			} else {
-				request = w.asks("ada")
-				object, err := request.Object()
-				require.NoError(t, err)
-				object.Spec.Request = signedBy(t, request.key, "node")
-				require.ErrorContains(t, isFor(object, digestOf(request.public)), name)
+				requireCode(t, codes.Unauthenticated, w.get(w.asks("ada", change), "prod"), name)
 				return
 			}
-			requireCode(t, codes.Unauthenticated, w.get(request, "prod"), name)
+			request := w.asks("ada")
+			object, err := request.Object()
+			require.NoError(t, err)
+			object.Spec.Request = signedBy(t, request.key, "node")
+			require.ErrorContains(t, isFor(object, digestOf(request.public)), name)
 		})
 	}
 	require.Equal(t, 5, w.kept(), "what is not for the coordinator is left alone, and so is what was not shown")

@@ -82,8 +82,6 @@ type ending struct {
 type absence struct {
 	// wentAt is when the pod was seen to go, goneAt when it was known to be gone.
 	wentAt, goneAt time.Time
-	// recheckAt is when a clock will change what is said of the recreated pod.
-	recheckAt time.Time
 	// counted: how long it was away has been counted.
 	counted bool
 }

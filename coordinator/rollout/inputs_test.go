@@ -194,8 +194,7 @@ func simplest(c Case, breach func(Case) string) Case {
 			if heard {
 				of = reflect.ValueOf(&c.Known).Elem()
 			}
-			for i := range of.NumField() {
-				field := of.Field(i)
+			for _, field := range of.Fields() {
 				if field.Kind() == reflect.Struct || field.Type() == reflect.TypeFor[Whereabouts]() || field.IsZero() {
 					continue
 				}

@@ -51,9 +51,8 @@ func TestStepIsPure(t *testing.T) {
 		FindVolumes{}, DeleteVolumes{}, AwaitVolumes{}, MovePartition{}, RestoreSetting{}, RestoreLeftover{}, DeleteByForce{}} {
 		require.Positive(t, kinds[e.Kind()], "%s in %v", e.Kind(), kinds)
 	}
-	for i := range reflect.TypeFor[Edits]().NumField() {
-		name := reflect.TypeFor[Edits]().Field(i).Name
-		require.Positive(t, edits[name], "%s in %v", name, edits)
+	for field := range reflect.TypeFor[Edits]().Fields() {
+		require.Positive(t, edits[field.Name], "%s in %v", field.Name, edits)
 	}
 }
 
