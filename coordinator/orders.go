@@ -17,7 +17,7 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// poolsOf is what an Actor is told of the StatefulSets.
+// poolsOf is what a step is told of the StatefulSets.
 func poolsOf(pools []kube.Pool) []rollout.Pool {
 	out := make([]rollout.Pool, 0, len(pools))
 	for i := range pools {
@@ -37,7 +37,7 @@ func volumesOf(pools []kube.Pool) map[string][]string {
 	return out
 }
 
-// orders carries an Actor's orders to the agents of one database cluster.
+// orders carries an Executor's orders to the agents of one database cluster.
 type orders struct {
 	agents     *agents.Agents
 	cache      Cache
@@ -133,7 +133,7 @@ func (o orders) fence(epoch int64) *rollcallv1.Fence {
 	return &rollcallv1.Fence{ClusterUid: o.clusterUID, Epoch: epoch}
 }
 
-// judge tells refusals that mean something to an actor from other failures.
+// judge tells refusals that mean something to the core from other failures.
 func judge(err error) error {
 	s := status.Convert(err)
 	for _, detail := range s.Details() {

@@ -32,30 +32,19 @@ func TestCallersOfTheHookEndNoStopHook(t *testing.T) {
 
 func callersOfTheHook(t *testing.T, address func(int) string) {
 	began, goOn := make(chan struct{}, 100), make(chan struct{})
-	site := (&Web{
-		Token: "token", Unready: func() []string { return nil }, Gatherer: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
-		Origins: onNode(),
-		Calls:   stophook.NewMetrics(prometheus.NewRegistry()).Calls, Quiet: door.NewQuiet(),
-		Hook: func(ctx context.Context, _ string) stophook.Answer {
-			began <- struct{}{}
-			select {
-			case <-goOn:
-				return stophook.Answer{Result: stophook.CallJoined, Line: "handed over"}
-			case <-ctx.Done():
-				return stophook.Answer{Result: stophook.CallJoined, Line: "given up"}
-			}
-		},
-	}).Server("")
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	m := NewMetrics(prometheus.NewRegistry())
-	listener := door.New(m.Connections, slog.New(slog.DiscardHandler)).Limit("http", inner, HTTPLimits)
-	go func() { _ = site.Serve(listener) }()
-	t.Cleanup(func() { _ = site.Close() })
+	served, _ := serveHook(t, func(ctx context.Context, _ string) stophook.Answer {
+		began <- struct{}{}
+		select {
+		case <-goOn:
+			return stophook.Answer{Result: stophook.CallJoined, Line: "handed over"}
+		case <-ctx.Done():
+			return stophook.Answer{Result: stophook.CallJoined, Line: "given up"}
+		}
+	})
 	call := func(from string, says chan<- string) {
 		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 		client := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}}
-		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+inner.Addr().String()+config.StopPath, nil)
+		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+served+config.StopPath, nil)
 		request.Header.Set(config.StopHeader, "token")
 		response, err := client.Do(request)
 		if err != nil {
@@ -76,4 +65,22 @@ func callersOfTheHook(t *testing.T, address func(int) string) {
 	time.Sleep(time.Second)
 	close(goOn)
 	require.Equal(t, "handed over\n", <-kubelet)
+}
+
+// serveHook serves a stop hook as an agent does, and answers where, with what is counted of it.
+func serveHook(t *testing.T, hook func(context.Context, string) stophook.Answer) (address string, m *Metrics) {
+	t.Helper()
+	site := (&Web{
+		Token: "token", Unready: func() []string { return nil }, Gatherer: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
+		Origins: onNode(),
+		Calls:   stophook.NewMetrics(prometheus.NewRegistry()).Calls, Quiet: door.NewQuiet(),
+		Hook: hook,
+	}).Server("")
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	m = NewMetrics(prometheus.NewRegistry())
+	listener := door.New(m.Connections, slog.New(slog.DiscardHandler)).Limit("http", inner, HTTPLimits)
+	go func() { _ = site.Serve(listener) }()
+	t.Cleanup(func() { _ = site.Close() })
+	return inner.Addr().String(), m
 }

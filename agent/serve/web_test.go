@@ -3,18 +3,15 @@ package serve
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
-	"github.com/rollcall-dev/rollcall/agent/door"
 	"github.com/rollcall-dev/rollcall/agent/stophook"
 )
 
@@ -24,30 +21,19 @@ import (
 func TestStrangersEndNoStopHook(t *testing.T) {
 	require.Positive(t, HTTPLimits.Grace, "a kubelet calls once, and what it sends must be read: see door.TestWhoHasJustComeIsRead")
 	began, goOn := make(chan struct{}), make(chan struct{})
-	site := (&Web{
-		Token: "token", Unready: func() []string { return nil }, Gatherer: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
-		Origins: onNode(),
-		Calls:   stophook.NewMetrics(prometheus.NewRegistry()).Calls, Quiet: door.NewQuiet(),
-		Hook: func(ctx context.Context, _ string) stophook.Answer {
-			close(began)
-			select {
-			case <-goOn:
-				return stophook.Answer{Result: stophook.CallTaken, Line: "handed over"}
-			case <-ctx.Done():
-				return stophook.Answer{Result: stophook.CallTaken, Line: "given up"}
-			}
-		},
-	}).Server("")
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	m := NewMetrics(prometheus.NewRegistry())
-	listener := door.New(m.Connections, slog.New(slog.DiscardHandler)).Limit("http", inner, HTTPLimits)
-	go func() { _ = site.Serve(listener) }()
-	t.Cleanup(func() { _ = site.Close() })
+	address, m := serveHook(t, func(ctx context.Context, _ string) stophook.Answer {
+		close(began)
+		select {
+		case <-goOn:
+			return stophook.Answer{Result: stophook.CallTaken, Line: "handed over"}
+		case <-ctx.Done():
+			return stophook.Answer{Result: stophook.CallTaken, Line: "given up"}
+		}
+	})
 
 	says := make(chan string, 1)
 	go func() {
-		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+inner.Addr().String()+config.StopPath, nil)
+		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+config.StopPath, nil)
 		request.Header.Set(config.StopHeader, "token")
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
@@ -60,7 +46,7 @@ func TestStrangersEndNoStopHook(t *testing.T) {
 	}()
 	<-began
 	for range 100 {
-		stranger, err := net.Dial("tcp", inner.Addr().String())
+		stranger, err := net.Dial("tcp", address)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = stranger.Close() })
 		_, err = stranger.Write([]byte("GET /healthz HTTP/1.1\r\nA: "))
@@ -70,7 +56,7 @@ func TestStrangersEndNoStopHook(t *testing.T) {
 		return testutil.ToFloat64(m.Connections.WithLabelValues("http", "peer")) > 80
 	}, 10*time.Second, 10*time.Millisecond)
 	kubelet := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := kubelet.Get("http://" + inner.Addr().String() + "/healthz")
+	response, err := kubelet.Get("http://" + address + "/healthz")
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	require.Equal(t, http.StatusOK, response.StatusCode)

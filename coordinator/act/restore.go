@@ -17,7 +17,7 @@ func (x *Executor) restore(ctx context.Context, e rollout.Restore) rollout.Resul
 	res := rollout.Restored{Claim: e.Claim, Err: errors.New("no agent is there to undo the prepare")}
 	for _, target := range e.Targets {
 		bounded, cancel := context.WithTimeout(ctx, rollout.CallTimeout/time.Duration(len(e.Targets)))
-		done, err := x.options.Agents.Restore(bounded, target, e.Claim, e.Epoch, e.Undo)
+		done, err := x.options.Agents.Restore(bounded, target, e.Claim, x.options.Epoch, e.Undo)
 		cancel()
 		if err != nil {
 			res.Err = fmt.Errorf("undo the prepare through %s: %w", target.Pod, err)

@@ -2,5 +2,5 @@ package model
 
 import "strings"
 
-// SetOf is the name of the StatefulSet of a pod, read off the pod's name.
+// SetOf reads the name of a pod's StatefulSet off that of the pod; empty when it has none.
 func SetOf(pod string) string { return pod[:max(0, strings.LastIndexByte(pod, '-'))] }

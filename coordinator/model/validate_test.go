@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"math"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -15,33 +16,9 @@ import (
 
 func threePods(t testing.TB) model.Snapshot {
 	t.Helper()
-	data, err := yaml.YAMLToJSON([]byte(`
-version: 1
-now: 2026-11-20T12:00:00Z
-cluster:
-  namespace: prod
-  name: search
-  spec: {engine: Solr, policy: {maxUnavailable: 1}}
-  status:
-    claims:
-      - {id: k1, pod: solr-2, uid: u2, action: Restart, reason: Outdated, prepare: Handoff, phase: Prepared, from: v1, to: v2}
-pools:
-  - {name: solr, replicas: 3, revision: v2}
-pods:
-  - {name: solr-0, uid: u0, pool: solr, ordinal: 0, revision: v1, report: {uid: u0}}
-  - {name: solr-1, uid: u1, pool: solr, ordinal: 1, revision: v1, report: {uid: u1}}
-  - {name: solr-2, uid: u2, pool: solr, ordinal: 2, revision: v1, report: {uid: u2, drain: Prepared}}
-groups:
-  - id: books/s1
-    members:
-      - {id: r0, pod: solr-0, leader: true}
-      - {id: r1, pod: solr-1}
-      - {id: r2, pod: solr-2}
-  - id: books/s2
-    members:
-      - {id: r1, pod: solr-1, leader: true}
-      - {id: r2, pod: solr-2}
-`))
+	text, err := os.ReadFile("testdata/three_pods.yaml")
+	require.NoError(t, err)
+	data, err := yaml.YAMLToJSON(text)
 	require.NoError(t, err)
 	s, err := model.Decode(data)
 	require.NoError(t, err)

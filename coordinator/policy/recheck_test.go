@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -13,33 +14,9 @@ import (
 // solr-2 shares with solr-1; solr-2 is claimed.
 func threePods(t testing.TB) model.Snapshot {
 	t.Helper()
-	return decodeYAML(t, []byte(`
-version: 1
-now: 2026-11-20T12:00:00Z
-cluster:
-  namespace: prod
-  name: search
-  spec: {engine: Solr, policy: {maxUnavailable: 1}}
-  status:
-    claims:
-      - {id: k1, pod: solr-2, uid: u2, action: Restart, reason: Outdated, prepare: Handoff, phase: Prepared, from: v1, to: v2}
-pools:
-  - {name: solr, replicas: 3, revision: v2}
-pods:
-  - {name: solr-0, uid: u0, pool: solr, ordinal: 0, revision: v1, report: {uid: u0}}
-  - {name: solr-1, uid: u1, pool: solr, ordinal: 1, revision: v1, report: {uid: u1}}
-  - {name: solr-2, uid: u2, pool: solr, ordinal: 2, revision: v1, report: {uid: u2, drain: Prepared}}
-groups:
-  - id: books/s1
-    members:
-      - {id: r0, pod: solr-0, leader: true}
-      - {id: r1, pod: solr-1}
-      - {id: r2, pod: solr-2}
-  - id: books/s2
-    members:
-      - {id: r1, pod: solr-1, leader: true}
-      - {id: r2, pod: solr-2}
-`))
+	text, err := os.ReadFile("../model/testdata/three_pods.yaml")
+	require.NoError(t, err)
+	return decodeYAML(t, text)
 }
 
 func TestRecheckLeavesOutTheOwnClaim(t *testing.T) {

@@ -19,7 +19,7 @@ func (a *step) deleteByOverride() {
 			a.s.forced[pod.UID] = r
 		}
 		switch {
-		case r.busy || r.restored:
+		case r.busy || r.done:
 		case a.now.Before(r.retryAt):
 			a.out.wake(r.retryAt)
 		default:
@@ -44,10 +44,10 @@ func (res DeletedByForce) learn(a *step) {
 	case res.Err == nil:
 		a.out.warn("pod deleted by force, as an override of node-gone asks for", "pod", res.Pod.Pod, "uid", res.Pod.UID, "node", res.Node)
 		r.succeeded()
-		r.restored = true
+		r.done = true
 	case errors.Is(res.Err, ErrGone):
 		r.succeeded()
-		r.restored = true
+		r.done = true
 	case errors.Is(res.Err, ErrSuperseded):
 		a.s.superseded = true
 	default:

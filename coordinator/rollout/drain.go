@@ -27,7 +27,7 @@ func (a *step) planDrain(claim model.Claim) {
 }
 
 func (res DrainPlanned) learn(a *step) {
-	a.s.superseded = a.s.superseded || superseded(res.Err)
+	a.noteSuperseded(res.Err)
 	r := a.done(res.Claim)
 	if r == nil {
 		return
@@ -54,7 +54,7 @@ func (a *step) drain(claim model.Claim) {
 }
 
 func (res DrainAnswered) learn(a *step) {
-	a.s.superseded = a.s.superseded || superseded(res.Err)
+	a.noteSuperseded(res.Err)
 	r := a.done(res.Claim)
 	if r == nil {
 		return

@@ -155,7 +155,6 @@ type Restore struct {
 	Claim string
 	// Targets are asked one after the other.
 	Targets []Target
-	Epoch   int64
 	Undo    []byte
 	// FindAgents: no pod that is shown has an agent. When nobody answers, it is looked
 	// whether the API server knows of any.

@@ -33,7 +33,9 @@ type OwnAgentOnlyError struct{ Why string }
 
 func (e *OwnAgentOnlyError) Error() string { return e.Why }
 
-// superseded says whether an error means that another coordinator leads.
-func superseded(err error) bool {
-	return errors.Is(err, ErrSuperseded) || errors.Is(err, ErrStaleEpoch)
+// noteSuperseded takes in whether an error means that another coordinator leads.
+func (a *step) noteSuperseded(err error) {
+	if errors.Is(err, ErrSuperseded) || errors.Is(err, ErrStaleEpoch) {
+		a.s.superseded = true
+	}
 }

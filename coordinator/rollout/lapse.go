@@ -86,7 +86,7 @@ func (a *step) observe(claim model.Claim, r *attempt) {
 }
 
 func (res Observed) learn(a *step) {
-	a.s.superseded = a.s.superseded || superseded(res.Err)
+	a.noteSuperseded(res.Err)
 	r, claim := a.done(res.Claim), a.open(res.Claim)
 	if r == nil || claim == nil {
 		return

@@ -16,7 +16,7 @@ import (
 // pending is what is known of something that is to be restored or removed outside of claims.
 type pending struct {
 	retry
-	restored bool
+	done bool
 }
 
 // restoreLeftovers undoes what claims have left, and then drops its record.
@@ -32,7 +32,7 @@ func (a *step) restoreLeftovers() {
 		targets := restorers(a.Snapshot, r.errors)
 		switch {
 		case r.busy:
-		case r.restored:
+		case r.done:
 			a.out.Edits.Clear = append(a.out.Edits.Clear, left.Claim)
 			continue
 		case isOpen(a.Snapshot, left.Claim):
@@ -71,7 +71,7 @@ func preparing(s model.Snapshot, pod string) bool {
 }
 
 func (res LeftoverRestored) learn(a *step) {
-	a.s.superseded = a.s.superseded || superseded(res.Err)
+	a.noteSuperseded(res.Err)
 	r := a.s.leftovers[res.Leftover.Claim]
 	if r == nil {
 		return
@@ -83,7 +83,7 @@ func (res LeftoverRestored) learn(a *step) {
 	case res.Done:
 		a.out.info("what a claim has left is undone", "id", res.Leftover.Claim, "pod", res.Leftover.Pod)
 		r.succeeded()
-		r.restored = true
+		r.done = true
 	default:
 		r.succeeded()
 		r.retryAt = a.now.Add(pollEvery)

@@ -42,7 +42,7 @@ func (a *step) notice(claim model.Claim, r *attempt, v sight) (why string, stopp
 func (a *step) noticeHere(claim model.Claim, r *attempt, v sight) (why string, stopped bool) {
 	if r.known.Guard == RemovalSent && a.now.Sub(r.sentAt) > sentFor {
 		// It was accepted and yet the pod is here: look at it again from the start.
-		r.known.Guard = KnownOpen
+		r.known.Guard = PossiblyOpen
 		r.backToBarrier()
 	}
 	if r.giveUp != "" {

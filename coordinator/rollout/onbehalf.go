@@ -53,7 +53,7 @@ func (a *step) handOffOnBehalf(claim model.Claim, r *attempt) {
 }
 
 func (res HandedOff) learn(a *step) {
-	a.s.superseded = a.s.superseded || superseded(res.Err)
+	a.noteSuperseded(res.Err)
 	r := a.done(res.Claim)
 	if r == nil {
 		return

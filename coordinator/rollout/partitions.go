@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"errors"
 	"slices"
 	"time"
 
@@ -17,9 +16,7 @@ const (
 
 // partition is what this coordinator knows of the partition of one pool.
 type partition struct {
-	busy    bool
-	retryAt time.Time
-	errors  int
+	retry
 	// moved is the StatefulSet as it was after our last write of its partition;
 	// undone: somebody has written another one since.
 	moved   *SetSeen
@@ -84,15 +81,6 @@ func (l *partition) count(now time.Time, pool Pool) {
 	}
 }
 
-func (l *partition) wrote(now time.Time, err error) {
-	if err == nil {
-		l.errors = 0
-		return
-	}
-	l.retryAt = now.Add(min(firstRetry<<min(l.errors, 10), lastRetry))
-	l.errors++
-}
-
 // mayMove: the line goes back to rest after a rollout only when the StatefulSet
 // controller has made the new revision the current one: what is recreated below
 // the line comes back on that.
@@ -125,6 +113,10 @@ func (res PartitionMoved) learn(a *step) {
 	l := a.partitionOf(res.Pool)
 	l.busy = false
 	a.moved(res.Moved)
-	l.wrote(a.now, res.Err)
-	a.s.superseded = a.s.superseded || errors.Is(res.Err, ErrSuperseded)
+	if res.Err != nil {
+		l.failed(a.now, res.Err)
+	} else {
+		l.errors = 0 // and not when it may be moved: resets put that off
+	}
+	a.noteSuperseded(res.Err)
 }

@@ -35,7 +35,7 @@ func (res GuardOpened) learn(a *step) {
 	r := a.done(res.Claim)
 	switch {
 	case r == nil:
-		a.s.superseded = a.s.superseded || superseded(res.Err)
+		a.noteSuperseded(res.Err)
 	case res.Err != nil:
 		r.known.Guard = PossiblyOpen // the write may have come through, and only its answer been lost
 		a.refused(r, res.Err, res.Unanswered)
@@ -66,7 +66,7 @@ func (res Removed) learn(a *step) {
 	r := a.done(res.Claim)
 	switch {
 	case r == nil:
-		a.s.superseded = a.s.superseded || superseded(res.Err)
+		a.noteSuperseded(res.Err)
 	case res.Err != nil:
 		a.refused(r, res.Err, res.Unanswered)
 	default:

@@ -22,11 +22,11 @@ func (a *step) restore(claim model.Claim, r *attempt) {
 		return
 	}
 	r.makesRoom = !here && a.judgeReturn(claim).superseded && len(living(a.Snapshot)) == 0
-	a.effect(Restore{Claim: claim.ID, Targets: a.undoers(claim, here, r.notAfter), Epoch: a.s.epoch, Undo: claim.Undo, FindAgents: unattended(a.Snapshot)})
+	a.effect(Restore{Claim: claim.ID, Targets: a.undoers(claim, here, r.notAfter), Undo: claim.Undo, FindAgents: unattended(a.Snapshot)})
 }
 
 func (res Restored) learn(a *step) {
-	a.s.superseded = a.s.superseded || superseded(res.Err)
+	a.noteSuperseded(res.Err)
 	r, claim := a.done(res.Claim), a.open(res.Claim)
 	switch {
 	case r == nil || claim == nil:

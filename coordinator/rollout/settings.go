@@ -213,7 +213,7 @@ func (a *step) startRestoring(record *model.SharedSetting, k *setting) {
 }
 
 func (res SettingRestored) learn(a *step) {
-	a.s.superseded = a.s.superseded || superseded(res.Err)
+	a.noteSuperseded(res.Err)
 	k := a.s.settings[res.Name]
 	if k == nil {
 		return

@@ -39,7 +39,7 @@ func (res VolumesDeleted) learn(a *step) {
 	r := a.done(res.Claim)
 	switch {
 	case r == nil, res.PodGone && errors.Is(res.Err, ErrSuperseded):
-		a.s.superseded = a.s.superseded || superseded(res.Err)
+		a.noteSuperseded(res.Err)
 	case res.Err != nil && res.PodGone:
 		r.failed(a.now, res.Err)
 	case res.Err != nil:

@@ -3,6 +3,7 @@ package rollout
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
@@ -63,15 +64,7 @@ func barrierOf(s model.Snapshot, claim model.Claim) Barrier {
 		// Nobody need see a member of it, and somebody must have looked.
 		b.Witnesses, b.Groups = slices.Collect(maps.Values(agents)), append(b.Groups, slices.Sorted(maps.Keys(agents)))
 	}
-	slices.SortFunc(b.Witnesses, func(x, y Target) int {
-		switch {
-		case x.Pod < y.Pod:
-			return -1
-		case x.Pod > y.Pod:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(b.Witnesses, func(x, y Target) int { return strings.Compare(x.Pod, y.Pod) })
 	return b
 }
 

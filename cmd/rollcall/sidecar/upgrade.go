@@ -20,6 +20,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Upgrade brings one image into the agents of one database, one pod at a time.
@@ -93,7 +94,7 @@ func (u *Upgrade) pods(ctx context.Context) ([]corev1.Pod, error) {
 		return nil, fmt.Errorf("no pod in namespace %s has the label %s=%s", u.Namespace, v1alpha1.LabelCluster, u.Name)
 	}
 	slices.SortFunc(list.Items, func(a, b corev1.Pod) int {
-		return cmp.Or(cmp.Compare(kube.SetOf(a.Name), kube.SetOf(b.Name)), cmp.Compare(ordinalOf(b.Name), ordinalOf(a.Name)))
+		return cmp.Or(cmp.Compare(model.SetOf(a.Name), model.SetOf(b.Name)), cmp.Compare(ordinalOf(b.Name), ordinalOf(a.Name)))
 	})
 	return list.Items, nil
 }
