@@ -1,7 +1,11 @@
 package policy
 
-import "github.com/rollcall-dev/rollcall/coordinator/model"
-import "time"
+import (
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
+)
 
 // Absence is a pod that should serve and does not.
 type Absence struct {
@@ -18,19 +22,19 @@ type Absence struct {
 // and at rest. To be claimed, to be out of date, or to soak is no absence.
 func Absences(s model.Snapshot) []Absence {
 	s.Cluster.Status.Claims = nil
-	x := newIndex(&s, "")
+	x := cluster.New(&s, "")
 	var list []Absence
-	for i := range x.pods {
-		p := &x.pods[i]
-		if !p.desired || p.awayWhy == "" || p.serves || !p.soakTill.IsZero() {
+	for i := range x.Pods {
+		p := &x.Pods[i]
+		if !p.Desired || p.AwayWhy == "" || p.Serves || !p.SoakTill.IsZero() {
 			continue
 		}
-		a := Absence{Pod: p.Name, Why: p.awayWhy, Problem: p.Problem}
+		a := Absence{Pod: p.Name, Why: p.AwayWhy, Problem: p.Problem}
 		switch {
 		case p.Phase != model.Ready:
 			a.Since = p.Since
-		case p.report != nil && p.report.NotLiveSeconds > 0:
-			a.Since = model.At(s.Now.Add(-time.Duration(p.report.NotLiveSeconds * float64(time.Second))))
+		case p.OwnReport != nil && p.OwnReport.NotLiveSeconds > 0:
+			a.Since = model.At(s.Now.Add(-time.Duration(p.OwnReport.NotLiveSeconds * float64(time.Second))))
 		}
 		list = append(list, a)
 	}

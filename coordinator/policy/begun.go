@@ -1,6 +1,9 @@
 package policy
 
-import "github.com/rollcall-dev/rollcall/coordinator/model"
+import (
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
+)
 
 // An outage is approved for all pods of a revision. Interrupted halfway it leaves two halves, which may not
 // talk to each other, and neither is a database: waiting helps nobody. So once it has begun, the
@@ -10,26 +13,26 @@ import "github.com/rollcall-dev/rollcall/coordinator/model"
 // least half are through, or one is and others are claimed for it.
 func (d *decision) outageBegun() bool {
 	x := d.x
-	if !x.outage() {
+	if !x.Outage() {
 		return false
 	}
 	through, left := 0, 0
 	alive, gone, claimed := false, false, false
-	for i := range x.pods {
-		p := &x.pods[i]
+	for i := range x.Pods {
+		p := &x.Pods[i]
 		switch {
-		case !p.desired || !p.pool.Observed || p.pool.Revision == "":
+		case !p.Desired || !p.OwnPool.Observed || p.OwnPool.Revision == "":
 			continue
-		case isOutdated(p):
+		case cluster.IsOutdated(p):
 			left++
-			alive = alive || p.live
-			claimed = claimed || p.claim != nil && p.claim.Reason == model.ReasonOutdated
+			alive = alive || p.Live
+			claimed = claimed || p.Claim != nil && p.Claim.Reason == model.ReasonOutdated
 		case p.Phase != model.Missing:
 			through++
 		}
-		gone = gone || p.claim != nil && p.claim.Reason == model.ReasonOutdated && p.left()
+		gone = gone || p.Claim != nil && p.Claim.Reason == model.ReasonOutdated && p.Left()
 	}
-	verdict := healthRank[x.s.Health.Verdict]
+	verdict := healthRank[x.Snapshot.Health.Verdict]
 	down := verdict == 0 || verdict == healthRank[model.Red]
 	most := through >= left || claimed && through > 0
 	return left > 0 && (gone || most && (down || !alive))
@@ -41,23 +44,17 @@ func YetToFollow(s model.Snapshot) []string {
 	d := newDecision(&s, "", false)
 	var names []string
 	for i := range d.order {
-		if c := &d.order[i]; d.follows(c) && (c.claim == nil || !c.left()) {
+		if c := &d.order[i]; d.follows(c) && (c.Claim == nil || !c.Left()) {
 			names = append(names, c.Name)
 		}
 	}
 	return names
 }
 
-// left: the pod has been removed since it was claimed, or is being so.
-func (p *pod) left() bool {
-	c := p.claim
-	return p.Phase == model.Missing || p.Phase == model.Terminating || c.UID != "" && p.UID != "" && c.UID != p.UID
-}
-
 // follows: the candidate goes along in an outage that has begun. A volume is given up only where the
 // database can be asked.
 func (d *decision) follows(c *candidate) bool {
-	return d.begun && isOutdated(c.pod) && !c.bringsNoUpdate() && !c.lost && !c.leaves
+	return d.begun && cluster.IsOutdated(c.Pod) && !c.bringsNoUpdate() && !c.lost && !c.leaves
 }
 
 // allFollow: rules that spare who follows hold nobody.
@@ -72,6 +69,6 @@ func (d *decision) allFollow() bool {
 
 // cannotJoin: it runs, in a half of a database whose versions do not talk to each other. That it is not live
 // is no evidence against its revision before the others have followed.
-func (d *decision) cannotJoin(p *pod) bool {
-	return d.begun && d.x.s.Cluster.Engine.SameMinor && (p.Phase == model.Started || p.Phase == model.Ready) && !loops(p.Problem)
+func (d *decision) cannotJoin(p *cluster.Pod) bool {
+	return d.begun && d.x.Snapshot.Cluster.Engine.SameMinor && (p.Phase == model.Started || p.Phase == model.Ready) && !cluster.Loops(p.Problem)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 // bigSnapshot has pods in three zones and ten members for each of them, three
@@ -62,7 +63,7 @@ func scan(s *model.Snapshot) (sum uint32) {
 			text(m.ID)
 			text(m.Pod)
 			text(string(m.State))
-			sum += uint32(count(m.Leader) + 2*count(m.Eligible) + 4*count(m.Progress == nil))
+			sum += uint32(cluster.Count(m.Leader) + 2*cluster.Count(m.Eligible) + 4*cluster.Count(m.Progress == nil))
 		}
 	}
 	return sum
@@ -72,7 +73,7 @@ func scan(s *model.Snapshot) (sum uint32) {
 func glance(s *model.Snapshot) (active uint32) {
 	for i := range s.Groups {
 		for j := range s.Groups[i].Members {
-			active += uint32(count(s.Groups[i].Members[j].State == model.Active))
+			active += uint32(cluster.Count(s.Groups[i].Members[j].State == model.Active))
 		}
 	}
 	return active

@@ -6,10 +6,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 // failsByContainer: the container itself shows that the pod has failed.
-func failsByContainer(p *model.Pod) bool { return p.Phase == model.Failed || loops(p.Problem) }
+func failsByContainer(p *model.Pod) bool { return p.Phase == model.Failed || cluster.Loops(p.Problem) }
 
 // TestABlipIsNoFailure: nobody is taken for failed because a member has not been live for
 // less than a start may take, or for a time that nobody knows.
@@ -49,7 +50,7 @@ func TestABlipLeavesTheBudgetsAsTheyAre(t *testing.T) {
 		p := Decide(s)
 		taken := 0
 		for _, step := range p.Steps {
-			taken += count(ready[step.Pod] && step.Action != model.Restore && step.Action != model.LowerPartition)
+			taken += cluster.Count(ready[step.Pod] && step.Action != model.Restore && step.Action != model.LowerPartition)
 		}
 		if taken == 0 || anyShutdownOrForce(&s) {
 			return

@@ -1,7 +1,11 @@
 package policy
 
-import "github.com/rollcall-dev/rollcall/coordinator/model"
-import "slices"
+import (
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
+)
 
 // A broken pod below the hold line is corrected together with those that the line frees before it.
 
@@ -9,8 +13,8 @@ import "slices"
 // nothing away by itself: every outdated pod in between. It answers nothing
 // unless all of them may go now, together. That is tried once for a pool and
 // plan, as it costs a decision.
-func (d *decision) correction(c *candidate, asked []bool) (unit []*candidate, corrected *pod) {
-	w := &d.waiting[c.poolPos]
+func (d *decision) correction(c *candidate, asked []bool) (unit []*candidate, corrected *cluster.Pod) {
+	w := &d.waiting[c.PoolPos]
 	if !c.outside || w.tried {
 		return nil, nil
 	}
@@ -21,12 +25,12 @@ func (d *decision) correction(c *candidate, asked []bool) (unit []*candidate, co
 	if len(between) == 0 || d.shut(between) {
 		return nil, nil
 	}
-	with := map[*pod]bool{c.pod: true}
+	with := map[*cluster.Pod]bool{c.Pod: true}
 	for _, p := range between {
-		with[p] = !d.isChosen[p.at] // one may go without the line
+		with[p] = !d.isChosen[p.At] // one may go without the line
 	}
 	for i := range d.order {
-		if o := &d.order[i]; with[o.pod] {
+		if o := &d.order[i]; with[o.Pod] {
 			if asked[i] {
 				return nil, nil // it was held
 			}
@@ -38,17 +42,17 @@ func (d *decision) correction(c *candidate, asked []bool) (unit []*candidate, co
 	if !d.mayAllGo(unit, c) {
 		return nil, nil
 	}
-	return unit, c.pod
+	return unit, c.Pod
 }
 
 // firstCorrected is whose correction a pool's controller comes to first: of an OrderedReady one, that of the
 // lowest that is broken, also for one above it that leaves its node without the line.
 func (d *decision) firstCorrected(c *candidate) *candidate {
-	if c.pool.Management != model.OrderedReady || !c.frees() && !c.onLine() {
+	if c.OwnPool.Management != model.OrderedReady || !c.frees() && !c.onLine() {
 		return c
 	}
 	for i := range d.order {
-		if o := &d.order[i]; o.pool == c.pool && o.isCorrection() && o.Ordinal < c.Ordinal {
+		if o := &d.order[i]; o.OwnPool == c.OwnPool && o.isCorrection() && o.Ordinal < c.Ordinal {
 			c = o
 		}
 	}
@@ -61,7 +65,7 @@ func (c *candidate) isCorrection() bool { return c.outside && c.frees() }
 // mayAllGo tries on a decision of its own, which has taken what this one has.
 func (d *decision) mayAllGo(unit []*candidate, corrected *candidate) bool {
 	trial := d.trial()
-	trial.corrected = trial.order[corrected.place].pod
+	trial.corrected = trial.order[corrected.place].Pod
 	for _, place := range d.taken {
 		trial.take(&trial.order[place], nil)
 	}
@@ -78,12 +82,12 @@ func (d *decision) mayAllGo(unit []*candidate, corrected *candidate) bool {
 
 // correctedBehind is the lowest of the pods to be corrected whose claims do not count for the candidate,
 // because the line frees them after it.
-func (d *decision) correctedBehind(c *candidate, behind []model.Claim) (lowest *pod) {
+func (d *decision) correctedBehind(c *candidate, behind []model.Claim) (lowest *cluster.Pod) {
 	for i := range d.order {
 		o := &d.order[i]
 		claimed := slices.ContainsFunc(behind, func(claim model.Claim) bool { return claim.Pod == o.Name })
-		if claimed && o.pool == c.pool && o.isCorrection() && (lowest == nil || o.Ordinal < lowest.Ordinal) {
-			lowest = o.pod
+		if claimed && o.OwnPool == c.OwnPool && o.isCorrection() && (lowest == nil || o.Ordinal < lowest.Ordinal) {
+			lowest = o.Pod
 		}
 	}
 	return lowest
@@ -91,11 +95,11 @@ func (d *decision) correctedBehind(c *candidate, behind []model.Claim) (lowest *
 
 // goesWith: who is asked goes with the correction of a pod of an OrderedReady pool, and this one is that pod
 // or above it. The controller makes none of them before that one is back.
-func (d *decision) goesWith(p *pod) bool {
-	return d.corrected != nil && p.pool == d.corrected.pool && p.pool.Management == model.OrderedReady && p.Ordinal >= d.corrected.Ordinal
+func (d *decision) goesWith(p *cluster.Pod) bool {
+	return d.corrected != nil && p.OwnPool == d.corrected.OwnPool && p.OwnPool.Management == model.OrderedReady && p.Ordinal >= d.corrected.Ordinal
 }
 
 // corrects: the line is to come down to the pod for its correction.
-func (d *decision) corrects(p *pod) bool {
-	return slices.ContainsFunc(d.order, func(o candidate) bool { return o.pod == p && o.isCorrection() })
+func (d *decision) corrects(p *cluster.Pod) bool {
+	return slices.ContainsFunc(d.order, func(o candidate) bool { return o.Pod == p && o.isCorrection() })
 }

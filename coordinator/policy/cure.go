@@ -1,10 +1,10 @@
 package policy
 
 import (
-	"slices"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 // A copy that stays down on a live pod is broken, and the restart of its own pod may be all
@@ -19,8 +19,8 @@ func (d *decision) goBeforeTheirTurn(held []model.Hold) {
 		return
 	}
 	lasting := d.noProgress()
-	for i := range d.x.pods {
-		if p := &d.x.pods[i]; p.away && !p.hasBroken(lasting) && d.comesBackAlone(p) {
+	for i := range d.x.Pods {
+		if p := &d.x.Pods[i]; p.Away && !p.HasBroken(lasting) && d.comesBackAlone(p) {
 			return
 		}
 	}
@@ -32,7 +32,7 @@ func (d *decision) goBeforeTheirTurn(held []model.Hold) {
 			continue
 		}
 		c, asked := d.firstByLine(&d.order[i]), d
-		if d.x.standsUnready(c.pod) {
+		if d.x.StandsUnready(c.Pod) {
 			if counting == nil {
 				counting = d.countingUnready()
 			}
@@ -54,10 +54,10 @@ func (d *decision) goBeforeTheirTurn(held []model.Hold) {
 
 // isSomebodyClaimed who is on the way; one that its controller makes only after a pod that is not Ready is not.
 func (d *decision) isSomebodyClaimed() bool {
-	n := len(d.x.claims)
-	for i := range d.x.pods {
-		p := &d.x.pods[i]
-		n -= count(p.claim != nil && d.x.notYetCreated(p))
+	n := len(d.x.Claims)
+	for i := range d.x.Pods {
+		p := &d.x.Pods[i]
+		n -= cluster.Count(p.Claim != nil && d.x.NotYetCreated(p))
 	}
 	return n > 0
 }
@@ -73,7 +73,7 @@ func (d *decision) firstByLine(c *candidate) *candidate {
 		return c
 	}
 	for i := range d.order {
-		if d.order[i].pod == between[0] {
+		if d.order[i].Pod == between[0] {
 			return &d.order[i]
 		}
 	}
@@ -82,48 +82,45 @@ func (d *decision) firstByLine(c *candidate) *candidate {
 
 // goesEarly: the pod may go before its turn.
 func (d *decision) goesEarly(c *candidate, lasting bool) bool {
-	return c.hasBroken(lasting) || d.x.standsUnready(c.pod)
+	return c.HasBroken(lasting) || d.x.StandsUnready(c.Pod)
 }
 
 // isFirstByLine: the line comes down to a pod that may go early only after this one.
 func (d *decision) isFirstByLine(c *candidate) bool {
 	for i := range d.order {
-		if o := &d.order[i]; o != c && o.pool == c.pool && d.goesEarly(o, true) && d.firstByLine(o) == c {
+		if o := &d.order[i]; o != c && o.OwnPool == c.OwnPool && d.goesEarly(o, true) && d.firstByLine(o) == c {
 			return true
 		}
 	}
 	return false
 }
 
-// hasBroken: a copy on the live pod is down, and its member says that it waits for nothing any
-// more; or, where that has lasted, it is down, recovers, or the pod is not settled.
-func (p *pod) hasBroken(lasting bool) bool {
-	if !p.live || p.report == nil || !p.report.Settled && !lasting {
-		return false
-	}
-	return !p.report.Settled || slices.ContainsFunc(p.hosts, func(h hosting) bool {
-		return h.notDown < h.total || lasting && h.recovering > 0
-	})
-}
-
 // comesBackAlone: the pod that is away may be back without anybody's doing.
-func (d *decision) comesBackAlone(p *pod) bool {
-	late := p.Phase != model.Ready && d.x.overdue(p)
-	return !late && d.x.whyBroken(p) == ""
+func (d *decision) comesBackAlone(p *cluster.Pod) bool {
+	late := p.Phase != model.Ready && d.x.Overdue(p)
+	return !late && d.x.WhyBroken(p) == ""
 }
 
 // noProgress: the rollout has made none for too long.
 func (d *decision) noProgress() bool {
 	end := d.patienceEnds()
-	return !end.IsZero() && !end.After(d.x.now)
+	return !end.IsZero() && !end.After(d.x.Now)
 }
 
 // patienceEnds is when the rollout will have made no progress for too long; zero when
 // nobody knows of any.
 func (d *decision) patienceEnds() time.Time {
-	last := d.x.s.Cluster.Status.LastProgress
+	last := d.x.Snapshot.Cluster.Status.LastProgress
 	if last == nil || last.IsZero() {
 		return time.Time{}
 	}
-	return last.Add(span(d.x.spec.Policy.ProgressSeconds))
+	return last.Add(cluster.Span(d.x.Spec.Policy.ProgressSeconds))
+}
+
+// countingUnready is a decision of its own that does so, in which nobody has been chosen.
+func (d *decision) countingUnready() *decision {
+	trial := d.trial()
+	trial.x.CountUnready()
+	trial.curing = true
+	return trial
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 	"github.com/rollcall-dev/rollcall/coordinator/policy/forecast"
 )
 
@@ -32,39 +33,39 @@ func Explain(s model.Snapshot, pod string) []model.Hold {
 
 // decision is one run over a snapshot.
 type decision struct {
-	x        *index
+	x        *cluster.Index
 	problems []model.InputProblem
 	over     overrides
-	ledger   *ledger
-	flights  *flights
+	ledger   *cluster.Ledger
+	flights  *cluster.Flights
 	budget   model.Budget // before the pass
 	order    []candidate
 	own      string // the pod whose claim does not count
 	prepared bool   // asked again after the prepare
 	curing   bool   // who is asked has a broken copy, and goes before its turn
 	// corrected: who is asked goes with the correction of this pod, which the line frees after it
-	corrected *pod
+	corrected *cluster.Pod
 
 	simulated        *forecast.Rollout
 	simulatedSeconds float64 // of the sequence, 0 when it was not simulated
 	sequence         []int32 // in which the candidates are asked, by place in the order
 
-	findings []*finding // of the rules of the whole cluster, by place in rules
-	outdated []bool     // by pool
-	refusals []refusal  // of new versions, in the order of the pools
-	begun    bool       // an outage has, and some have yet to follow
-	crossing []bool     // by pool: what runs does not talk to its new version, and all go at once
-	behind   *behind    // nil: nobody would stay behind then
-	lowest   *pod       // the lowest rank that is outdated, away or chosen
-	lowAway  *pod       // the lowest rank that is away or chosen
-	lowSame  *pod       // the same, or to go and not outdated
-	turns    [][]*pod   // of pools that are OrderedReady: who is away or chosen
-	lasts    []int      // places in the order of those that go last
-	freed    []bool     // by pod: the line is to come down to it
+	findings []*finding       // of the rules of the whole cluster, by place in rules
+	outdated []bool           // by pool
+	refusals []refusal        // of new versions, in the order of the pools
+	begun    bool             // an outage has, and some have yet to follow
+	crossing []bool           // by pool: what runs does not talk to its new version, and all go at once
+	behind   *behind          // nil: nobody would stay behind then
+	lowest   *cluster.Pod     // the lowest rank that is outdated, away or chosen
+	lowAway  *cluster.Pod     // the lowest rank that is away or chosen
+	lowSame  *cluster.Pod     // the same, or to go and not outdated
+	turns    [][]*cluster.Pod // of pools that are OrderedReady: who is away or chosen
+	lasts    []int            // places in the order of those that go last
+	freed    []bool           // by pod: the line is to come down to it
 	canary   []canaryPool
-	waiting  []waiting // by pool: who is below its hold line
-	raised   []*pod    // by pool: for whom its hold line goes back up
-	stuck    bool      // one of them is broken, and the line cannot go down to it
+	waiting  []waiting      // by pool: who is below its hold line
+	raised   []*cluster.Pod // by pool: for whom its hold line goes back up
+	stuck    bool           // one of them is broken, and the line cannot go down to it
 
 	isChosen []bool // by pod
 	needed   int    // room that the rest of the unit that is asked about needs
@@ -81,23 +82,23 @@ type decision struct {
 // canaryPool counts the pods of a pool that have gone for its update revision.
 type canaryPool struct {
 	gone, chosen int
-	back         []time.Time // since when those that are back are settled, the longest first
-	soaking      int         // that is all that those lack
-	lost         []*pod      // those that are not back for another reason
+	back         []time.Time    // since when those that are back are settled, the longest first
+	soaking      int            // that is all that those lack
+	lost         []*cluster.Pod // those that are not back for another reason
 }
 
 // newDecision prepares a run. The claim of the pod own, if there is one, does
 // not count.
 func newDecision(s *model.Snapshot, own string, prepared bool) *decision {
 	d := &decision{problems: model.Validate(s), own: own, prepared: prepared}
-	d.x = newIndex(s, own)
-	d.over = activeOverrides(d.x.spec.Overrides, d.x.now)
-	d.ledger = newLedger(d.x)
-	d.flights = newFlights(d.x)
-	d.budget = d.ledger.plan()
-	d.isChosen = make([]bool, len(d.x.pods))
+	d.x = cluster.New(s, own)
+	d.over = activeOverrides(d.x.Spec.Overrides, d.x.Now)
+	d.ledger = cluster.NewLedger(d.x)
+	d.flights = cluster.NewFlights(d.x)
+	d.budget = d.ledger.Budget()
+	d.isChosen = make([]bool, len(d.x.Pods))
 	if !slices.ContainsFunc(d.problems, func(p model.InputProblem) bool { return p.Identity }) {
-		d.order = d.x.sorted(d.x.candidates())
+		d.order = sorted(d.x, candidates(d.x))
 	}
 	d.waits = make([]wait, len(d.order))
 	d.look()
@@ -116,42 +117,42 @@ func newDecision(s *model.Snapshot, own string, prepared bool) *decision {
 
 // trial is a decision of its own on the same snapshot, in which nobody has been chosen.
 func (d *decision) trial() *decision {
-	trial := newDecision(d.x.s, d.own, d.prepared)
+	trial := newDecision(d.x.Snapshot, d.own, d.prepared)
 	trial.behind = d.behind
 	return trial
 }
 
 // look gathers what rules compare a candidate with.
 func (d *decision) look() {
-	d.outdated = make([]bool, len(d.x.pools))
-	d.turns = make([][]*pod, len(d.x.pools))
-	d.canary = make([]canaryPool, len(d.x.pools))
-	d.freed = make([]bool, len(d.x.pods))
+	d.outdated = make([]bool, len(d.x.Pools))
+	d.turns = make([][]*cluster.Pod, len(d.x.Pools))
+	d.canary = make([]canaryPool, len(d.x.Pools))
+	d.freed = make([]bool, len(d.x.Pods))
 	for i := range d.order {
-		d.freed[d.order[i].at] = d.order[i].frees()
-		d.outdated[d.order[i].poolPos] = d.outdated[d.order[i].poolPos] || isOutdated(d.order[i].pod)
+		d.freed[d.order[i].At] = d.order[i].frees()
+		d.outdated[d.order[i].PoolPos] = d.outdated[d.order[i].PoolPos] || cluster.IsOutdated(d.order[i].Pod)
 	}
 	for i := range d.order {
-		if d.order[i].last {
+		if d.order[i].Last {
 			d.lasts = append(d.lasts, i)
 		}
 		if c := &d.order[i]; d.holdsRanks(c) {
-			lower(&d.lowest, c.pod)
-			if !isOutdated(c.pod) {
-				lower(&d.lowSame, c.pod)
+			lower(&d.lowest, c.Pod)
+			if !cluster.IsOutdated(c.Pod) {
+				lower(&d.lowSame, c.Pod)
 			}
 		}
 	}
-	for i := range d.x.pods {
-		p := &d.x.pods[i]
-		if p.away {
+	for i := range d.x.Pods {
+		p := &d.x.Pods[i]
+		if p.Away {
 			d.turn(p)
-			if p.desired {
+			if p.Desired {
 				d.lowerAll(p)
 			}
 		}
-		if isOutdated(p) {
-			d.outdated[p.poolPos] = true
+		if cluster.IsOutdated(p) {
+			d.outdated[p.PoolPos] = true
 		}
 		d.countCanary(p)
 	}
@@ -160,26 +161,26 @@ func (d *decision) look() {
 	}
 }
 
-func (d *decision) turn(p *pod) {
-	if p.pool.Management == model.OrderedReady {
-		d.turns[p.poolPos] = append(d.turns[p.poolPos], p)
+func (d *decision) turn(p *cluster.Pod) {
+	if p.OwnPool.Management == model.OrderedReady {
+		d.turns[p.PoolPos] = append(d.turns[p.PoolPos], p)
 	}
 }
 
-func (d *decision) countCanary(p *pod) {
-	to := p.pool.Revision
-	if to == "" || !p.desired {
+func (d *decision) countCanary(p *cluster.Pod) {
+	to := p.OwnPool.Revision
+	if to == "" || !p.Desired {
 		return
 	}
 	current := p.Phase != model.Missing && p.Revision == to
-	if current || p.claim != nil && p.claim.To == to && p.claim.Action != model.Remove {
-		d.canary[p.poolPos].gone++
+	if current || p.Claim != nil && p.Claim.To == to && p.Claim.Action != model.Remove {
+		d.canary[p.PoolPos].gone++
 	}
-	pool := &d.canary[p.poolPos]
+	pool := &d.canary[p.PoolPos]
 	switch {
-	case current && !p.away:
-		pool.back = append(pool.back, d.x.settledSince(p))
-	case current && !p.soakTill.IsZero():
+	case current && !p.Away:
+		pool.back = append(pool.back, d.x.SettledSince(p))
+	case current && !p.SoakTill.IsZero():
 		pool.soaking++
 	case current:
 		pool.lost = append(pool.lost, p)
@@ -269,18 +270,18 @@ func (d *decision) ask(c *candidate) (*model.Hold, []string) {
 func (d *decision) take(c *candidate, notes []string) {
 	d.steps = append(d.steps, d.step(c, notes))
 	d.taken = append(d.taken, c.place)
-	d.ledger.choose(c.pod)
+	d.ledger.Choose(c.Pod)
 	d.fly(c)
 	d.needed -= cost([]*candidate{c})
-	d.x.take(c.pod)
-	d.turn(c.pod)
-	if c.desired {
-		d.lowerAll(c.pod)
+	d.x.Take(c.Pod)
+	d.turn(c.Pod)
+	if c.Desired {
+		d.lowerAll(c.Pod)
 	}
-	if isOutdated(c.pod) && !c.bringsNoUpdate() {
-		d.canary[c.poolPos].chosen++
+	if cluster.IsOutdated(c.Pod) && !c.bringsNoUpdate() {
+		d.canary[c.PoolPos].chosen++
 	}
-	d.isChosen[c.at] = true
+	d.isChosen[c.At] = true
 }
 
 func (d *decision) step(c *candidate, notes []string) model.Step {
@@ -290,7 +291,7 @@ func (d *decision) step(c *candidate, notes []string) model.Step {
 		all = append(all, "replaced: "+d.replaceText(c))
 	}
 	s := model.Step{
-		Pod: c.Name, UID: c.UID, Unit: c.unit.name(), Action: c.action, Prepare: c.prepare, Reason: c.reason,
+		Pod: c.Name, UID: c.UID, Unit: c.OwnUnit.Name(), Action: c.action, Prepare: c.prepare, Reason: c.reason,
 		OutsideBudget: c.outside, BeforeTurn: d.curing, Notes: all,
 	}
 	if c.action == model.LowerPartition {

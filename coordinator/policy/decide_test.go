@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 func TestPhases(t *testing.T) {
@@ -208,7 +209,7 @@ func TestPodsThatComeBackServe(t *testing.T) {
 			s.Pods[i].Phase, s.Pods[i].Since = model.Started, model.At(noon.Add(-since))
 		}
 		plan := Decide(s)
-		goes := count(rule == model.ShardsAway)
+		goes := cluster.Count(rule == model.ShardsAway)
 		require.Len(t, plan.Steps, goes)
 		held := 0
 		for _, h := range plan.Holds {

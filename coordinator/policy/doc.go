@@ -2,6 +2,6 @@
 //
 // Decide is a function from a value to a value: the same snapshot gives the
 // same plan, in whatever order its lists are. It imports the
-// standard library and package model only, and knows no clock, no client and no database by
+// standard library, package model and the rooms below it only, and knows no clock, no client and no database by
 // name; DESIGN.md lists the invariants and the tests that hold them.
 package policy

@@ -1,14 +1,18 @@
 package policy
 
-import "github.com/rollcall-dev/rollcall/coordinator/model"
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
+)
 
 // noneEligible asks that a member is left that may lead, of every group that needs a leader and
 // can be protected.
 func (d *decision) noneEligible(c *candidate) *finding {
-	for i := range c.hosts {
-		o, asked := d.whatIf(c, &c.hosts[i])
-		if !asked || !o.group.NeedsLeader || o.eligible > 0 || o.group.unprotectable(o.share) {
+	for i := range c.Hosts {
+		o, asked := d.whatIf(c, &c.Hosts[i])
+		if !asked || !o.group.NeedsLeader || o.eligible > 0 || o.group.Unprotectable(o.share) {
 			continue
 		}
 		if f := d.leaderless(c, o); f != nil {
@@ -22,13 +26,13 @@ func (d *decision) noneEligible(c *candidate) *finding {
 // keeps a leader, and it is as with any other group that cannot be protected.
 func (d *decision) leaderless(c *candidate, o outcome) *finding {
 	g := o.group
-	switch only := d.ledOnlyFrom(c.pod, g); {
-	case only && d.x.spec.Policy.Unprotected == model.HoldAlways:
+	switch only := d.ledOnlyFrom(c.Pod, g); {
+	case only && d.x.Spec.Policy.Unprotected == model.HoldAlways:
 		return found(fmt.Sprintf("%s has no member elsewhere that may lead, and policy.unprotected is Hold", g.ID),
 			"another member of "+g.ID+" that may lead, or policy.unprotected: Allow").of(g.ID)
 	case only && o.othersMissing() > 0:
 		return found(fmt.Sprintf("%s has no member elsewhere that may lead, and %d of its %d other %s are missing already",
-			g.ID, o.othersMissing(), g.total-o.share, g.noun()), d.whoIsMissing(c, g)).of(g.ID)
+			g.ID, o.othersMissing(), g.Total-o.share, g.Noun()), d.whoIsMissing(c, g)).of(g.ID)
 	case only:
 		return nil
 	}
@@ -37,13 +41,13 @@ func (d *decision) leaderless(c *candidate, o outcome) *finding {
 
 // ledOnlyFrom: of a group of data whether a member may lead is of its kind, and no other place has
 // one. Elsewhere it is a matter of the moment, such as of how far a replica lags.
-func (d *decision) ledOnlyFrom(p *pod, g *group) bool {
+func (d *decision) ledOnlyFrom(p *cluster.Pod, g *cluster.Group) bool {
 	own := false
 	for j := range g.Members {
 		if !g.Members[j].Eligible {
 			continue
 		}
-		if d.x.placeOf(g, j) != p.at {
+		if d.x.PlaceOf(g, j) != p.At {
 			return false
 		}
 		own = true
@@ -52,15 +56,15 @@ func (d *decision) ledOnlyFrom(p *pod, g *group) bool {
 }
 
 // whoMayLead names a pod whose return would let it lead.
-func (d *decision) whoMayLead(c *candidate, g *group) string {
+func (d *decision) whoMayLead(c *candidate, g *cluster.Group) string {
 	best := int32(-1)
 	for j := range g.Members {
-		if at := d.x.placeOf(g, j); at >= 0 && at != c.at && g.Members[j].Eligible && (best < 0 || at < best) {
+		if at := d.x.PlaceOf(g, j); at >= 0 && at != c.At && g.Members[j].Eligible && (best < 0 || at < best) {
 			best = at
 		}
 	}
 	if best >= 0 {
-		return orAdvice(d.x.pods[best].Name+" back and caught up", &d.x.pods[best])
+		return cluster.OrAdvice(d.x.Pods[best].Name+" back and caught up", &d.x.Pods[best])
 	}
 	return "another member of " + g.ID + " that may lead; or an override of eligible for " + c.Name + ": nobody leads " + g.ID + " then while it is away"
 }

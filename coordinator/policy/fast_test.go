@@ -20,9 +20,9 @@ func TestFastKeepsRanksAndLastPods(t *testing.T) {
 		for i, at := range sequence {
 			a, b := &d.order[i], &d.order[at]
 			require.Equal(t, a.broken, b.broken)
-			require.Equal(t, a.last, b.last)
-			require.Equal(t, a.rank, b.rank)
-			require.True(t, i == int(at) || !a.broken && !a.last)
+			require.Equal(t, a.Last, b.Last)
+			require.Equal(t, a.Rank, b.Rank)
+			require.True(t, i == int(at) || !a.broken && !a.Last)
 		}
 	})
 }

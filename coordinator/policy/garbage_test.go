@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 // spoil writes something odd into one place of a value, chosen by chance.
@@ -91,7 +92,7 @@ func TestGarbageIsNamed(t *testing.T) {
 			g.spoil(reflect.ValueOf(&s).Elem())
 		}
 		requireNamed(t, s)
-		bad += count(len(model.Validate(&s)) > 0)
+		bad += cluster.Count(len(model.Validate(&s)) > 0)
 	})
 	require.Greater(t, bad, *snapshots/10)
 	require.Less(t, bad, *snapshots*9/10)

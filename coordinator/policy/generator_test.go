@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 // TestGeneratorReachesEveryRule measures what the properties and the twin are
@@ -18,7 +19,7 @@ func TestGeneratorReachesEveryRule(t *testing.T) {
 	number, steps, holds := max(*snapshots, 5_000), 0, map[model.Rule]int{}
 	for seed := range uint64(number) {
 		p := Decide(newGenerator(seed).snapshot())
-		steps += count(len(p.Steps) > 0)
+		steps += cluster.Count(len(p.Steps) > 0)
 		seen := map[model.Rule]bool{}
 		for _, h := range p.Holds {
 			if !seen[h.Rule] {

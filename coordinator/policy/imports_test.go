@@ -13,9 +13,9 @@ import (
 // fetched, and on nothing that looks at a clock's wall, a file or the network.
 func TestStandardLibraryOnly(t *testing.T) {
 	const rooms = "github.com/rollcall-dev/rollcall/coordinator/"
-	own := []string{rooms + "model", rooms + "policy/forecast"}
+	own := []string{rooms + "model", rooms + "policy/cluster", rooms + "policy/forecast"}
 	var imports []string
-	for _, dir := range []string{".", "forecast", "../model"} {
+	for _, dir := range []string{".", "cluster", "forecast", "../model"} {
 		pkg, err := build.ImportDir(dir, 0)
 		require.NoError(t, err)
 		imports = append(imports, pkg.Imports...)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 // lineWorld is a pool that is driven by its hold line, played to its end: who decides, who acts, and the
@@ -162,7 +163,7 @@ func (w *lineWorld) free() (free []string) {
 func (w *lineWorld) away() int {
 	n := len(w.free())
 	for i := range w.s.Pods {
-		n += count(w.s.Pods[i].Phase != model.Ready)
+		n += cluster.Count(w.s.Pods[i].Phase != model.Ready)
 	}
 	return n
 }

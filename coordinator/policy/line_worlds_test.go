@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 	"github.com/rollcall-dev/rollcall/test/race"
 )
 
@@ -74,8 +75,8 @@ func (w *lineWorld) pass() (acted bool) {
 		claim := model.Claim{ID: fmt.Sprint(w.made), Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
 			To: "v2", Phase: model.PhasePrepared, BeforeTurn: step.BeforeTurn, Groups: map[string]int32{}, Broken: map[string]int32{}}
 		for _, m := range w.s.Groups[0].Members {
-			claim.Groups["data"] += int32(count(m.State == model.Active))
-			claim.Broken["data"] += int32(count(m.State != model.Active && m.Pod == step.Pod))
+			claim.Groups["data"] += int32(cluster.Count(m.State == model.Active))
+			claim.Broken["data"] += int32(cluster.Count(m.State != model.Active && m.Pod == step.Pod))
 		}
 		claim.Unseen = claim.Groups["data"] == 0
 		*claims = append(*claims, claim)
@@ -114,7 +115,7 @@ func (w *lineWorld) asksPerson() bool {
 		p := &w.s.Pods[i]
 		switch waits := p.Revision == "v1" && p.Ordinal < w.s.Pools[0].Partition && !w.guarded; {
 		case p.Phase == model.Ready:
-			between += count(waits)
+			between += cluster.Count(waits)
 		case p.Phase == model.Missing && w.ordered && failed >= 0 && failed < i && w.pods[i] == 'b':
 			// It was broken before, and is made when the one below is repaired.
 		case p.Phase != model.Failed:

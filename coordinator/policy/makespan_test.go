@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 // rollout is a database in virtual time: pods that go come back when their
@@ -128,10 +129,10 @@ func solrsOrder(r *rollout) []int {
 		g := &r.s.Groups[i]
 		for _, m := range g.Members {
 			at := r.pods[m.Pod]
-			leaders[at] += count(m.Leader)
+			leaders[at] += cluster.Count(m.Leader)
 			copies[at]++
 			hosts[at] = append(hosts[at], g)
-			down[g] += count(m.State != model.Active)
+			down[g] += cluster.Count(m.State != model.Active)
 		}
 	}
 	for i := range r.s.Pods {

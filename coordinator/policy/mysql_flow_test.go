@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 // replicated is a database with one primary that is rolled by plans alone: a
@@ -201,7 +202,7 @@ func (m *replicated) follows(goes string) {
 func (m *replicated) acking(without int) int {
 	n := 0
 	for i := range m.s.Pods {
-		n += count(i != without && i != m.primary && m.s.Pods[i].Phase == model.Ready && m.s.Pods[i].Report.Settled)
+		n += cluster.Count(i != without && i != m.primary && m.s.Pods[i].Phase == model.Ready && m.s.Pods[i].Report.Settled)
 	}
 	return n
 }

@@ -3,16 +3,18 @@ package policy
 import (
 	"cmp"
 	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 // sorted is the candidates in the order in which they are considered, a strict
 // total order of numbers. Keys are sorted rather than candidates, which are
 // large and say little without their pods.
-func (x *index) sorted(list []candidate) []candidate {
+func sorted(x *cluster.Index, list []candidate) []candidate {
 	keys := make([]sortKey, len(list))
-	begun := x.begun(list)
+	begun := begun(x, list)
 	for i := range list {
-		keys[i] = list[i].sortKey(int32(i), begun[list[i].unit])
+		keys[i] = list[i].sortKey(int32(i), begun[list[i].OwnUnit])
 	}
 	slices.SortFunc(keys, func(a, b sortKey) int { return a.compare(&b) })
 	ordered := make([]candidate, len(list))
@@ -36,12 +38,12 @@ type sortKey struct {
 }
 
 func (c *candidate) sortKey(from int32, begun bool) sortKey {
-	k := sortKey{kind: uint8(2*count(!c.broken) + count(c.dead)), at: c.at, from: from}
+	k := sortKey{kind: uint8(2*cluster.Count(!c.broken) + cluster.Count(c.dead)), at: c.At, from: from}
 	if c.dead {
 		return k // nobody leads, nobody serves
 	}
-	k.rank, k.late, k.unit = c.rank, uint8(2*count(c.last)+count(c.live)), uint8(count(!begun))
-	k.leaders, k.busy, k.members = c.leaders, c.busy, c.members
+	k.rank, k.late, k.unit = c.Rank, uint8(2*cluster.Count(c.Last)+cluster.Count(c.Live)), uint8(cluster.Count(!begun))
+	k.leaders, k.busy, k.members = c.Leaders, c.Busy, c.Members
 	return k
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 // allowForce is the annotation with which a person hands a pool to its controller.
@@ -14,7 +15,7 @@ const allowForce = `the annotation rollcall.dev/force-rolling-update: "true" on 
 // waiting are the outdated pods below the hold line of a pool, the highest
 // ordinal first. Lowering the line to one of them frees all before it.
 type waiting struct {
-	pods  []*pod
+	pods  []*cluster.Pod
 	next  int  // those before have been chosen
 	tried bool // a correction was
 }
@@ -22,39 +23,39 @@ type waiting struct {
 // addWaiting lists who waits below which line. A pod that is claimed or
 // terminating goes anyway, so it stands in nobody's way.
 func (d *decision) addWaiting() {
-	d.waiting = make([]waiting, len(d.x.pools))
-	d.raised = make([]*pod, len(d.x.pools))
-	for i := range d.x.pools {
-		d.raised[i] = d.handed(&d.x.pools[i], i)
+	d.waiting = make([]waiting, len(d.x.Pools))
+	d.raised = make([]*cluster.Pod, len(d.x.Pools))
+	for i := range d.x.Pools {
+		d.raised[i] = d.handed(&d.x.Pools[i], i)
 	}
-	for i := range d.x.pods {
-		p := &d.x.pods[i]
-		if p.pool.byLine && p.desired && isOutdated(p) && p.Ordinal < p.pool.Partition && p.Phase != model.Terminating && p.claim == nil {
-			d.waiting[p.poolPos].pods = append(d.waiting[p.poolPos].pods, p)
+	for i := range d.x.Pods {
+		p := &d.x.Pods[i]
+		if p.OwnPool.ByLine && p.Desired && cluster.IsOutdated(p) && p.Ordinal < p.OwnPool.Partition && p.Phase != model.Terminating && p.Claim == nil {
+			d.waiting[p.PoolPos].pods = append(d.waiting[p.PoolPos].pods, p)
 		}
 	}
 }
 
 // between are the outdated pods that lowering the line to a candidate would
 // free with it, the highest ordinal first.
-func (d *decision) between(c *candidate) []*pod {
-	w := &d.waiting[c.poolPos]
-	for w.next < len(w.pods) && d.isChosen[w.pods[w.next].at] {
+func (d *decision) between(c *candidate) []*cluster.Pod {
+	w := &d.waiting[c.PoolPos]
+	for w.next < len(w.pods) && d.isChosen[w.pods[w.next].At] {
 		w.next++
 	}
 	left := w.pods[w.next:]
-	end, _ := slices.BinarySearchFunc(left, c.Ordinal, func(p *pod, ordinal int32) int { return cmp.Compare(ordinal, p.Ordinal) })
+	end, _ := slices.BinarySearchFunc(left, c.Ordinal, func(p *cluster.Pod, ordinal int32) int { return cmp.Compare(ordinal, p.Ordinal) })
 	return left[:end]
 }
 
 // lineOrder: the line goes down by one outdated pod at a time, so the highest
 // ordinal goes first. No override of this can be had: it would take others.
 func (d *decision) lineOrder(c *candidate) *finding {
-	pool := c.pool
-	if !pool.byLine || c.forced || c.action != model.LowerPartition {
+	pool := c.OwnPool
+	if !pool.ByLine || c.forced || c.action != model.LowerPartition {
 		return nil
 	}
-	if raised := d.raised[c.poolPos]; raised != nil {
+	if raised := d.raised[c.PoolPos]; raised != nil {
 		f := found(fmt.Sprintf("the partition of pool %s goes back up first, as nothing keeps the controller from %s", pool.Name, raised.Name),
 			"the partition back at rest")
 		f.firm, f.others = true, true
@@ -81,9 +82,9 @@ func (d *decision) lineOrder(c *candidate) *finding {
 // takes nobody meanwhile, whatever the line is.
 func (d *decision) orForce(c *candidate) string {
 	switch {
-	case !c.notInTime || c.action != model.LowerPartition || c.forced || d.x.guards:
+	case !c.NotInTime || c.action != model.LowerPartition || c.forced || d.x.Guards:
 		return ""
-	case c.pool.Management == model.OrderedReady:
+	case c.OwnPool.Management == model.OrderedReady:
 		return fmt.Sprintf(", or %s, and then %s deleted", allowForce, c.Name)
 	}
 	return ", or " + allowForce
@@ -92,22 +93,22 @@ func (d *decision) orForce(c *candidate) string {
 // shut: lowering the line past these frees none of them, because their guards keep
 // the controller from them. It may only be done for what is broken: else they would
 // come out of their order.
-func (d *decision) shut(pods []*pod) bool {
-	return d.x.guards && !slices.ContainsFunc(pods, func(p *pod) bool { return p.Guard != model.GuardClosed })
+func (d *decision) shut(pods []*cluster.Pod) bool {
+	return d.x.Guards && !slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return p.Guard != model.GuardClosed })
 }
 
 // wouldComeBackOld: below the line of a pool in mid-rollout, what is up to
 // date would come back out of date.
 func (d *decision) wouldComeBackOld(c *candidate) *finding {
-	if !c.pool.byLine || c.forced {
+	if !c.OwnPool.ByLine || c.forced {
 		return nil
 	}
 	comesBack := c.action == model.Restart || c.action == model.Handoff || c.action == model.Evacuate
-	if !comesBack || isOutdated(c.pod) || c.Ordinal >= c.pool.Partition || !d.outdated[c.poolPos] {
+	if !comesBack || cluster.IsOutdated(c.Pod) || c.Ordinal >= c.OwnPool.Partition || !d.outdated[c.PoolPos] {
 		return nil
 	}
 	f := found(fmt.Sprintf("the partition of pool %s is %d and the pool in mid-rollout: it would come back on the old revision",
-		c.pool.Name, c.pool.Partition), fmt.Sprintf("a partition of at most %d, or all of the pool on its update revision", c.Ordinal))
+		c.OwnPool.Name, c.OwnPool.Partition), fmt.Sprintf("a partition of at most %d, or all of the pool on its update revision", c.Ordinal))
 	f.firm, f.others = true, true
 	return f
 }
@@ -116,7 +117,7 @@ func (d *decision) wouldComeBackOld(c *candidate) *finding {
 // together.
 func sortByOrdinal(unit []*candidate) {
 	if slices.ContainsFunc(unit, func(c *candidate) bool { return c.action == model.LowerPartition }) {
-		slices.SortFunc(unit, func(a, b *candidate) int { return cmp.Compare(a.at, b.at) })
+		slices.SortFunc(unit, func(a, b *candidate) int { return cmp.Compare(a.At, b.At) })
 	}
 }
 
@@ -125,24 +126,24 @@ func (c *candidate) frees() bool { return c.action == model.LowerPartition && !c
 
 // onLine: the line comes to nobody below before the candidate is on its way, whatever is done to it.
 func (c *candidate) onLine() bool {
-	return c.pool.byLine && !c.forced && c.desired && isOutdated(c.pod) && c.Ordinal < c.pool.Partition
+	return c.OwnPool.ByLine && !c.forced && c.Desired && cluster.IsOutdated(c.Pod) && c.Ordinal < c.OwnPool.Partition
 }
 
 // waitsFor: o can go only after c, because of the line.
-func (d *decision) waitsFor(o *pod, c *candidate) bool {
-	if o.pool != c.pool || !isOutdated(o) || o.Ordinal >= c.Ordinal {
+func (d *decision) waitsFor(o *cluster.Pod, c *candidate) bool {
+	if o.OwnPool != c.OwnPool || !cluster.IsOutdated(o) || o.Ordinal >= c.Ordinal {
 		return false
 	}
-	return c.frees() || c.onLine() && d.freed[o.at]
+	return c.frees() || c.onLine() && d.freed[o.At]
 }
 
 // withoutWhoWaits parts the claims: behind are those on pods that can go only after a claimed one, because of
 // the line, and are asked again when it has gone. Else neither it nor they might ever go.
 func (d *decision) withoutWhoWaits(claimed string) (claims, behind []model.Claim) {
 	at := slices.IndexFunc(d.order, func(c candidate) bool { return c.Name == claimed })
-	for _, claim := range d.x.s.Cluster.Status.Claims {
-		o, known := d.x.byName[claim.Pod]
-		if known && at >= 0 && !d.x.outage() && d.standsBehind(&d.x.pods[o], &d.order[at]) {
+	for _, claim := range d.x.Snapshot.Cluster.Status.Claims {
+		o, known := d.x.ByName[claim.Pod]
+		if known && at >= 0 && !d.x.Outage() && d.standsBehind(&d.x.Pods[o], &d.order[at]) {
 			behind = append(behind, claim)
 		} else {
 			claims = append(claims, claim)
@@ -152,24 +153,15 @@ func (d *decision) withoutWhoWaits(claimed string) (claims, behind []model.Claim
 }
 
 // standsBehind: o is claimed, has not gone, and the line frees it after c, or with it: no guard keeps c.
-func (d *decision) standsBehind(o *pod, c *candidate) bool {
-	return o.claim != nil && o.claim.Action == model.LowerPartition && o.Phase != model.Terminating && d.waitsFor(o, c) &&
-		!(d.x.guards && c.Guard == model.GuardClosed)
-}
-
-// rankByLine: a pod that the line frees only after others goes with their rank. Of a lower
-// one, which a pod has of which nothing is known, too, it would hold up for whom it waits.
-func (p *pod) rankByLine(above *int) {
-	if p.pool.byLine && p.desired && isOutdated(p) && p.Ordinal < p.pool.Partition {
-		*above = max(*above, p.rank)
-		p.rank = *above
-	}
+func (d *decision) standsBehind(o *cluster.Pod, c *candidate) bool {
+	return o.Claim != nil && o.Claim.Action == model.LowerPartition && o.Phase != model.Terminating && d.waitsFor(o, c) &&
+		!(d.x.Guards && c.Guard == model.GuardClosed)
 }
 
 // isStarting: the line waits for a pod that clones or recovers, as long as a start
 // may take; what is broken shows that earlier.
 func (d *decision) isStarting(c *candidate) *finding {
-	if c.action != model.LowerPartition || c.forced || c.broken || c.live || d.x.overdue(c.pod) {
+	if c.action != model.LowerPartition || c.forced || c.broken || c.Live || d.x.Overdue(c.Pod) {
 		return nil
 	}
 	switch c.Phase {
@@ -177,26 +169,26 @@ func (d *decision) isStarting(c *candidate) *finding {
 	default:
 		return nil
 	}
-	till := c.Since.Add(d.x.startSeconds())
-	return found(fmt.Sprintf("it has been starting for %s, and policy.startSeconds gives it %s", seconds(d.x.now.Sub(c.Since.Time)), seconds(d.x.startSeconds())),
+	till := c.Since.Add(d.x.StartSeconds())
+	return found(fmt.Sprintf("it has been starting for %s, and policy.startSeconds gives it %s", seconds(d.x.Now.Sub(c.Since.Time)), seconds(d.x.StartSeconds())),
 		c.Name+" Ready and live").until(till)
 }
 
 // inHands: nothing keeps the StatefulSet controller from this pod, and it
 // takes it when it likes. An OrderedReady one waits for a pod that is not Ready, and never takes it.
 func (d *decision) inHands(c *candidate) *finding {
-	if !d.x.leftOpen(c.pod) || c.outside || c.claim != nil || d.prepared || d.x.guards && !c.forced {
+	if !d.x.LeftOpen(c.Pod) || c.outside || c.Claim != nil || d.prepared || d.x.Guards && !c.forced {
 		return nil
 	}
-	if c.pool.Management == model.OrderedReady && c.Phase != model.Ready && !c.forced {
+	if c.OwnPool.Management == model.OrderedReady && c.Phase != model.Ready && !c.forced {
 		return nil
 	}
 	why := "no guard refuses that"
-	if c.pool.Force {
+	if c.OwnPool.Force {
 		why = allowForce + " lets it"
 	}
 	return found(fmt.Sprintf("it is on its way: it is outdated, the partition of pool %s is %d, and its controller takes it, because %s",
-		c.pool.Name, c.pool.Partition, why), "its successor back")
+		c.OwnPool.Name, c.OwnPool.Partition, why), "its successor back")
 }
 
 // lines are the moves of hold lines that take nothing away: back to where they
@@ -207,13 +199,13 @@ func (d *decision) lines() []model.Line {
 	}
 	var lines []model.Line
 	from := 0
-	for i := range d.x.pools {
+	for i := range d.x.Pools {
 		to := from
-		for to < len(d.x.pods) && d.x.pods[to].pool == &d.x.pools[i] {
+		for to < len(d.x.Pods) && d.x.Pods[to].OwnPool == &d.x.Pools[i] {
 			to++
 		}
-		if p := &d.x.pools[i]; p.movesLine() && to > from {
-			if l := d.line(p, d.x.pods[from:to]); l != nil {
+		if p := &d.x.Pools[i]; p.MovesLine() && to > from {
+			if l := d.line(p, d.x.Pods[from:to]); l != nil {
 				lines = append(lines, *l)
 			}
 		}
@@ -224,27 +216,22 @@ func (d *decision) lines() []model.Line {
 
 // movesLines: the hold lines of this database are ours to move.
 func (d *decision) movesLines() bool {
-	return len(d.problems) == 0 && d.x.spec.Update.Mode != model.Observe && d.x.s.Cluster.Status.Initialized
-}
-
-// movesLine: so is that of this pool.
-func (p *pool) movesLine() bool {
-	return p.byLine && !p.Force && p.Observed && p.Revision != "" && p.Replicas > 0
+	return len(d.problems) == 0 && d.x.Spec.Update.Mode != model.Observe && d.x.Snapshot.Cluster.Status.Initialized
 }
 
 // handed is the outdated pod, of those at or above a pool's hold line, for which the line
 // goes back up: nobody asked for it to go, and nothing keeps its controller from it. What
 // is broken there would come back as it was, so then the line stays.
-func (d *decision) handed(p *pool, position int) *pod {
-	if !d.movesLines() || !p.movesLine() || d.x.guards || p.Ordered != nil {
+func (d *decision) handed(p *cluster.Pool, position int) *cluster.Pod {
+	if !d.movesLines() || !p.MovesLine() || d.x.Guards || p.Ordered != nil {
 		return nil
 	}
-	var handed *pod
-	for i := range d.x.pods {
-		o := &d.x.pods[i]
+	var handed *cluster.Pod
+	for i := range d.x.Pods {
+		o := &d.x.Pods[i]
 		switch {
-		case int(o.poolPos) != position || !d.x.leftOpen(o) || o.claim != nil || o.Phase == model.Terminating:
-		case !o.serves:
+		case int(o.PoolPos) != position || !d.x.LeftOpen(o) || o.Claim != nil || o.Phase == model.Terminating:
+		case !o.Serves:
 			return nil
 		case handed == nil:
 			handed = o
@@ -255,11 +242,11 @@ func (d *decision) handed(p *pool, position int) *pod {
 
 // line is the move of one pool's line, whose pods come with the highest
 // ordinal first.
-func (d *decision) line(p *pool, pods []pod) *model.Line {
+func (d *decision) line(p *cluster.Pool, pods []cluster.Pod) *model.Line {
 	outdated, away := 0, 0
 	for i := range pods {
-		outdated += count(isOutdated(&pods[i]))
-		away += count(pods[i].away)
+		outdated += cluster.Count(cluster.IsOutdated(&pods[i]))
+		away += cluster.Count(pods[i].Away)
 	}
 	switch {
 	case outdated == 0 && (away > 0 || p.Ordered != nil && *p.Ordered > p.Start):
@@ -268,17 +255,17 @@ func (d *decision) line(p *pool, pods []pod) *model.Line {
 		return &model.Line{Pool: p.Name, Partition: model.RestLine, Reason: fmt.Sprintf("all of it is on revision %s and back", p.Revision)}
 	case outdated == 0:
 		return nil
-	case d.raised[pods[0].poolPos] != nil:
-		return &model.Line{Pool: p.Name, Partition: model.RestLine, Reason: fmt.Sprintf("%s is outdated, nobody asked for it to go, and no guard keeps the controller from it", d.raised[pods[0].poolPos].Name)}
+	case d.raised[pods[0].PoolPos] != nil:
+		return &model.Line{Pool: p.Name, Partition: model.RestLine, Reason: fmt.Sprintf("%s is outdated, nobody asked for it to go, and no guard keeps the controller from it", d.raised[pods[0].PoolPos].Name)}
 	case d.paused() != nil:
 		return nil
 	}
-	return p.past(pods)
+	return past(p, pods)
 }
 
 // past lowers the line past the highest pods, as long as they are up to date:
 // below it they would come back on the old revision.
-func (p *pool) past(pods []pod) *model.Line {
+func past(p *cluster.Pool, pods []cluster.Pod) *model.Line {
 	top := int64(p.Start) + int64(p.Replicas)
 	line := min(int64(p.Partition), top)
 	passed := 0

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 // targets are the partitions to which a plan lowers, by pod.
@@ -139,14 +140,14 @@ func TestLoweringFreesOnlyWhoMayGo(t *testing.T) {
 				passed++
 			}
 		}
-		x := newIndex(&s, "")
-		for i := range x.pods {
-			o := &x.pods[i]
+		x := cluster.New(&s, "")
+		for i := range x.Pods {
+			o := &x.Pods[i]
 			kept := s.Cluster.Spec.WithDefaults().Guard == model.GuardEnforce && s.Cluster.GuardEnforcing && o.Guard == model.GuardClosed
-			freed := o.Ordinal < o.pool.Partition && o.Ordinal >= lines[o.Pool] && (o.pool.Force || !kept)
-			if freed && o.desired && isOutdated(o) && o.Phase != model.Terminating && o.claim == nil && !goes[o.Name] {
-				require.True(t, o.pool.Force, "%s is freed and was not asked", o.Name)
-				if r := x.whyGo(o); r == model.ReasonScaleDown || r == model.ReasonReplacement {
+			freed := o.Ordinal < o.OwnPool.Partition && o.Ordinal >= lines[o.Pool] && (o.OwnPool.Force || !kept)
+			if freed && o.Desired && cluster.IsOutdated(o) && o.Phase != model.Terminating && o.Claim == nil && !goes[o.Name] {
+				require.True(t, o.OwnPool.Force, "%s is freed and was not asked", o.Name)
+				if r := whyGo(x, o); r == model.ReasonScaleDown || r == model.ReasonReplacement {
 					continue // it goes for good
 				}
 				for _, h := range p.Holds {
@@ -311,8 +312,8 @@ func TestWhoStandsBehindHoldsNobody(t *testing.T) {
 			require.Nil(t, hold, "%s beside %d below it", first.Pod, len(s.Cluster.Status.Claims)-n)
 			together++
 			for _, group := range s.Groups {
-				recovering += count(slices.ContainsFunc(group.Members, func(m model.Member) bool {
-					return m.Pod == first.Pod && !isAvailable(m.State) && m.State != model.Down
+				recovering += cluster.Count(slices.ContainsFunc(group.Members, func(m model.Member) bool {
+					return m.Pod == first.Pod && !cluster.IsAvailable(m.State) && m.State != model.Down
 				}))
 			}
 		}

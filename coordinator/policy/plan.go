@@ -10,24 +10,24 @@ import (
 // restores are steps that undo claims which were not carried out and are no longer wanted: the
 // pod is still there and should not go.
 func (d *decision) restores() []model.Step {
-	if len(d.x.claims) == 0 {
+	if len(d.x.Claims) == 0 {
 		return nil
 	}
-	wanted := make([]bool, len(d.x.pods))
+	wanted := make([]bool, len(d.x.Pods))
 	for i := range d.order {
-		wanted[d.order[i].at] = true
+		wanted[d.order[i].At] = true
 	}
 	var steps []model.Step
-	for i := range d.x.pods {
-		p := &d.x.pods[i]
-		if p.claim == nil || wanted[i] || p.Phase == model.Missing || p.Phase == model.Terminating || p.UID != p.claim.UID {
+	for i := range d.x.Pods {
+		p := &d.x.Pods[i]
+		if p.Claim == nil || wanted[i] || p.Phase == model.Missing || p.Phase == model.Terminating || p.UID != p.Claim.UID {
 			continue
 		}
-		switch p.claim.Phase {
+		switch p.Claim.Phase {
 		case model.PhaseClaimed, model.PhasePreparing, model.PhasePrepared, model.PhaseEmptied, model.PhaseOpened:
-			prepare := cmp.Or(p.claim.Prepare, model.PrepareNone)
+			prepare := cmp.Or(p.Claim.Prepare, model.PrepareNone)
 			steps = append(steps, model.Step{
-				Pod: p.Name, UID: p.UID, Action: model.Restore, Prepare: prepare, Reason: p.claim.Reason, Notes: []string{},
+				Pod: p.Name, UID: p.UID, Action: model.Restore, Prepare: prepare, Reason: p.Claim.Reason, Notes: []string{},
 			})
 		}
 	}
@@ -35,7 +35,7 @@ func (d *decision) restores() []model.Step {
 }
 
 func (d *decision) plan() model.Plan {
-	cluster := d.x.s.Cluster
+	cluster := d.x.Snapshot.Cluster
 	p := model.Plan{
 		Version: model.Version,
 		Cluster: cluster.Namespace + "/" + cluster.Name,
@@ -76,8 +76,8 @@ func (d *decision) clusterHolds() []model.Hold {
 }
 
 func (d *decision) phase(p *model.Plan) model.ClusterPhase {
-	claims := len(d.x.s.Cluster.Status.Claims)
-	if d.x.spec.Update.Paused || d.x.s.Cluster.Paused {
+	claims := len(d.x.Snapshot.Cluster.Status.Claims)
+	if d.x.Spec.Update.Paused || d.x.Snapshot.Cluster.Paused {
 		return model.ClusterPaused
 	}
 	if len(p.Order) == 0 && len(p.Steps) == 0 && claims == 0 {
@@ -96,13 +96,13 @@ func (d *decision) phase(p *model.Plan) model.ClusterPhase {
 }
 
 func (d *decision) upToDate() bool {
-	if len(d.x.pools) == 0 {
+	if len(d.x.Pools) == 0 {
 		return false // nothing is known to be wanted
 	}
-	for i := range d.x.pools {
-		if d.x.pools[i].Revision == "" && d.x.pools[i].Replicas > 0 {
+	for i := range d.x.Pools {
+		if d.x.Pools[i].Revision == "" && d.x.Pools[i].Replicas > 0 {
 			return false
 		}
 	}
-	return len(d.ledger.away) == 0
+	return len(d.ledger.Away) == 0
 }

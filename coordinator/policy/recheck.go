@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 // Recheck decides again for one claimed pod alone, after its prepare and on a
@@ -44,8 +45,8 @@ func Recheck(s model.Snapshot, pod string) (*model.Step, *model.Hold) {
 		d.needed = cost([]*candidate{c})
 		d.corrected = d.correctedBehind(c, behind)
 		d.curing = wasEarly(&s, pod) && (d.goesEarly(c, true) || d.isFirstByLine(c)) // others may wait for its claim by now
-		if d.curing && d.x.standsUnready(c.pod) {
-			d.x.countUnready()
+		if d.curing && d.x.StandsUnready(c.Pod) {
+			d.x.CountUnready()
 		}
 		hold, notes := d.ask(c)
 		if empty {
@@ -91,39 +92,39 @@ type Return struct {
 // notes (not counting members on other pods that are away), settled, and
 // soaked. A removed pod need only be gone.
 func Returned(s model.Snapshot, claim model.Claim) Return {
-	x := newIndex(&s, claim.Pod)
-	at, known := x.byName[claim.Pod]
-	var p *pod
+	x := cluster.New(&s, claim.Pod)
+	at, known := x.ByName[claim.Pod]
+	var p *cluster.Pod
 	if known {
-		p = &x.pods[at]
+		p = &x.Pods[at]
 	}
 	wait := func(reason, unblocks string) Return {
 		return Return{Why: model.Hold{Pod: claim.Pod, Rule: model.Claimed, Reason: reason, Unblocks: unblocks}}
 	}
 	switch {
-	case p == nil || p.Phase == model.Missing && (claim.Action == model.Remove || !p.desired):
+	case p == nil || p.Phase == model.Missing && (claim.Action == model.Remove || !p.Desired):
 		return Return{Done: true, Joined: true}
 	case p.Phase == model.Missing:
 		r := wait("its successor has not been created", "the StatefulSet controller creating it")
-		r.Failed = x.overdue(p)
+		r.Failed = x.Overdue(p)
 		return r
 	case p.UID == claim.UID || p.UID == "":
-		return wait("it has not gone yet: "+lowerPhase(p.Phase)+about(p), orAdvice("its removal", p))
+		return wait("it has not gone yet: "+lowerPhase(p.Phase)+cluster.About(p), cluster.OrAdvice("its removal", p))
 	}
-	r := x.returned(p, &claim, wait)
+	r := returned(x, p, &claim, wait)
 	if r.Joined || r.Done {
 		return r
 	}
 	// A Ready pod that says it is not live may be back in a moment: whyBroken asks for how long.
-	late := p.Phase != model.Ready || p.report != nil && p.report.Member != model.NotLive
-	r.Failed = x.whyBroken(p) != "" || !p.live && late && x.overdue(p)
-	r.Why.Reason, r.Why.Unblocks = r.Why.Reason+about(p), orAdvice(r.Why.Unblocks, p)
-	switch till := x.lastsAt(p); {
+	late := p.Phase != model.Ready || p.OwnReport != nil && p.OwnReport.Member != model.NotLive
+	r.Failed = x.WhyBroken(p) != "" || !p.Live && late && x.Overdue(p)
+	r.Why.Reason, r.Why.Unblocks = r.Why.Reason+cluster.About(p), cluster.OrAdvice(r.Why.Unblocks, p)
+	switch till := x.LastsAt(p); {
 	case r.Failed:
 	case p.Phase == model.Ready && !till.IsZero():
-		r.RetryAfterSeconds = secondsUntil(x.now, till)
+		r.RetryAfterSeconds = secondsUntil(x.Now, till)
 	default:
-		r.RetryAfterSeconds = secondsUntil(x.now, p.Since.Add(x.startSeconds()))
+		r.RetryAfterSeconds = secondsUntil(x.Now, p.Since.Add(x.StartSeconds()))
 	}
 	return r
 }
@@ -139,16 +140,16 @@ func secondsUntil(now, t time.Time) int64 {
 	return max(0, int64((t.Sub(now)+time.Second-1)/time.Second))
 }
 
-func (x *index) returned(p *pod, claim *model.Claim, wait func(reason, unblocks string) Return) Return {
-	r := p.report
+func returned(x *cluster.Index, p *cluster.Pod, claim *model.Claim, wait func(reason, unblocks string) Return) Return {
+	r := p.OwnReport
 	switch {
 	case r == nil && p.Agent:
 		return wait(fmt.Sprintf("its successor is %s and its agent has sent no report", p.Phase), "a report from its agent")
-	case !p.live && r != nil:
+	case !p.Live && r != nil:
 		return wait(fmt.Sprintf("its successor is %s and not live in the database", p.Phase), "it joining the database")
-	case !p.live && p.Phase != model.Ready:
+	case !p.Live && p.Phase != model.Ready:
 		return wait(fmt.Sprintf("its successor is %s", p.Phase), "it becoming Ready")
-	case !p.live && !x.noAgents:
+	case !p.Live && !x.NoAgents:
 		return wait("its successor has no agent, and no majority of the others speaks for it", "the other agents reporting")
 	}
 	joined := func(reason, unblocks string) Return {
@@ -158,22 +159,22 @@ func (x *index) returned(p *pod, claim *model.Claim, wait func(reason, unblocks 
 	}
 	switch {
 	case p.Phase != model.Ready:
-		return joined("its successor is live in the database and "+string(p.Phase), orAdvice("it becoming Ready", p))
-	case x.nodeGone(p):
+		return joined("its successor is live in the database and "+string(p.Phase), cluster.OrAdvice("it becoming Ready", p))
+	case x.NodeGone(p):
 		return joined("its successor is on a node that is gone", "another successor")
 	case r != nil && p.Agent && !r.Fresh:
 		return joined("the report of its successor is stale", "a fresh report")
 	case r != nil && !r.Settled:
 		return joined("its successor is not settled", "it serving and caught up")
 	}
-	if group, have, want := x.notFull(p, claim); group != "" {
+	if group, have, want := notFull(x, p, claim); group != "" {
 		out := joined(fmt.Sprintf("%s has %d Active members, needs %d as before", group, have, want), "its members caught up")
 		out.Why.Group = group
 		return out
 	}
-	if till := x.settledSince(p).Add(x.soak); x.soak > 0 && till.After(x.now) {
-		out := joined(fmt.Sprintf("its successor soaks for %s more", seconds(till.Sub(x.now))), "the soak ending")
-		out.RetryAfterSeconds = secondsUntil(x.now, till)
+	if till := x.SettledSince(p).Add(x.Soak); x.Soak > 0 && till.After(x.Now) {
+		out := joined(fmt.Sprintf("its successor soaks for %s more", seconds(till.Sub(x.Now))), "the soak ending")
+		out.RetryAfterSeconds = secondsUntil(x.Now, till)
 		return out
 	}
 	return Return{Done: true, Joined: true}
@@ -183,18 +184,18 @@ func (x *index) returned(p *pod, claim *model.Claim, wait func(reason, unblocks 
 // members must be as good as they were; where nobody could tell, those that are down are not asked for. Those on other pods that are away are asked for
 // when those come back; those that are down on a live pod are broken, and no longer wait
 // will mend them. A group that vanished, or shrank, asks for what it has now.
-func (x *index) notFull(p *pod, claim *model.Claim) (id string, have, want int) {
-	in := make(map[int32]bool, len(p.hosts))
-	for i := range p.hosts {
-		in[p.hosts[i].group] = true
+func notFull(x *cluster.Index, p *cluster.Pod, claim *model.Claim) (id string, have, want int) {
+	in := make(map[int32]bool, len(p.Hosts))
+	for i := range p.Hosts {
+		in[p.Hosts[i].Group] = true
 	}
-	for i := range x.groups {
-		g := &x.groups[i]
+	for i := range x.Groups {
+		g := &x.Groups[i]
 		noted, partly := claim.Groups[g.ID]
 		if !partly && !in[int32(i)] {
 			continue
 		}
-		own, others := x.fill(g, p, claim.Unseen)
+		own, others := fill(x, g, p, claim.Unseen)
 		broken := int(claim.Broken[g.ID])
 		if partly { // the others need not be more than there were
 			others.want = min(others.want, max(0, int(noted)-max(0, own.want-broken)))
@@ -212,21 +213,21 @@ type filled struct{ have, want int }
 
 // fill counts a group's members on a pod, and on all others. unseen: nobody knows whether those
 // of its own that are down were so before.
-func (x *index) fill(g *group, p *pod, unseen bool) (own, others filled) {
+func fill(x *cluster.Index, g *cluster.Group, p *cluster.Pod, unseen bool) (own, others filled) {
 	for j := range g.Members {
 		m := &g.Members[j]
-		at := x.placeOf(g, j)
+		at := x.PlaceOf(g, j)
 		part := &others
 		switch {
 		case m.Pod == p.Name && unseen && m.State == model.Down:
 			continue
 		case m.Pod == p.Name:
 			part = &own
-		case at >= 0 && (x.pods[at].away || m.State == model.Down && x.pods[at].live):
+		case at >= 0 && (x.Pods[at].Away || m.State == model.Down && x.Pods[at].Live):
 			continue
 		}
 		part.want++
-		if isAvailable(m.State) && (at == elsewhere || at >= 0 && x.pods[at].live) {
+		if cluster.IsAvailable(m.State) && (at == cluster.Elsewhere || at >= 0 && x.Pods[at].Live) {
 			part.have++
 		}
 	}

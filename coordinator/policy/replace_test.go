@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 // scripted is the snapshot of one script.
@@ -206,14 +207,14 @@ func TestReplacementsAreThoseOfThePlan(t *testing.T) {
 					seen["held by "+string(rule)]++
 				}
 			}
-			seen["room"] += count(room)
-			seen["failed "+c.replace.failed.condition]++
-			seen["marked"] += count(c.replace.marked)
-			seen["forced"] += count(c.replace.forced)
-			seen["outside"] += count(c.outside)
+			seen["room"] += cluster.Count(room)
+			seen["failed "+c.replace.failed.Condition]++
+			seen["marked"] += cluster.Count(c.replace.marked)
+			seen["forced"] += cluster.Count(c.replace.forced)
+			seen["outside"] += cluster.Count(c.outside)
 		}
 		for _, step := range Decide(s).Steps {
-			seen["step"] += count(step.Action == model.Replace)
+			seen["step"] += cluster.Count(step.Action == model.Replace)
 		}
 		require.ElementsMatch(t, want, Replacements(s), "seed %d", seed)
 	}

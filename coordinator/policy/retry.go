@@ -9,7 +9,7 @@ import (
 
 // retry notes a time at which the answer will change by itself.
 func (d *decision) retry(t time.Time) {
-	if t.After(d.x.now) && (d.retryAt.IsZero() || t.Before(d.retryAt)) {
+	if t.After(d.x.Now) && (d.retryAt.IsZero() || t.Before(d.retryAt)) {
 		d.retryAt = t
 	}
 }
@@ -22,27 +22,27 @@ func (d *decision) retryAfter() int64 {
 	} else {
 		d.retryHeld()
 	}
-	d.retry(d.x.replaceAt)
+	d.retry(d.x.ReplaceAt)
 	if d.retryAt.IsZero() {
 		return 0
 	}
-	return max(1, int64(math.Ceil(d.retryAt.Sub(d.x.now).Seconds())))
+	return max(1, int64(math.Ceil(d.retryAt.Sub(d.x.Now).Seconds())))
 }
 
 // retryHeld notes when those that are held, or away, may be so no more.
 func (d *decision) retryHeld() {
-	for i := range d.x.pods {
-		p := &d.x.pods[i]
-		d.retry(p.soakTill)
-		d.retry(d.x.lastsAt(p))
-		if p.hasBroken(true) {
+	for i := range d.x.Pods {
+		p := &d.x.Pods[i]
+		d.retry(p.SoakTill)
+		d.retry(d.x.LastsAt(p))
+		if p.HasBroken(true) {
 			d.retry(d.patienceEnds())
 		}
-		if !p.Since.IsZero() && d.x.timeTells(p, d.x.dead) {
-			d.retry(p.Since.Add(d.x.startSeconds()))
+		if !p.Since.IsZero() && d.x.TimeTells(p, d.x.Dead) {
+			d.retry(p.Since.Add(d.x.StartSeconds()))
 		}
-		if p.Phase == model.Started && p.live && len(d.steps) == 0 { // it may go before its turn
-			d.retry(p.Since.Add(d.x.startSeconds()))
+		if p.Phase == model.Started && p.Live && len(d.steps) == 0 { // it may go before its turn
+			d.retry(p.Since.Add(d.x.StartSeconds()))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 func (d *decision) zoneUnknown(c *candidate) *finding {
@@ -11,16 +12,16 @@ func (d *decision) zoneUnknown(c *candidate) *finding {
 		return f
 	}
 	counts := "policy.maxZonesUnavailable counts zones"
-	if d.x.spec.Policy.Unit == model.UnitZone {
+	if d.x.Spec.Policy.Unit == model.UnitZone {
 		counts = "policy.unit is Zone"
-	} else if d.ledger.zoneLimit == 0 || d.x.outage() {
+	} else if d.ledger.ZoneLimit == 0 || d.x.Outage() {
 		return nil
 	}
-	if c.zone != "" || c.pool.shutdown {
+	if c.OwnZone != "" || c.OwnPool.Shutdown {
 		return nil
 	}
 	return found("its zone is not known, and "+counts,
-		fmt.Sprintf("a label %s on its node", d.x.spec.Policy.ZoneKey))
+		fmt.Sprintf("a label %s on its node", d.x.Spec.Policy.ZoneKey))
 }
 
 func (d *decision) zonesAway(c *candidate) *finding {
@@ -28,22 +29,22 @@ func (d *decision) zonesAway(c *candidate) *finding {
 		return f
 	}
 	b := d.ledger
-	mayServe := d.x.mayServe(c.pod)
-	if b.zoneLimit == 0 || c.away && !c.mayLive || c.pool.shutdown || d.x.outage() {
+	mayServe := d.x.MayServe(c.Pod)
+	if b.ZoneLimit == 0 || c.Away && !c.MayLive || c.OwnPool.Shutdown || d.x.Outage() {
 		return nil
 	}
-	zones := d.zonesAgainst(c, c.away && !mayServe) // then it costs nothing more, but all like it at once would
-	ownIsAway := zones.known[c.zone] || mayServe
-	away := zones.number()
-	if away < b.zoneLimit || away == b.zoneLimit && ownIsAway {
+	zones := d.zonesAgainst(c, c.Away && !mayServe) // then it costs nothing more, but all like it at once would
+	ownIsAway := zones.Known[c.OwnZone] || mayServe
+	away := zones.Number()
+	if away < b.ZoneLimit || away == b.ZoneLimit && ownIsAway {
 		return nil
 	}
-	own := c.zone
+	own := c.OwnZone
 	if own == "" {
 		own = "unknown, which counts as another one"
 	}
 	return d.whileItComesBack(c, found(fmt.Sprintf("%s a pod away (%s), the limit is %d, and its own zone is %s",
-		counted(away, "zone has", "zones have"), zones.names(), b.zoneLimit, own), b.unblocks()))
+		counted(away, "zone has", "zones have"), zones.Names(), b.ZoneLimit, own), b.Unblocks()))
 }
 
 func (d *decision) podsAway(c *candidate) *finding {
@@ -54,35 +55,35 @@ func (d *decision) podsAway(c *candidate) *finding {
 		return d.oneAtATime(c)
 	}
 	b := d.ledger
-	limit := b.limitFor(c.pod)
-	mayServe := d.x.mayServe(c.pod)
-	used, needed := b.used(), max(d.needed, 1)
-	if !c.desired {
+	limit := b.LimitFor(c.Pod)
+	mayServe := d.x.MayServe(c.Pod)
+	used, needed := b.Used(), max(d.needed, 1)
+	if !c.Desired {
 		needed = 1 // the limit has no room for it beside the desired ones of its unit
 	}
 	switch {
 	case mayServe:
 		needed = d.needed // it is among those that are away
-	case c.serves:
-		used -= b.serving // it costs nothing, but all like it at once would
+	case c.Serves:
+		used -= b.Serving // it costs nothing, but all like it at once would
 	}
-	if d.x.noAgents && d.late(c.pod) {
-		for i := range d.x.pods { // who is not back in time waits for itself, for others like it, and for those made only after it, no longer
-			p := &d.x.pods[i]
-			used -= count(d.late(p) || p.away && d.x.notYetCreated(p))
+	if d.x.NoAgents && d.late(c.Pod) {
+		for i := range d.x.Pods { // who is not back in time waits for itself, for others like it, and for those made only after it, no longer
+			p := &d.x.Pods[i]
+			used -= cluster.Count(d.late(p) || p.Away && d.x.NotYetCreated(p))
 		}
 	}
-	if c.outside || c.pool.shutdown || used+needed <= limit {
+	if c.outside || c.OwnPool.Shutdown || used+needed <= limit {
 		return nil
 	}
-	if c.away && !c.serves && !mayServe && !d.x.noAgents {
+	if c.Away && !c.Serves && !mayServe && !d.x.NoAgents {
 		return d.byHandBesides(c, limit) // else it costs nothing more
 	}
-	text := fmt.Sprintf("%d of %d pods would be away, the limit is %d", used+needed, d.x.desired, limit)
-	if away := b.awayText(); away != "" {
+	text := fmt.Sprintf("%d of %d pods would be away, the limit is %d", used+needed, d.x.Desired, limit)
+	if away := b.AwayText(); away != "" {
 		text += ": " + away
 	}
-	return d.whileItComesBack(c, found(text, b.unblocks()))
+	return d.whileItComesBack(c, found(text, b.Unblocks()))
 }
 
 // byHandBesides limits how many pods that are away, and may serve, go at once. Most unsettled pods
@@ -91,38 +92,61 @@ func (d *decision) podsAway(c *candidate) *finding {
 // Pods that never come back do not hold the others.
 func (d *decision) byHandBesides(c *candidate, limit int) *finding {
 	b := d.ledger
-	if !c.mayLive || b.byHand < limit {
+	if !c.MayLive || b.ByHand < limit {
 		return nil
 	}
 	why := "nothing shows that it does not serve"
-	if c.live && c.Phase == model.Ready {
+	if c.Live && c.Phase == model.Ready {
 		why = "it may settle by itself"
-	} else if c.live {
+	} else if c.Live {
 		why = "it is live, though not Ready"
 	}
-	return found(fmt.Sprintf("%s or chosen, the limit is %d, and %s", counted(b.byHand, "pod is claimed", "pods are claimed"), limit, why), d.unblocksByHand())
+	return found(fmt.Sprintf("%s or chosen, the limit is %d, and %s", counted(b.ByHand, "pod is claimed", "pods are claimed"), limit, why), d.unblocksByHand())
 }
 
 // unblocksByHand names a claimed or chosen pod whose return would make room.
 func (d *decision) unblocksByHand() string {
-	for _, p := range d.ledger.away {
+	for _, p := range d.ledger.Away {
 		if d.byHand(p) {
-			return orAdvice(p.Name+" back", p)
+			return cluster.OrAdvice(p.Name+" back", p)
 		}
 	}
-	return d.ledger.unblocks()
+	return d.ledger.Unblocks()
 }
 
 // late reports whether the pod is overdue to be Ready and was not taken by Rollcall.
-func (d *decision) late(p *pod) bool {
-	return p.away && p.Phase == model.Started && d.x.overdue(p) && !d.byHand(p)
+func (d *decision) late(p *cluster.Pod) bool {
+	return p.Away && p.Phase == model.Started && d.x.Overdue(p) && !d.byHand(p)
 }
 
 // whileItComesBack limits the finding to the time that the pod has to be Ready. After that it costs
 // nothing more.
 func (d *decision) whileItComesBack(c *candidate, f *finding) *finding {
-	if d.x.comesBack(c.pod) {
-		return f.until(c.pod.Since.Add(d.x.startSeconds()))
+	if d.x.ComesBack(c.Pod) {
+		return f.until(c.Pod.Since.Add(d.x.StartSeconds()))
 	}
 	return f
+}
+
+// zonesAgainst are the zones that count against a candidate: those with a pod away, or only those with one
+// claimed or chosen. While there are no agents a late pod does not wait for pods that nobody creates before
+// it is back, so their zones are left out.
+func (d *decision) zonesAgainst(c *candidate, onlyByHand bool) *cluster.ZoneSet {
+	switch {
+	case d.x.NoAgents && d.late(c.Pod):
+	case onlyByHand:
+		return &d.ledger.HandZones
+	default:
+		return &d.ledger.Zones
+	}
+	var z cluster.ZoneSet
+	for _, list := range [][]*cluster.Pod{d.ledger.Away, d.ledger.Chosen} {
+		for _, p := range list {
+			counts := !onlyByHand || d.byHand(p)
+			if counts && (p.At == cluster.Unseen || !d.x.NotYetCreated(p)) {
+				z.Add(p)
+			}
+		}
+	}
+	return &z
 }

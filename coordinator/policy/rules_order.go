@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 // These rules are about who goes before whom.
@@ -13,22 +14,22 @@ func (d *decision) inOrder(c *candidate) *finding {
 	if f := d.wouldComeBackOld(c); f != nil {
 		return f
 	}
-	if c.pool.Management != model.OrderedReady {
+	if c.OwnPool.Management != model.OrderedReady {
 		return nil
 	}
-	var other *pod
-	for _, p := range slices.Backward(d.turns[c.poolPos]) { // the lowest, or who was chosen last
+	var other *cluster.Pod
+	for _, p := range slices.Backward(d.turns[c.PoolPos]) { // the lowest, or who was chosen last
 		// Its controller comes to no other pod while this one is broken, and waits for no
 		// lower one that is Ready: a correction waits for those only while they are not, or
 		// are to be corrected themselves.
-		stands := p.Phase == model.Ready && !d.isChosen[p.at] && d.x.whyBroken(p) == ""
-		first := (c.broken || d.curing || d.x.noAgents && d.late(c.pod)) && (p.Ordinal > c.Ordinal || stands)
+		stands := p.Phase == model.Ready && !d.isChosen[p.At] && d.x.WhyBroken(p) == ""
+		first := (c.broken || d.curing || d.x.NoAgents && d.late(c.Pod)) && (p.Ordinal > c.Ordinal || stands)
 		// Two that are away by themselves would wait for each other.
-		both := c.away && p.Phase == model.Ready && !d.byHand(p)
+		both := c.Away && p.Phase == model.Ready && !d.byHand(p)
 		// Nor does it come to those above a pod that is to be corrected before that has gone. What serves is made
 		// again only if all of them go, too.
-		with := d.goesWith(p) && (c.outside || p.Phase == model.Missing || p.Phase == model.Terminating || isOutdated(p))
-		if p != c.pod && !d.goesInUnit(p, c) && !first && !both && !with {
+		with := d.goesWith(p) && (c.outside || p.Phase == model.Missing || p.Phase == model.Terminating || cluster.IsOutdated(p))
+		if p != c.Pod && !d.goesInUnit(p, c) && !first && !both && !with {
 			other = p
 			break
 		}
@@ -36,37 +37,39 @@ func (d *decision) inOrder(c *candidate) *finding {
 	if other == nil {
 		return nil
 	}
-	return found(fmt.Sprintf("pool %s is OrderedReady and %s is away (%s)", c.pool.Name, other.Name, other.howAway()), orAdvice(other.Name+" back"+d.orForce(c), other)).forOthers()
+	return found(fmt.Sprintf("pool %s is OrderedReady and %s is away (%s)", c.OwnPool.Name, other.Name, other.HowAway()), cluster.OrAdvice(other.Name+" back"+d.orForce(c), other)).forOthers()
 }
 
 // byHand: the pod is claimed or chosen.
-func (d *decision) byHand(p *pod) bool { return p.claim != nil || p.at != unseen && d.isChosen[p.at] }
+func (d *decision) byHand(p *cluster.Pod) bool {
+	return p.Claim != nil || p.At != cluster.Unseen && d.isChosen[p.At]
+}
 
 // goesInUnit: the pod is of the candidate's unit, all of which may be away at once. But the controller does not make
 // the candidate again above one that is not Ready and stays as it is.
-func (d *decision) goesInUnit(p *pod, c *candidate) bool {
+func (d *decision) goesInUnit(p *cluster.Pod, c *candidate) bool {
 	stays := p.Ordinal < c.Ordinal && p.Phase != model.Ready && !d.byHand(p)
-	return p.unit == c.unit && c.unit != unitKey{} && (!stays || c.action == model.Remove || d.x.outage())
+	return p.OwnUnit == c.OwnUnit && c.OwnUnit != cluster.Unit{} && (!stays || c.action == model.Remove || d.x.Outage())
 }
 
 func (d *decision) versionOrder(c *candidate) *finding {
-	if c.report == nil || len(c.report.After) == 0 || !isOutdated(c.pod) || c.reason == model.ReasonScaleDown {
+	if c.OwnReport == nil || len(c.OwnReport.After) == 0 || !cluster.IsOutdated(c.Pod) || c.reason == model.ReasonScaleDown {
 		return nil
 	}
-	for _, name := range slices.Sorted(slices.Values(c.report.After)) {
-		at, known := d.x.byName[name]
+	for _, name := range slices.Sorted(slices.Values(c.OwnReport.After)) {
+		at, known := d.x.ByName[name]
 		switch {
 		case name == c.Name:
 		case !known:
 			return found(fmt.Sprintf("%s must carry the new version first, and is not known", name), name+" known")
-		case d.waitsFor(&d.x.pods[at], c) && c.prepare == model.PrepareHandoff && !d.prepared:
+		case d.waitsFor(&d.x.Pods[at], c) && c.prepare == model.PrepareHandoff && !d.prepared:
 			// One of the two must go first. It is asked again when it has handed over.
-		case d.x.pods[at].Revision != d.x.pods[at].pool.Revision || !d.x.pods[at].live:
+		case d.x.Pods[at].Revision != d.x.Pods[at].OwnPool.Revision || !d.x.Pods[at].Live:
 			f := found(fmt.Sprintf("%s must carry the new version first", name), name+" up to date and live")
-			if goesForGood(&d.x.pods[at]) {
+			if cluster.GoesForGood(&d.x.Pods[at]) {
 				f = found(name+", which is to be removed, must have gone first", name+" gone")
 			}
-			f.others = d.knowsAll(c.report.After)
+			f.others = d.knowsAll(c.OwnReport.After)
 			return f
 		}
 	}
@@ -76,7 +79,7 @@ func (d *decision) versionOrder(c *candidate) *finding {
 // knowsAll: the snapshot has all of those pods.
 func (d *decision) knowsAll(names []string) bool {
 	for _, name := range names {
-		if _, known := d.x.byName[name]; !known {
+		if _, known := d.x.ByName[name]; !known {
 			return false
 		}
 	}
@@ -91,20 +94,20 @@ func (d *decision) knowsAll(names []string) bool {
 func (d *decision) rankOrder(c *candidate) *finding {
 	low := d.lowest
 	switch {
-	case c.serves:
+	case c.Serves:
 		low = d.lowAway
-	case !isOutdated(c.pod):
+	case !cluster.IsOutdated(c.Pod):
 		low = d.lowSame
 	}
-	if low == nil || low.rank >= c.rank || d.x.outage() || d.curing {
+	if low == nil || low.Rank >= c.Rank || d.x.Outage() || d.curing {
 		return nil
 	}
-	why := fmt.Sprintf("%s has the lower rank %d and is outdated or away; its own rank is %d", low.Name, low.rank, c.rank)
+	why := fmt.Sprintf("%s has the lower rank %d and is outdated or away; its own rank is %d", low.Name, low.Rank, c.Rank)
 	switch {
-	case low.report == nil:
-		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: without a report nobody knows; its own rank is %d", low.Name, low.howAway(), c.rank)
-	case low.report.Member != model.Live && low.rank == 0:
-		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: only a live member tells; its own rank is %d", low.Name, low.howAway(), c.rank)
+	case low.OwnReport == nil:
+		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: without a report nobody knows; its own rank is %d", low.Name, low.HowAway(), c.Rank)
+	case low.OwnReport.Member != model.Live && low.Rank == 0:
+		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: only a live member tells; its own rank is %d", low.Name, low.HowAway(), c.Rank)
 	}
 	return found(why, "all pods of a lower rank up to date and back").forOthers()
 }
@@ -112,14 +115,14 @@ func (d *decision) rankOrder(c *candidate) *finding {
 // holdsRanks: those of a higher rank wait for the candidate, unless it waits for its pool itself.
 func (d *decision) holdsRanks(c *candidate) bool { return c.rolls() && d.wouldComeBackOld(c) == nil }
 
-func lower(lowest **pod, p *pod) {
-	if *lowest == nil || p.rank < (*lowest).rank {
+func lower(lowest **cluster.Pod, p *cluster.Pod) {
+	if *lowest == nil || p.Rank < (*lowest).Rank {
 		*lowest = p
 	}
 }
 
 // lowerAll is for a pod that is away or chosen.
-func (d *decision) lowerAll(p *pod) {
+func (d *decision) lowerAll(p *cluster.Pod) {
 	lower(&d.lowest, p)
 	lower(&d.lowAway, p)
 	lower(&d.lowSame, p)
@@ -130,19 +133,19 @@ func (d *decision) lowerAll(p *pod) {
 // to date, and may wait for a person as long as that takes. For a pod that its
 // controller may take at any time see rankOrder.
 func (d *decision) leaderLast(c *candidate) *finding {
-	if !c.last || c.pool.shutdown || d.x.outage() || d.curing {
+	if !c.Last || c.OwnPool.Shutdown || d.x.Outage() || d.curing {
 		return nil
 	}
 	for i := range d.order[:c.place] {
 		if earlier := &d.order[i]; d.lastWaitsFor(c, earlier) && !d.behindAnotherLast(earlier, c) {
 			return found(fmt.Sprintf("it holds %s and goes last: %s before it, such as %s",
-				rolesText(c.report), counted(c.place, "pod goes", "pods go"), earlier.Name), "everybody else up to date and back").forOthers()
+				rolesText(c.OwnReport), counted(c.place, "pod goes", "pods go"), earlier.Name), "everybody else up to date and back").forOthers()
 		}
 	}
-	for _, p := range slices.Concat(d.ledger.away, d.ledger.chosen) {
+	for _, p := range slices.Concat(d.ledger.Away, d.ledger.Chosen) {
 		waits := d.waitsFor(p, c) && (d.byHand(p) && p.Phase == model.Ready && c.frees() || d.corrects(p))
-		if p != c.pod && !waits && !d.goesWith(p) {
-			return found(fmt.Sprintf("it holds %s and goes last: %s is away (%s)", rolesText(c.report), p.Name, p.howAway()),
+		if p != c.Pod && !waits && !d.goesWith(p) {
+			return found(fmt.Sprintf("it holds %s and goes last: %s is away (%s)", rolesText(c.OwnReport), p.Name, p.HowAway()),
 				p.Name+" back").forOthers()
 		}
 	}
@@ -152,13 +155,13 @@ func (d *decision) leaderLast(c *candidate) *finding {
 // lastWaitsFor: the candidate, which goes last, waits for one before it in the order.
 func (d *decision) lastWaitsFor(c, earlier *candidate) bool {
 	switch {
-	case d.waitsFor(earlier.pod, c) || waitsForOperation(earlier, c) || d.waitsForRevision(earlier, c):
+	case d.waitsFor(earlier.Pod, c) || waitsForOperation(earlier, c) || d.waitsForRevision(earlier, c):
 		return false // else neither could ever go
-	case d.goesWith(earlier.pod):
+	case d.goesWith(earlier.Pod):
 		return false // nor could either be made again without the other
-	case isOutdated(earlier.pod) && (!isOutdated(c.pod) || c.bringsNoUpdate() || c.leaves && d.waitsForCanary(earlier)):
+	case cluster.IsOutdated(earlier.Pod) && (!cluster.IsOutdated(c.Pod) || c.bringsNoUpdate() || c.leaves && d.waitsForCanary(earlier)):
 		return false // it is no part of that rollout, or leaves in spite of it
-	case c.serves && !earlier.away:
+	case c.Serves && !earlier.Away:
 		return false
 	}
 	return c.reason == model.ReasonAdopt || earlier.reason != model.ReasonAdopt || !d.asksToAdopt(earlier)
@@ -172,8 +175,8 @@ func (d *decision) behindAnotherLast(o, c *candidate) bool {
 	}
 	return slices.ContainsFunc(d.lasts, func(place int) bool {
 		l := &d.order[place]
-		above := l.pool == o.pool && l.Ordinal > o.Ordinal && l.onLine()
-		waits := place > c.place && l.report.Fresh && d.over.of(model.LeaderLast, l.Name) == nil
+		above := l.OwnPool == o.OwnPool && l.Ordinal > o.Ordinal && l.onLine()
+		waits := place > c.place && l.OwnReport.Fresh && d.over.of(model.LeaderLast, l.Name) == nil
 		return above && waits && d.lastWaitsFor(l, c)
 	})
 }
@@ -181,7 +184,7 @@ func (d *decision) behindAnotherLast(o, c *candidate) bool {
 // waitsForRevision: o would come back on the old revision, until all of the pool, and so c, is on
 // the new one.
 func (d *decision) waitsForRevision(o, c *candidate) bool {
-	return o.pool == c.pool && isOutdated(c.pod) && d.wouldComeBackOld(o) != nil
+	return o.OwnPool == c.OwnPool && cluster.IsOutdated(c.Pod) && d.wouldComeBackOld(o) != nil
 }
 
 // waitsForCanary: a person, or a clock, says when it goes on.
@@ -189,6 +192,6 @@ func (d *decision) waitsForCanary(o *candidate) bool { return !o.outside && d.ca
 
 // waitsForOperation: o may go only when the scale-down is over for which c goes.
 func waitsForOperation(o, c *candidate) bool {
-	return c.reason == model.ReasonScaleDown && o.pool == c.pool && o.pool.Operation != model.NoOperation &&
+	return c.reason == model.ReasonScaleDown && o.OwnPool == c.OwnPool && o.OwnPool.Operation != model.NoOperation &&
 		o.reason != model.ReasonScaleDown && o.reason != model.ReasonReplacement
 }

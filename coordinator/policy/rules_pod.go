@@ -5,24 +5,25 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 // belowPartition: the StatefulSet controller would bring the pod back on the
 // old revision, again and again, and the line is not ours to lower.
 func (d *decision) belowPartition(c *candidate) *finding {
-	p := c.pool
-	if p.Strategy != model.RollingUpdateStrategy || !isOutdated(c.pod) || c.leaves || p.Force {
+	p := c.OwnPool
+	if p.Strategy != model.RollingUpdateStrategy || !cluster.IsOutdated(c.Pod) || c.leaves || p.Force {
 		return nil
 	}
 	line := p.Partition
 	switch {
-	case p.byLine && c.Ordinal < line && !d.x.s.Cluster.Status.Initialized:
+	case p.ByLine && c.Ordinal < line && !d.x.Snapshot.Cluster.Status.Initialized:
 		return found(fmt.Sprintf("the partition of pool %s is %d, and is left alone until the database has been healthy once", p.Name, line),
 			fmt.Sprintf("the database healthy, or a partition of at most %d", c.Ordinal))
-	case p.byLine && p.Ordered != nil && c.Ordinal < *p.Ordered:
+	case p.ByLine && p.Ordered != nil && c.Ordinal < *p.Ordered:
 		return found(fmt.Sprintf("a person set the partition of pool %s to %d: ordinals below it stay on the old revision", p.Name, *p.Ordered),
 			fmt.Sprintf("a partition of at most %d", c.Ordinal))
-	case p.byLine && c.action != model.Replace:
+	case p.ByLine && c.action != model.Replace:
 		return nil
 	case p.Ordered != nil:
 		line = max(line, *p.Ordered)
@@ -35,18 +36,18 @@ func (d *decision) belowPartition(c *candidate) *finding {
 }
 
 func (d *decision) otherOperation(c *candidate) *finding {
-	if c.pool.Operation == model.NoOperation || d.curing || c.reason == model.ReasonScaleDown || c.reason == model.ReasonReplacement {
+	if c.OwnPool.Operation == model.NoOperation || d.curing || c.reason == model.ReasonScaleDown || c.reason == model.ReasonReplacement {
 		return nil
 	}
-	return found(fmt.Sprintf("pool %s has an operation under way: %s", c.pool.Name, c.pool.Operation),
+	return found(fmt.Sprintf("pool %s has an operation under way: %s", c.OwnPool.Name, c.OwnPool.Operation),
 		"that operation finished")
 }
 
 func (d *decision) shutdown(c *candidate) *finding {
-	if !endsAtNone(c.pool.Pool) || c.pool.AllowShutdown {
+	if !cluster.EndsAtNone(c.OwnPool.Pool) || c.OwnPool.AllowShutdown {
 		return nil
 	}
-	return found(fmt.Sprintf("pool %s is scaled to 0, which would shut it down", c.pool.Name),
+	return found(fmt.Sprintf("pool %s is scaled to 0, which would shut it down", c.OwnPool.Name),
 		"the annotation rollcall.dev/allow-shutdown: \"true\" on the StatefulSet, if that is meant")
 }
 
@@ -56,17 +57,17 @@ func (d *decision) shutdown(c *candidate) *finding {
 // its own agent, or for a pod without one a majority of the others.
 func (d *decision) noReport(c *candidate) *finding {
 	switch {
-	case c.report == nil && d.x.noAgents:
+	case c.OwnReport == nil && d.x.NoAgents:
 		return nil // nobody is there to say anything
-	case c.report == nil && !c.Agent:
+	case c.OwnReport == nil && !c.Agent:
 		return d.unheard(c, "it has no agent, and no majority of the others speaks for it", "the other agents reporting")
-	case c.report == nil && c.Report != nil:
+	case c.OwnReport == nil && c.Report != nil:
 		return found("the report at hand is that of another pod with its name", "a report from its own agent")
-	case c.report == nil:
+	case c.OwnReport == nil:
 		return d.unheard(c, "its agent has sent no report", "a report from its agent")
-	case c.report.Member != model.Live && c.report.Member != model.NotLive:
+	case c.OwnReport.Member != model.Live && c.OwnReport.Member != model.NotLive:
 		return d.unheard(c, "its report does not tell whether the database has it as a member", "a report that does")
-	case c.report.Member == model.Live && neverRuns(c.Phase):
+	case c.OwnReport.Member == model.Live && neverRuns(c.Phase):
 		return found(fmt.Sprintf("its report says that it is live in the database, and its phase is %s", c.Phase),
 			"the two agreeing")
 	}
@@ -78,7 +79,7 @@ func (d *decision) unheard(c *candidate, what, unblocks string) *finding {
 	if c.reason == model.ReasonScaleDown && c.broken {
 		return d.cannotEmpty(c, what)
 	}
-	if d.x.nodeGone(c.pod) && (c.report == nil || !c.report.Fresh) {
+	if d.x.NodeGone(c.Pod) && (c.OwnReport == nil || !c.OwnReport.Fresh) {
 		return found(what+", and "+nameOr(c.Node, "its node")+", its node, does not answer", "the node back")
 	}
 	return found(what, unblocks)
@@ -87,9 +88,9 @@ func (d *decision) unheard(c *candidate, what, unblocks string) *finding {
 // cannotEmpty: a pod that does not start is scaled away, and the database still has members on it. No
 // report may ever come, and nobody but a person can move or give up what it has.
 func (d *decision) cannotEmpty(c *candidate, what string) *finding {
-	on := firstFew(c.hosts, func(h hosting) string { return d.x.groups[h.group].ID })
-	return found(fmt.Sprintf("%s, it does not start, and the database has members of %s on it, which it cannot move away%s", what, on, about(c.pod)),
-		orAdvice(fmt.Sprintf("its members of %s moved or taken out of the database by a person, or %s started", on, c.Name), c.pod))
+	on := cluster.FirstFew(c.Hosts, func(h cluster.Hosting) string { return d.x.Groups[h.Group].ID })
+	return found(fmt.Sprintf("%s, it does not start, and the database has members of %s on it, which it cannot move away%s", what, on, cluster.About(c.Pod)),
+		cluster.OrAdvice(fmt.Sprintf("its members of %s moved or taken out of the database by a person, or %s started", on, c.Name), c.Pod))
 }
 
 // neverRuns: no process that could be a member of the database runs in this phase.
@@ -98,10 +99,10 @@ func neverRuns(p model.PodPhase) bool {
 }
 
 func (d *decision) staleReport(c *candidate) *finding {
-	if c.report == nil || c.report.Fresh {
+	if c.OwnReport == nil || c.OwnReport.Fresh {
 		return nil
 	}
-	return d.unheard(c, fmt.Sprintf("its report is %s old and was not made after the last action", seconds(ageOf(c.report))),
+	return d.unheard(c, fmt.Sprintf("its report is %s old and was not made after the last action", seconds(ageOf(c.OwnReport))),
 		"a fresh report from its agent")
 }
 
@@ -114,13 +115,13 @@ func counted(n int, one, more string) string {
 }
 
 func ageOf(r *model.Report) time.Duration {
-	return span(r.AgeSeconds)
+	return cluster.Span(r.AgeSeconds)
 }
 
 // onDeadNode: nobody is there to end the pod's containers and to say so. An
 // override lets whoever acts delete the pod's object without that: see ForceDeletes.
 func (d *decision) onDeadNode(c *candidate) *finding {
-	if !d.x.neverEnds(c.pod) {
+	if !d.x.NeverEnds(c.Pod) {
 		return nil
 	}
 	return found("it is terminating on "+nameOr(c.Node, "a node")+", which is gone: nobody there says that its containers have ended",
@@ -132,7 +133,7 @@ func (d *decision) onItsWay(c *candidate) *finding {
 		return d.inHands(c)
 	}
 	if c.Problem == model.StuckEnding {
-		return found("it is terminating for longer than it may"+about(c.pod), model.StuckEnding.Advice())
+		return found("it is terminating for longer than it may"+cluster.About(c.Pod), model.StuckEnding.Advice())
 	}
 	return found("it is terminating", "its successor back")
 }
@@ -140,10 +141,10 @@ func (d *decision) onItsWay(c *candidate) *finding {
 // isClaimed: the claim's pod is on its way. A broken successor of it is not,
 // and waits for nothing: a correction always gets through.
 func (d *decision) isClaimed(c *candidate) *finding {
-	if c.claim == nil || c.outside && c.UID != "" && c.claim.UID != "" && c.UID != c.claim.UID {
+	if c.Claim == nil || c.outside && c.UID != "" && c.Claim.UID != "" && c.UID != c.Claim.UID {
 		return nil
 	}
-	return found("it is "+claimedHow(c.claim), "its claim released")
+	return found("it is "+cluster.ClaimedHow(c.Claim), "its claim released")
 }
 
 func (d *decision) vetoed(c *candidate) *finding {
@@ -151,20 +152,20 @@ func (d *decision) vetoed(c *candidate) *finding {
 		return found(fmt.Sprintf("it is to be replaced (%s), and no agent of its own runs that could empty it, or none elsewhere that could say that it is empty", d.replaceText(c)),
 			"agents running there, or its replacement by hand")
 	}
-	if c.report == nil || c.report.Veto == "" {
+	if c.OwnReport == nil || c.OwnReport.Veto == "" {
 		return nil
 	}
-	return found(c.report.Veto, "the database taking back its veto")
+	return found(c.OwnReport.Veto, "the database taking back its veto")
 }
 
 func (d *decision) isBusy(c *candidate) *finding {
 	if f := d.isStarting(c); f != nil {
 		return f
 	}
-	if c.report == nil || c.report.Busy == "" {
+	if c.OwnReport == nil || c.OwnReport.Busy == "" {
 		return nil
 	}
-	return found("it is busy: "+c.report.Busy, c.report.Busy+" ending")
+	return found("it is busy: "+c.OwnReport.Busy, c.OwnReport.Busy+" ending")
 }
 
 func refused(name model.Rule, reason, unblocks string) func(*decision, *candidate) *finding {

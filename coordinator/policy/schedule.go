@@ -25,8 +25,8 @@ func (d *decision) schedule() []int32 {
 // Units go together, canaries are those whose loss matters least, and a
 // partition moves down the ordinals.
 func (d *decision) keepsOrder() bool {
-	u := &d.x.spec.Update
-	if u.Schedule != model.Fast || u.RollingUpdate == model.ByPartition || d.x.byUnit() || d.x.noAgents || len(d.order) < 2 {
+	u := &d.x.Spec.Update
+	if u.Schedule != model.Fast || u.RollingUpdate == model.ByPartition || d.x.ByUnit() || d.x.NoAgents || len(d.order) < 2 {
 		return true
 	}
 	for i := range d.canary {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 // pursue does the next thing about a claim, as act does.
@@ -57,8 +58,8 @@ func (w *smallWorld) pass() (acted bool) {
 		for _, g := range w.s.Groups {
 			n := 0
 			for _, m := range g.Members {
-				n += count(m.State == model.Active)
-				claim.Broken[g.ID] += int32(count(m.State != model.Active && m.Pod == p.Name))
+				n += cluster.Count(m.State == model.Active)
+				claim.Broken[g.ID] += int32(cluster.Count(m.State != model.Active && m.Pod == p.Name))
 			}
 			if n < len(g.Members) {
 				claim.Groups[g.ID] = int32(n)
@@ -82,7 +83,7 @@ func (w *smallWorld) mustBeSafe(p *model.Pod, step *model.Step) {
 	away, gone, unit, others := 0, 0, 0, false
 	for i := range w.s.Pods {
 		o := &w.s.Pods[i]
-		unit += count(o.Zone == p.Zone)
+		unit += cluster.Count(o.Zone == p.Zone)
 		if o.Name == p.Name {
 			continue
 		}
@@ -90,7 +91,7 @@ func (w *smallWorld) mustBeSafe(p *model.Pod, step *model.Step) {
 		if at := w.claimOf(o.Name); at >= 0 && w.s.Cluster.Status.Claims[at].Phase == model.PhaseGone {
 			gone++
 			others = others || o.Zone != p.Zone
-			away += count(!desired)
+			away += cluster.Count(!desired)
 		}
 		if desired && !w.serves(o) {
 			away++

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 // asksPerson: the world stands, and the page says that only a person ends that: whoever should go is barred.
@@ -46,7 +47,7 @@ func (w *smallWorld) barred(p *model.Pod, order []string) bool {
 		if o.Name == p.Name {
 			continue
 		}
-		unit += count(o.Zone == p.Zone)
+		unit += cluster.Count(o.Zone == p.Zone)
 		goes := slices.Contains(order, o.Name)
 		if !w.serves(o) {
 			away++
@@ -104,7 +105,7 @@ func (w *smallWorld) missing(g *model.Group, p *model.Pod) (total, missing int) 
 		}
 	}
 	for name, ok := range there {
-		missing += count(!ok && name != own)
+		missing += cluster.Count(!ok && name != own)
 	}
 	return len(there), missing
 }

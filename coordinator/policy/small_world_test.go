@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 // smallWorld is a database of one or two small pools without a hold line, played to its end: who decides, who acts,
@@ -153,13 +154,13 @@ func (w *smallWorld) elect() {
 		s.Health.Verdict = model.UnknownHealth
 		return
 	}
-	for n, id := range []string{"all", "part"}[:1+count(w.part)] {
+	for n, id := range []string{"all", "part"}[:1+cluster.Count(w.part)] {
 		g := defaultGroup()
 		g.ID = id
 		leader := -1
 		better := func(i int) int {
 			name := g.Members[i].Pod
-			return 2*count(w.claimOf(name) < 0) + count(led[id] == name)
+			return 2*cluster.Count(w.claimOf(name) < 0) + cluster.Count(led[id] == name)
 		}
 		for i := range s.Pods {
 			if p := &s.Pods[i]; i >= n && !w.emptied(p) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 	"github.com/rollcall-dev/rollcall/test/race"
 )
 
@@ -21,7 +22,7 @@ func TestSmallPoolsEnd(t *testing.T) {
 		for set := range 1 << 6 {
 			bit := func(n int) bool { return set>>n&1 > 0 }
 			w := smallWorld{pools: pools, smallSet: smallSet{
-				limit: 1 + count(bit(0)), ordered: bit(1), guarded: bit(2), zones: bit(3), part: bit(4), pace: count(bit(5)), turns: turns,
+				limit: 1 + cluster.Count(bit(0)), ordered: bit(1), guarded: bit(2), zones: bit(3), part: bit(4), pace: cluster.Count(bit(5)), turns: turns,
 			}}
 			if n++; n%step > 0 || faults > 5 || !race.Part(n/step, 5) {
 				continue

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 // Successors are the pods that may take over the duties of a claimed pod, so
@@ -17,25 +18,25 @@ import (
 // itself is the answer, because an empty one means anybody.
 func Successors(s model.Snapshot, name string) []string {
 	d := newDecision(&s, name, true)
-	var fit []*pod
-	for i := range d.x.pods {
-		p := &d.x.pods[i]
-		if p.Name != name && p.claim == nil && p.Phase == model.Ready && p.report != nil && p.report.Member == model.Live {
+	var fit []*cluster.Pod
+	for i := range d.x.Pods {
+		p := &d.x.Pods[i]
+		if p.Name != name && p.Claim == nil && p.Phase == model.Ready && p.OwnReport != nil && p.OwnReport.Member == model.Live {
 			fit = append(fit, p)
 		}
 	}
-	at, known := d.x.byName[name]
+	at, known := d.x.ByName[name]
 	if len(fit) == 0 || !known {
 		return names(fit)
 	}
-	fit = d.x.ableToLead(fit, name)
-	if fit = d.x.notNewer(fit, &d.x.pods[at]); len(fit) == 0 {
+	fit = ableToLead(d.x, fit, name)
+	if fit = notNewer(d.x, fit, &d.x.Pods[at]); len(fit) == 0 {
 		return []string{name}
 	}
 	return names(d.goLast(fit))
 }
 
-func names(pods []*pod) []string {
+func names(pods []*cluster.Pod) []string {
 	list := make([]string, len(pods))
 	for i, p := range pods {
 		list[i] = p.Name
@@ -46,10 +47,10 @@ func names(pods []*pod) []string {
 
 // ableToLead are the pods that could take over a group which the named pod
 // leads, or all when none can be told from the others by that.
-func (x *index) ableToLead(pods []*pod, name string) []*pod {
+func ableToLead(x *cluster.Index, pods []*cluster.Pod, name string) []*cluster.Pod {
 	able := map[string]bool{}
-	for i := range x.groups {
-		g := &x.groups[i]
+	for i := range x.Groups {
+		g := &x.Groups[i]
 		if !slices.ContainsFunc(g.Members, func(m model.Member) bool { return m.Pod == name && m.Leader }) {
 			continue
 		}
@@ -57,7 +58,7 @@ func (x *index) ableToLead(pods []*pod, name string) []*pod {
 			able[m.Pod] = able[m.Pod] || m.Eligible && m.State == model.Active
 		}
 	}
-	some := kept(pods, func(p *pod) bool { return able[p.Name] })
+	some := kept(pods, func(p *cluster.Pod) bool { return able[p.Name] })
 	if len(some) == 0 {
 		return pods
 	}
@@ -65,44 +66,44 @@ func (x *index) ableToLead(pods []*pod, name string) []*pod {
 }
 
 // notNewer are the pods that may lead those which the pod goes after.
-func (x *index) notNewer(pods []*pod, from *pod) []*pod {
-	if from.report == nil || len(from.report.After) == 0 {
+func notNewer(x *cluster.Index, pods []*cluster.Pod, from *cluster.Pod) []*cluster.Pod {
+	if from.OwnReport == nil || len(from.OwnReport.After) == 0 {
 		return pods
 	}
-	return kept(pods, func(p *pod) bool {
-		return !slices.ContainsFunc(from.report.After, func(name string) bool {
-			at, known := x.byName[name]
-			return known && newer(p, &x.pods[at])
+	return kept(pods, func(p *cluster.Pod) bool {
+		return !slices.ContainsFunc(from.OwnReport.After, func(name string) bool {
+			at, known := x.ByName[name]
+			return known && newer(p, &x.Pods[at])
 		})
 	})
 }
 
 // newer: p runs a newer version than o, as far as can be told. If that is
 // unknown, the revision tells.
-func newer(p, o *pod) bool {
-	if p.pool == o.pool && p.Revision == o.Revision {
+func newer(p, o *cluster.Pod) bool {
+	if p.OwnPool == o.OwnPool && p.Revision == o.Revision {
 		return false
 	}
-	if p.report != nil && o.report != nil {
-		v, knownV := model.ParseEngineVersion(p.report.EngineVersion)
-		w, knownW := model.ParseEngineVersion(o.report.EngineVersion)
+	if p.OwnReport != nil && o.OwnReport != nil {
+		v, knownV := model.ParseEngineVersion(p.OwnReport.EngineVersion)
+		w, knownW := model.ParseEngineVersion(o.OwnReport.EngineVersion)
 		if knownV && knownW {
 			return v.Compare(w) > 0
 		}
 	}
-	return !isOutdated(p) && isOutdated(o)
+	return !cluster.IsOutdated(p) && cluster.IsOutdated(o)
 }
 
 // goLast are those of the pods that need not go, or go last.
-func (d *decision) goLast(pods []*pod) []*pod {
-	goes := map[*pod]*candidate{}
+func (d *decision) goLast(pods []*cluster.Pod) []*cluster.Pod {
+	goes := map[*cluster.Pod]*candidate{}
 	for i := range d.order {
-		goes[d.order[i].pod] = &d.order[i]
+		goes[d.order[i].Pod] = &d.order[i]
 	}
-	stays := func(p *pod) bool { return goes[p] == nil }
-	free := func(p *pod) bool { return !goes[p].leaves && !p.pool.byLine } // whoever leads can wait for the others
-	comesBack := func(p *pod) bool { return !goes[p].leaves }
-	for _, better := range []func(*pod) bool{stays, free} {
+	stays := func(p *cluster.Pod) bool { return goes[p] == nil }
+	free := func(p *cluster.Pod) bool { return !goes[p].leaves && !p.OwnPool.ByLine } // whoever leads can wait for the others
+	comesBack := func(p *cluster.Pod) bool { return !goes[p].leaves }
+	for _, better := range []func(*cluster.Pod) bool{stays, free} {
 		if some := kept(pods, better); len(some) > 0 {
 			return some
 		}
@@ -111,10 +112,10 @@ func (d *decision) goLast(pods []*pod) []*pod {
 		pods = some
 	}
 	// The line comes to the lowest ordinal last.
-	low := slices.MinFunc(pods, func(a, b *pod) int { return cmp.Compare(a.Ordinal, b.Ordinal) }).Ordinal
-	return kept(pods, func(p *pod) bool { return p.Ordinal == low || !p.pool.byLine })
+	low := slices.MinFunc(pods, func(a, b *cluster.Pod) int { return cmp.Compare(a.Ordinal, b.Ordinal) }).Ordinal
+	return kept(pods, func(p *cluster.Pod) bool { return p.Ordinal == low || !p.OwnPool.ByLine })
 }
 
-func kept(pods []*pod, keep func(*pod) bool) []*pod {
-	return slices.DeleteFunc(slices.Clone(pods), func(p *pod) bool { return !keep(p) })
+func kept(pods []*cluster.Pod, keep func(*cluster.Pod) bool) []*cluster.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool { return !keep(p) })
 }

@@ -1,74 +1,27 @@
 package policy
 
-import "github.com/rollcall-dev/rollcall/coordinator/model"
-
-// unitKey says which pods go together. Pods that nothing is known of go alone.
-type unitKey struct{ zone, narrowed string }
-
-// unitName is what the steps of one unit share: the annotation that narrows a
-// zone, or the zone itself.
-func (k unitKey) name() string {
-	if k.narrowed != "" {
-		return k.narrowed
-	}
-	return k.zone
-}
-
-// allPods is the unit of an announced outage.
-var allPods = unitKey{narrowed: string(model.UnitAll)}
-
-// unitOf is the unit of a pod, empty when it goes alone.
-func (x *index) unitOf(p *pod) unitKey {
-	switch x.spec.Policy.Unit {
-	case model.UnitZone:
-		if p.zone == "" {
-			return unitKey{}
-		}
-		return unitKey{zone: p.zone, narrowed: p.Unit}
-	case model.UnitAll:
-		return allPods
-	}
-	return unitKey{}
-}
-
-// byUnit: pods go by units of more than one.
-func (x *index) byUnit() bool { return x.spec.Policy.Unit != model.UnitPod }
-
-// outage: everything goes at once, because a person announced and approved it.
-func (x *index) outage() bool { return x.spec.Policy.Unit == model.UnitAll }
-
-// unitSizes are the numbers of desired pods of the units; as many may be away of
-// one, or no unit could ever go.
-func (x *index) unitSizes() map[unitKey]int {
-	if !x.byUnit() {
-		return nil
-	}
-	sizes := map[unitKey]int{}
-	for i := range x.pods {
-		if p := &x.pods[i]; p.desired && p.unit != (unitKey{}) {
-			sizes[p.unit]++
-		}
-	}
-	return sizes
-}
+import (
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
+)
 
 // begun are the units of which some pod is claimed, or has nothing to do any more while
 // a change is being rolled through its pool: a unit whose pods cannot all go at once is
 // finished before the next begins.
-func (x *index) begun(candidates []candidate) map[unitKey]bool {
-	if !x.byUnit() {
+func begun(x *cluster.Index, candidates []candidate) map[cluster.Unit]bool {
+	if !x.ByUnit() {
 		return nil
 	}
-	goes, pools := make([]bool, len(x.pods)), make([]bool, len(x.pools))
+	goes, pools := make([]bool, len(x.Pods)), make([]bool, len(x.Pools))
 	for i := range candidates {
 		c := &candidates[i]
-		goes[c.at] = true
-		pools[c.poolPos] = pools[c.poolPos] || c.reason != model.ReasonScaleDown && (isOutdated(c.pod) || c.Restart)
+		goes[c.At] = true
+		pools[c.PoolPos] = pools[c.PoolPos] || c.reason != model.ReasonScaleDown && (cluster.IsOutdated(c.Pod) || c.Restart)
 	}
-	units := map[unitKey]bool{}
-	for i := range x.pods {
-		if p := &x.pods[i]; p.desired && p.unit != (unitKey{}) && pools[p.poolPos] && (!goes[i] || p.claim != nil) {
-			units[p.unit] = true
+	units := map[cluster.Unit]bool{}
+	for i := range x.Pods {
+		if p := &x.Pods[i]; p.Desired && p.OwnUnit != (cluster.Unit{}) && pools[p.PoolPos] && (!goes[i] || p.Claim != nil) {
+			units[p.OwnUnit] = true
 		}
 	}
 	return units
@@ -80,12 +33,12 @@ func (x *index) begun(candidates []candidate) map[unitKey]bool {
 func (d *decision) together(at int, asked []bool) []*candidate {
 	c := &d.order[at]
 	list := []*candidate{c}
-	if c.unit == (unitKey{}) {
+	if c.OwnUnit == (cluster.Unit{}) {
 		return list
 	}
 	for i := at + 1; i < len(d.order); i++ {
 		o := &d.order[i]
-		if !asked[i] && o.unit == c.unit && (d.x.outage() || o.rank == c.rank && o.last == c.last) {
+		if !asked[i] && o.OwnUnit == c.OwnUnit && (d.x.Outage() || o.Rank == c.Rank && o.Last == c.Last) {
 			list = append(list, o)
 		}
 	}
@@ -99,7 +52,7 @@ func (d *decision) together(at int, asked []bool) []*candidate {
 func cost(unit []*candidate) int {
 	n := 0
 	for _, c := range unit {
-		n += count(!c.away && !c.outside && c.desired)
+		n += cluster.Count(!c.Away && !c.outside && c.Desired)
 	}
 	return n
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 // neverReady: no pod becomes Ready, though all are live, since a while.
@@ -46,7 +47,7 @@ func TestLiveUnreadyHasAdvice(t *testing.T) {
 	holds := Decide(neverReady(t, time.Hour)).Holds
 	require.Len(t, holds, 2)
 	for _, h := range holds {
-		require.Contains(t, h.Unblocks, unreadyAdvice)
+		require.Contains(t, h.Unblocks, cluster.UnreadyAdvice)
 	}
 }
 
@@ -56,7 +57,7 @@ func TestSuccessorThatIsLiveUnreadyHasAdvice(t *testing.T) {
 	r := Returned(s, model.Claim{Pod: "solr-2", UID: "before"})
 	require.True(t, r.Joined)
 	require.False(t, r.Done)
-	require.Contains(t, r.Why.Unblocks, unreadyAdvice)
+	require.Contains(t, r.Why.Unblocks, cluster.UnreadyAdvice)
 }
 
 // Without guards one that is live unready waits for what the line frees with it, and that for it: a person is told
@@ -72,6 +73,6 @@ func TestLiveUnreadyBelowTheLineHasForce(t *testing.T) {
 	for _, h := range p.Holds {
 		require.Equal(t, model.InOrder, h.Rule)
 		require.Contains(t, h.Unblocks, allowForce+", and then "+h.Pod+" deleted")
-		require.Contains(t, h.Unblocks, unreadyAdvice)
+		require.Contains(t, h.Unblocks, cluster.UnreadyAdvice)
 	}
 }

@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
 // outcome is what would be left of a group if a candidate went, together with
 // all that is away, claimed or chosen already.
 type outcome struct {
-	group     *group
-	own       *hosting // the candidate's members
-	share     int32    // what it has of what the group counts: members, or domains
+	group     *cluster.Group
+	own       *cluster.Hosting // the candidate's members
+	share     int32            // what it has of what the group counts: members, or domains
 	available int32
 	eligible  int32
 }
@@ -21,44 +22,32 @@ type outcome struct {
 // whatIf answers for one group of a candidate. The second value is false when
 // the group does not hold the candidate back: it is known not to be live, or is live
 // and settled, and all of its members of the group are down.
-func (d *decision) whatIf(c *candidate, h *hosting) (outcome, bool) {
-	g := &d.x.groups[h.group]
-	o := outcome{group: g, own: h, share: g.units(c.at, h), available: g.available, eligible: g.eligible}
+func (d *decision) whatIf(c *candidate, h *cluster.Hosting) (outcome, bool) {
+	g := &d.x.Groups[h.Group]
+	o := outcome{group: g, own: h, share: g.Units(c.At, h), available: g.Available, eligible: g.Eligible}
 	// Of a pod that is not live for a moment, or has just come back, the database says that
 	// its members are down, and has them back soon.
-	isDown := h.notDown == 0 && c.live && c.report != nil && c.report.Settled
-	if !c.mayLive || isDown || c.pool.shutdown || d.x.outage() {
+	isDown := h.NotDown == 0 && c.Live && c.OwnReport != nil && c.OwnReport.Settled
+	if !c.MayLive || isDown || c.OwnPool.Shutdown || d.x.Outage() {
 		return o, false
 	}
-	if c.counted { // else its members are not among the available
-		o.available -= g.loss(c.at, h)
-		o.eligible -= h.eligible
+	if c.Counted { // else its members are not among the available
+		o.available -= g.Loss(c.At, h)
+		o.eligible -= h.Eligible
 	}
 	return o, true
 }
 
-// take removes a chosen pod's members from what is available.
-func (x *index) take(p *pod) {
-	x.onDuty[p.at] = false
-	if !p.counted {
-		return
-	}
-	for i := range p.hosts {
-		h := &p.hosts[i]
-		x.groups[h.group].lose(p.at, h)
-	}
-}
-
 // othersMissing is how many members elsewhere than on the candidate are not
 // available, or domains that it has no part in.
-func (o outcome) othersMissing() int32 { return o.group.total - o.share - o.available }
+func (o outcome) othersMissing() int32 { return o.group.Total - o.share - o.available }
 
 func (d *decision) beingMoved(c *candidate) *finding {
-	if !c.moving {
+	if !c.Moving {
 		return nil
 	}
-	for i := range c.hosts {
-		if g := &d.x.groups[c.hosts[i].group]; g.Moving {
+	for i := range c.Hosts {
+		if g := &d.x.Groups[c.Hosts[i].Group]; g.Moving {
 			return found(fmt.Sprintf("copies of %s are being moved", g.ID), "the move of "+g.ID+" ending").of(g.ID)
 		}
 	}
@@ -67,16 +56,16 @@ func (d *decision) beingMoved(c *candidate) *finding {
 
 // kindBudget asks that enough of each group of a kind is left.
 func kindBudget(kind model.GroupKind) func(*decision, *candidate) *finding {
-	bit := kindBit(kind)
+	bit := cluster.KindBit(kind)
 	return func(d *decision, c *candidate) *finding {
-		if c.kinds&bit == 0 {
+		if c.Kinds&bit == 0 {
 			return nil
 		}
-		for i := range c.hosts {
-			if d.x.groups[c.hosts[i].group].kind != bit {
+		for i := range c.Hosts {
+			if d.x.Groups[c.Hosts[i].Group].KindBit != bit {
 				continue
 			}
-			if o, asked := d.whatIf(c, &c.hosts[i]); asked {
+			if o, asked := d.whatIf(c, &c.Hosts[i]); asked {
 				if f := d.enough(c, o); f != nil {
 					return f
 				}
@@ -88,13 +77,13 @@ func kindBudget(kind model.GroupKind) func(*decision, *candidate) *finding {
 
 func (d *decision) enough(c *candidate, o outcome) *finding {
 	g := o.group
-	if g.unprotectable(o.share) {
+	if g.Unprotectable(o.share) {
 		return d.unprotected(c, o)
 	}
-	if o.available >= g.least {
+	if o.available >= g.Least {
 		return nil
 	}
-	return found(g.ID+" would have "+strconv.Itoa(int(o.available))+" of "+strconv.Itoa(int(g.total))+" "+g.noun()+", needs "+strconv.Itoa(int(g.least)),
+	return found(g.ID+" would have "+strconv.Itoa(int(o.available))+" of "+strconv.Itoa(int(g.Total))+" "+g.Noun()+", needs "+strconv.Itoa(int(g.Least)),
 		d.whoIsMissing(c, g)).of(g.ID)
 }
 
@@ -103,12 +92,12 @@ func (d *decision) enough(c *candidate, o outcome) *finding {
 func (d *decision) unprotected(c *candidate, o outcome) *finding {
 	g := o.group
 	switch {
-	case d.x.spec.Policy.Unprotected == model.HoldAlways:
+	case d.x.Spec.Policy.Unprotected == model.HoldAlways:
 		return found(fmt.Sprintf("%s can never be protected: it has %s on this pod%s, and policy.unprotected is Hold",
-			g.ID, o.words(), needs(g.least)), "more copies of "+g.ID+", or policy.unprotected: Allow").of(g.ID)
+			g.ID, o.words(), needs(g.Least)), "more copies of "+g.ID+", or policy.unprotected: Allow").of(g.ID)
 	case o.othersMissing() > 0:
 		return found(fmt.Sprintf("%s can never be protected, and %d of its %d other %s are missing already",
-			g.ID, o.othersMissing(), g.total-o.share, g.noun()), d.whoIsMissing(c, g)).of(g.ID)
+			g.ID, o.othersMissing(), g.Total-o.share, g.Noun()), d.whoIsMissing(c, g)).of(g.ID)
 	}
 	return nil
 }
@@ -116,13 +105,13 @@ func (d *decision) unprotected(c *candidate, o outcome) *finding {
 // unprotectedNotes name the groups that a step takes without protection.
 func (d *decision) unprotectedNotes(c *candidate) []string {
 	var notes []string
-	for i := range c.hosts {
-		o, asked := d.whatIf(c, &c.hosts[i])
+	for i := range c.Hosts {
+		o, asked := d.whatIf(c, &c.Hosts[i])
 		switch {
 		case !asked:
-		case o.group.unprotectable(o.share):
+		case o.group.Unprotectable(o.share):
 			notes = append(notes, fmt.Sprintf("unprotected: %s has %s on this pod%s", o.group.ID, o.words(), o.meanwhile(c)))
-		case o.group.NeedsLeader && o.eligible <= 0 && d.ledOnlyFrom(c.pod, o.group):
+		case o.group.NeedsLeader && o.eligible <= 0 && d.ledOnlyFrom(c.Pod, o.group):
 			notes = append(notes, fmt.Sprintf("unprotected: %s has no member elsewhere that may lead: nobody leads it meanwhile", o.group.ID))
 		}
 	}
@@ -131,21 +120,21 @@ func (d *decision) unprotectedNotes(c *candidate) []string {
 
 // words say what the candidate has of the group.
 func (o outcome) words() string {
-	noun := o.group.noun()
+	noun := o.group.Noun()
 	switch {
-	case o.group.total == 1:
+	case o.group.Total == 1:
 		return "its only " + strings.TrimSuffix(noun, "s")
-	case o.share == o.group.total:
-		return fmt.Sprintf("all of its %d %s", o.group.total, noun)
+	case o.share == o.group.Total:
+		return fmt.Sprintf("all of its %d %s", o.group.Total, noun)
 	}
-	return fmt.Sprintf("%d of its %d %s", o.share, o.group.total, noun)
+	return fmt.Sprintf("%d of its %d %s", o.share, o.group.Total, noun)
 }
 
 // meanwhile says what it means that the candidate goes, where that is certain:
 // votes may have been handed over by then.
 func (o outcome) meanwhile(c *candidate) string {
 	switch {
-	case o.share < o.group.total:
+	case o.share < o.group.Total:
 		return ""
 	case o.group.Kind == model.Shard && c.prepare == model.PrepareEvacuate:
 		return ": moved away first"
@@ -163,34 +152,34 @@ func needs(least int32) string {
 }
 
 // whoIsMissing names the first pod whose return would help the group.
-func (d *decision) whoIsMissing(c *candidate, g *group) string {
+func (d *decision) whoIsMissing(c *candidate, g *cluster.Group) string {
 	best := int32(-1)
 	outside := ""
 	var gone *model.Member // on a pod that was scaled away
 	for j := range g.Members {
 		m := &g.Members[j]
-		at := d.x.placeOf(g, j)
+		at := d.x.PlaceOf(g, j)
 		switch {
-		case at == c.at:
-		case at == nowhere:
+		case at == c.At:
+		case at == cluster.Nowhere:
 			if gone == nil || m.ID < gone.ID {
 				gone = m
 			}
 		case at >= 0:
-			if missing := !isAvailable(m.State) || !d.x.onDuty[at]; missing && (best < 0 || at < best) {
+			if missing := !cluster.IsAvailable(m.State) || !d.x.OnDuty[at]; missing && (best < 0 || at < best) {
 				best = at
 			}
-		case !isAvailable(m.State):
+		case !cluster.IsAvailable(m.State):
 			if outside == "" || m.ID < outside {
 				outside = m.ID
 			}
 		}
 	}
 	switch {
-	case best >= 0 && d.x.pods[best].serves && d.x.guards:
-		return "the guard of " + d.x.pods[best].Name + " closed, or the pod restarted and caught up"
+	case best >= 0 && d.x.Pods[best].Serves && d.x.Guards:
+		return "the guard of " + d.x.Pods[best].Name + " closed, or the pod restarted and caught up"
 	case best >= 0:
-		return orAdvice(d.x.pods[best].Name+" back and caught up", &d.x.pods[best])
+		return cluster.OrAdvice(d.x.Pods[best].Name+" back and caught up", &d.x.Pods[best])
 	case gone != nil:
 		return fmt.Sprintf("%s, which is not there any more, scaled out again; or its member %s of %s taken out of the database", gone.Pod, gone.ID, g.ID)
 	case outside != "":
@@ -202,25 +191,25 @@ func (d *decision) whoIsMissing(c *candidate, g *group) string {
 // soleCopy asks that an Active copy is left of every group that can be
 // protected, and where the pod's data does not survive, of every group.
 func (d *decision) soleCopy(c *candidate) *finding {
-	if c.pool.shutdown {
+	if c.OwnPool.Shutdown {
 		return nil
 	}
-	if c.lost && d.x.noAgents {
+	if c.lost && d.x.NoAgents {
 		return found("its data does not survive, and nobody can say which other copies there are", "an agent that can")
 	}
-	if c.action == model.Replace && d.x.dead {
+	if c.action == model.Replace && d.x.Dead {
 		return found("its volume would be given up, and no pod is live that could say which other copies there are", "a pod live in the database")
 	}
-	for i := range c.hosts {
-		h := &c.hosts[i]
+	for i := range c.Hosts {
+		h := &c.Hosts[i]
 		o, asked := d.whatIf(c, h)
 		if c.lost && o.group.Kind != model.Role && (c.reason != model.ReasonNeverStarted || c.leaves) {
 			if f := d.lastCopy(c, o); f != nil {
 				return f
 			}
 		}
-		if asked && o.available <= 0 && !o.group.unprotectable(o.share) {
-			return found(fmt.Sprintf("%s would have no Active copy of %d", o.group.ID, o.group.total),
+		if asked && o.available <= 0 && !o.group.Unprotectable(o.share) {
+			return found(fmt.Sprintf("%s would have no Active copy of %d", o.group.ID, o.group.Total),
 				d.whoIsMissing(c, o.group)).of(o.group.ID)
 		}
 	}
@@ -232,14 +221,14 @@ func (d *decision) soleCopy(c *candidate) *finding {
 // off first is asked about again once it has been; in an outage there is
 // nowhere to move it.
 func (d *decision) lastCopy(c *candidate, o outcome) *finding {
-	others := o.group.available
-	if c.counted {
-		others -= o.group.loss(c.at, o.own)
+	others := o.group.Available
+	if c.Counted {
+		others -= o.group.Loss(c.At, o.own)
 	}
-	moves := c.prepare == model.PrepareEvacuate && c.live && !d.prepared && !d.x.outage()
+	moves := c.prepare == model.PrepareEvacuate && c.Live && !d.prepared && !d.x.Outage()
 	least := int32(1)
-	if o.group.Kind == model.Quorum && int(o.own.total) < len(o.group.Members) {
-		least = o.group.least
+	if o.group.Kind == model.Quorum && int(o.own.Total) < len(o.group.Members) {
+		least = o.group.Least
 	}
 	if others >= least || moves {
 		return nil
@@ -256,22 +245,22 @@ func (d *decision) lastCopy(c *candidate, o outcome) *finding {
 // missing, would undo the group's next hope. One of which nothing is known may
 // be recovering. One that has recovered in vain is no hope: two of them would wait for each other.
 func (d *decision) catchingUp(c *candidate) *finding {
-	if !c.recovering {
+	if !c.Recovering {
 		return nil
 	}
 	inVain := d.curing && (d.prepared || d.noProgress())
-	for i := range c.hosts {
-		h := &c.hosts[i]
-		if h.maybe == 0 && (h.recovering == 0 || inVain) {
+	for i := range c.Hosts {
+		h := &c.Hosts[i]
+		if h.Maybe == 0 && (h.Recovering == 0 || inVain) {
 			continue
 		}
 		if o, asked := d.whatIf(c, h); asked && o.othersMissing() > 0 {
 			state := "is recovering"
-			if h.recovering == 0 {
+			if h.Recovering == 0 {
 				state = "may be recovering"
 			}
 			return found(fmt.Sprintf("its member of %s %s, and %d of %d others are missing",
-				o.group.ID, state, o.othersMissing(), o.group.total-o.share), "its recovery ending").of(o.group.ID)
+				o.group.ID, state, o.othersMissing(), o.group.Total-o.share), "its recovery ending").of(o.group.ID)
 		}
 	}
 	return nil

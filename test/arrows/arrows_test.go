@@ -71,6 +71,7 @@ func TestEachRuleCanBreak(t *testing.T) {
 		{"the rollout core is values in, values out", "coordinator/rollout", "coordinator/act"},
 		{"the model and the policy know no engine", "coordinator/policy", "engines"},
 		{"the model and the policy know no engine", "coordinator/model", "engines"},
+		{"what is known of a cluster knows no rules", "coordinator/policy/cluster", "coordinator/policy"},
 		{"a forecast knows no rules", "coordinator/policy/forecast", "coordinator/policy"},
 		{"the model decides nothing", "coordinator/model", "coordinator/policy"},
 	} {
@@ -187,7 +188,7 @@ func TestTheTwinSharesNothing(t *testing.T) {
 		}
 		for _, imported := range p.Imports {
 			if strings.Contains(imported, ".") {
-				require.Equal(t, Module+"/coordinator/model", imported)
+				require.Equal(t, Module+"/coordinator/model", imported, "above all not what the policy counts by, coordinator/policy/cluster")
 			}
 		}
 	}

@@ -60,6 +60,7 @@ func Rules(packages []Package) []Rule {
 			"agent", "cmd", "coordinator", "engines", "proto",
 		}},
 		{Name: "the model and the policy know no engine", From: []string{"coordinator/model", "coordinator/policy"}, Never: []string{"engines"}},
+		{Name: "what is known of a cluster knows no rules", From: []string{"coordinator/policy/cluster"}, Never: []string{"coordinator/policy"}},
 		{Name: "a forecast knows no rules", From: []string{"coordinator/policy/forecast"}, Never: []string{"coordinator/policy"}},
 		{Name: "the model decides nothing", From: []string{"coordinator/model"}, Never: []string{"coordinator/policy"}},
 		{Name: "policy is values in, values out", From: []string{"coordinator/model", "coordinator/policy"}, StandardOnly: true},

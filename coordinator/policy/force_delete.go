@@ -1,11 +1,11 @@
 package policy
 
-import "github.com/rollcall-dev/rollcall/coordinator/model"
-import "cmp"
+import (
+	"cmp"
 
-// neverEnds: the pod is terminating on a node that is gone, so that its object
-// stays for ever, and with it the name that its successor needs.
-func (x *index) neverEnds(p *pod) bool { return p.Phase == model.Terminating && x.nodeGone(p) }
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
+)
 
 // Forbidden says why nothing may be taken away, whatever it is; empty: it may.
 func Forbidden(s *model.Snapshot) string {
@@ -30,13 +30,13 @@ func ForceDeletes(s model.Snapshot) []model.Pod {
 	if len(over[model.OnDeadNode]) == 0 {
 		return nil
 	}
-	x := newIndex(&s, "")
+	x := cluster.New(&s, "")
 	if Forbidden(&s) != "" {
 		return nil
 	}
 	var list []model.Pod
-	for i := range x.pods {
-		if p := &x.pods[i]; x.neverEnds(p) && p.UID != "" && over.of(model.OnDeadNode, p.Name) != nil {
+	for i := range x.Pods {
+		if p := &x.Pods[i]; x.NeverEnds(p) && p.UID != "" && over.of(model.OnDeadNode, p.Name) != nil {
 			list = append(list, *p.Pod)
 		}
 	}
@@ -44,24 +44,3 @@ func ForceDeletes(s model.Snapshot) []model.Pod {
 }
 
 func nameOr(name, otherwise string) string { return cmp.Or(name, otherwise) }
-
-// about is what is wrong with a pod, to be added to a sentence.
-func about(p *pod) string {
-	if wrong := p.Problem.Wrong(); wrong != "" {
-		return ": " + wrong
-	}
-	return ""
-}
-
-// orAdvice adds to what would end a wait what a person can do about the pod that
-// is waited for.
-func orAdvice(unblocks string, p *pod) string {
-	advice := p.Problem.Advice()
-	if p.notInTime {
-		advice = cmp.Or(advice, unreadyAdvice)
-	}
-	if advice != "" {
-		return unblocks + "; to do: " + advice
-	}
-	return unblocks
-}

@@ -1,7 +1,10 @@
-package policy
+package cluster
 
-import "github.com/rollcall-dev/rollcall/coordinator/model"
-import "slices"
+import (
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+)
 
 // domains count what a group of which members fail together has of each domain. A
 // domain is available while all of its members are, as each may have what the others
@@ -13,12 +16,12 @@ type domains struct {
 }
 
 // inDomains: members of the group may fail together.
-func (g *group) inDomains() bool {
+func (g *Group) inDomains() bool {
 	return slices.ContainsFunc(g.Members, func(m model.Member) bool { return m.Domain != "" })
 }
 
 // countDomains replaces what was counted of members by what there is of domains.
-func (c *counter) countDomains(g *group) {
+func (c *counter) countDomains(g *Group) {
 	d := &domains{onPod: map[int32][]int32{}, serving: map[int32][]int32{}}
 	named := map[string]int32{}
 	var places [][]int32 // by domain
@@ -27,25 +30,25 @@ func (c *counter) countDomains(g *group) {
 		in, known := named[m.Domain]
 		if !known || m.Domain == "" {
 			in = int32(len(d.left))
-			d.left, places = append(d.left, int32(count(g.Kind != model.Role))), append(places, nil)
+			d.left, places = append(d.left, int32(Count(g.Kind != model.Role))), append(places, nil)
 			named[m.Domain] = in
 		}
-		at := c.x.placeOf(g, j)
+		at := c.x.PlaceOf(g, j)
 		if !slices.Contains(places[in], at) {
 			places[in] = append(places[in], at)
 		}
-		serves := isAvailable(m.State) && (at == elsewhere || at >= 0 && c.pods[at].on)
+		serves := IsAvailable(m.State) && (at == Elsewhere || at >= 0 && c.pods[at].on)
 		switch {
 		case serves:
 			d.serving[at] = append(d.serving[at], in)
-			d.left[in] += int32(count(g.Kind == model.Role))
+			d.left[in] += int32(Count(g.Kind == model.Role))
 		case g.Kind != model.Role:
 			d.left[in]--
 		}
 	}
-	g.domains, g.total, g.available = d, int32(len(d.left)), 0
+	g.Domains, g.Total, g.Available = d, int32(len(d.left)), 0
 	for in, n := range d.left {
-		g.available += int32(count(n > 0))
+		g.Available += int32(Count(n > 0))
 		for _, at := range places[in] {
 			if g.Kind != model.Role || len(places[in]) == 1 {
 				d.onPod[at] = append(d.onPod[at], int32(in))
@@ -54,24 +57,24 @@ func (c *counter) countDomains(g *group) {
 	}
 }
 
-// units is how many of what the group counts a pod has: domains, or members.
-func (g *group) units(at int32, h *hosting) int32 {
-	if g.domains == nil {
-		return h.total
+// Units is how many of what the group counts a pod has: domains, or members.
+func (g *Group) Units(at int32, h *Hosting) int32 {
+	if g.Domains == nil {
+		return h.Total
 	}
-	return int32(len(g.domains.onPod[at]))
+	return int32(len(g.Domains.onPod[at]))
 }
 
-// loss is how many of them would be missing more without the pod, which is counted on.
-func (g *group) loss(at int32, h *hosting) int32 {
-	if g.domains == nil {
+// Loss is how many of them would be missing more without the pod, which is counted on.
+func (g *Group) Loss(at int32, h *Hosting) int32 {
+	if g.Domains == nil {
 		return h.available
 	}
 	n := int32(0)
-	serving := g.domains.serving[at]
+	serving := g.Domains.serving[at]
 	for i, in := range serving {
-		if left := g.domains.left[in]; left > 0 && !slices.Contains(serving[:i], in) {
-			n += int32(count(left <= times(serving, in)))
+		if left := g.Domains.left[in]; left > 0 && !slices.Contains(serving[:i], in) {
+			n += int32(Count(left <= times(serving, in)))
 		}
 	}
 	return n
@@ -79,25 +82,25 @@ func (g *group) loss(at int32, h *hosting) int32 {
 
 func times(all []int32, one int32) (n int32) {
 	for _, v := range all {
-		n += int32(count(v == one))
+		n += int32(Count(v == one))
 	}
 	return n
 }
 
 // lose takes them away.
-func (g *group) lose(at int32, h *hosting) {
-	g.available -= g.loss(at, h)
-	g.eligible -= h.eligible
-	if g.domains != nil {
-		for _, in := range g.domains.serving[at] {
-			g.domains.left[in]--
+func (g *Group) lose(at int32, h *Hosting) {
+	g.Available -= g.Loss(at, h)
+	g.Eligible -= h.Eligible
+	if g.Domains != nil {
+		for _, in := range g.Domains.serving[at] {
+			g.Domains.left[in]--
 		}
 	}
 }
 
-// noun is what the group counts.
-func (g *group) noun() string {
-	if g.domains != nil {
+// Noun is what the group counts.
+func (g *Group) Noun() string {
+	if g.Domains != nil {
 		return "domains"
 	}
 	return "members"

@@ -1,6 +1,9 @@
 package policy
 
-import "github.com/rollcall-dev/rollcall/coordinator/model"
+import (
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
+)
 
 // What waits because a person, a window or a limit said so is no stall, nor is what waits only for that.
 
@@ -21,7 +24,7 @@ type wait struct {
 // onRequest: the rule holds the candidate because a person or a clock said so. Canary pods that are not back
 // are nothing that anybody asked for.
 func (d *decision) onRequest(rule model.Rule, c *candidate) bool {
-	return onRequest[rule] && !(rule == model.CanaryFirst && d.lostCanary(c.poolPos))
+	return onRequest[rule] && !(rule == model.CanaryFirst && d.lostCanary(c.PoolPos))
 }
 
 // stalled: no progress for too long, and not because somebody said so.
@@ -48,13 +51,13 @@ func (d *decision) inVain(holds []model.Hold) bool {
 			asked = true
 		}
 	}
-	heldOnRequest := make([]bool, len(d.x.pods))
+	heldOnRequest := make([]bool, len(d.x.Pods))
 	for i := range d.order {
 		c, w := &d.order[i], d.waits[i]
 		switch {
-		case d.isChosen[c.at]:
+		case d.isChosen[c.At]:
 		case w.onRequest:
-			asked, heldOnRequest[c.at] = true, true
+			asked, heldOnRequest[c.At] = true, true
 		case w.others:
 			waiting = true
 		default:
@@ -64,8 +67,8 @@ func (d *decision) inVain(holds []model.Hold) bool {
 	if !waiting {
 		return false
 	}
-	for _, p := range d.ledger.away {
-		if p.at == unseen || !heldOnRequest[p.at] {
+	for _, p := range d.ledger.Away {
+		if p.At == cluster.Unseen || !heldOnRequest[p.At] {
 			return true
 		}
 	}
@@ -74,7 +77,7 @@ func (d *decision) inVain(holds []model.Hold) bool {
 
 // lostCanary: too few canary pods of a pool are back, and that they soak is not why.
 func (d *decision) lostCanary(pool int32) bool {
-	most := int(d.x.spec.Update.Canary.Pods)
+	most := int(d.x.Spec.Update.Canary.Pods)
 	return most > 0 && len(d.canary[pool].back)+d.canary[pool].soaking < most
 }
 
@@ -82,8 +85,8 @@ func (d *decision) lostCanary(pool int32) bool {
 func LostCanaries(s model.Snapshot) map[string]bool {
 	d := newDecision(&s, "", false)
 	lost := map[string]bool{}
-	for i := range d.x.pools {
-		lost[d.x.pools[i].Name] = d.lostCanary(int32(i))
+	for i := range d.x.Pools {
+		lost[d.x.Pools[i].Name] = d.lostCanary(int32(i))
 	}
 	return lost
 }

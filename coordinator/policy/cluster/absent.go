@@ -1,0 +1,103 @@
+package cluster
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+)
+
+// whyAbsent says in which way a pod does not serve, or nothing when it does,
+// whatever the cause, on whichever revision. A desired pod that does not serve
+// is away and counts in the budget, once. One that is not desired does so only
+// while it is claimed, but its copies are not counted on either.
+func (x *Index) whyAbsent(p *Pod) string {
+	if p.Claim != nil {
+		return ClaimedHow(p.Claim)
+	}
+	if why := p.Unready(); why != "" {
+		return why
+	}
+	if x.NodeGone(p) {
+		return "on a node that is gone"
+	}
+	if !p.Live {
+		switch {
+		case p.OwnReport == nil:
+			return "without a report"
+		case p.OwnReport.Member == model.NotLive:
+			return "not live in the database"
+		}
+		return "not known to be live in the database"
+	}
+	if x.LeftOpen(p) {
+		p.Serves = p.Desired
+		if !x.Guards || p.OwnPool.Force {
+			return "outdated and left to its controller"
+		}
+		if p.Guard == model.GuardNone {
+			return "outdated without a guard"
+		}
+		return "outdated with its guard open"
+	}
+	if p.OwnReport != nil && !p.OwnReport.Settled {
+		return "not settled"
+	}
+	if till := x.SettledSince(p).Add(x.Soak); x.Soak > 0 && till.After(x.Now) {
+		p.SoakTill = till
+		return "soaking"
+	}
+	return ""
+}
+
+func problemText(p *Pod) string {
+	if p.Problem == model.NoProblem {
+		return ""
+	}
+	return " (" + string(p.Problem) + ")"
+}
+
+// Unready is how far a pod has come that is not Ready; empty for one that is.
+func (p *Pod) Unready() string {
+	switch p.Phase {
+	case model.Missing:
+		return "missing"
+	case model.Terminating:
+		return "terminating"
+	case model.Pending:
+		return "pending" + problemText(p)
+	case model.NotStarted:
+		return "not started" + problemText(p)
+	case model.Started:
+		return "not ready" + problemText(p)
+	case model.Failed:
+		return "failed" + problemText(p)
+	case model.Ready:
+		return ""
+	}
+	return "in an unknown phase"
+}
+
+// ClaimedHow says that it is claimed, and how far the claim is when that is further.
+func ClaimedHow(c *model.Claim) string {
+	switch c.Phase {
+	case model.PhaseClaimed:
+		return "claimed"
+	case "":
+		return "claimed, phase unknown"
+	}
+	return "claimed, " + strings.ToLower(string(c.Phase))
+}
+
+// SettledSince is where soaking is measured from.
+func (x *Index) SettledSince(p *Pod) time.Time {
+	since := p.Since.Time
+	if r := p.OwnReport; r != nil && r.SettledSince != nil && r.SettledSince.After(since) {
+		since = r.SettledSince.Time
+	}
+	return since
+}
+
+// HowAway says in which way the pod is away, or that it is going to be.
+func (p *Pod) HowAway() string { return cmp.Or(p.AwayWhy, "chosen") }

@@ -1,0 +1,64 @@
+package cluster
+
+import "github.com/rollcall-dev/rollcall/coordinator/model"
+
+// Flights are the pods that are being emptied: marked to be replaced or
+// removed, whatever the cause, and not yet excluded. Those that a pass chooses
+// to replace are added to them.
+type Flights struct {
+	Pods  []*Pod // in canonical order, then as chosen
+	Zones ZoneSet
+}
+
+func NewFlights(x *Index) *Flights {
+	f := &Flights{}
+	for i := range x.Pods {
+		if p := &x.Pods[i]; x.inFlight(p) {
+			f.Add(p)
+		}
+	}
+	for _, p := range x.claimedUnseen() {
+		if c := p.Claim; (c.Action == model.Replace || c.Action == model.Remove) && !isEmptied(c) {
+			f.Add(p)
+		}
+	}
+	return f
+}
+
+func (f *Flights) Add(p *Pod) {
+	f.Pods = append(f.Pods, p)
+	f.Zones.Add(p)
+}
+
+// inFlight: data is still to be moved off the pod. Scale-downs count, and so
+// leave less room for replacements. In a pool that is shut down nothing moves.
+func (x *Index) inFlight(p *Pod) bool {
+	marked := x.IsMarked(p)
+	if p.Removal.Excluded || p.OwnPool.Shutdown || !marked && (p.Phase == model.Missing || !GoesForGood(p)) {
+		return false
+	}
+	c := p.Claim
+	acted := c != nil && (p.Phase == model.Missing || c.UID == p.UID) && (c.Action == model.Replace || c.Action == model.Remove)
+	return !acted || !isEmptied(c)
+}
+
+// isEmptied: the evacuation was acknowledged.
+func isEmptied(c *model.Claim) bool {
+	switch c.Phase {
+	case model.PhasePrepared, model.PhaseEmptied, model.PhaseOpened, model.PhaseGone:
+		return true
+	}
+	return c.EmptiedAt != nil
+}
+
+func (f *Flights) Unblocks() string {
+	if len(f.Pods) == 0 {
+		return "a higher limit"
+	}
+	return f.Pods[0].Name + " excluded"
+}
+
+// Text lists who is in flight, at most a few of them.
+func (f *Flights) Text() string {
+	return FirstFew(f.Pods, func(p *Pod) string { return p.Name })
+}

@@ -1,0 +1,110 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+)
+
+// Index is a snapshot with everything joined that a decision asks for more
+// than once. It shares memory with the snapshot and writes none of it.
+//
+// Pods are in one canonical order (pools as listed, ordinals descending), and
+// groups by id, whatever the order in the snapshot; every loop below runs over
+// these, so that no answer can depend on the input's order.
+type Index struct {
+	Snapshot *model.Snapshot
+	Now      time.Time
+	Spec     model.Spec
+
+	Pools    []Pool
+	Pods     []Pod
+	ByName   map[string]int32
+	Groups   []Group
+	Hosted   []int32 // where each member is, group by group
+	OnDuty   []bool  // by pod: its copies are counted on, and it is not chosen
+	nodes    map[string]*model.Node
+	Claims   map[string]*model.Claim
+	OwnClaim *model.Claim // of the pod that is asked about again
+	Desired  int          // pods of all pools
+
+	// Guards: Kubernetes refuses to remove a pod whose guard is closed.
+	Guards bool
+	// NoAgents: there are pods and none has an agent, so Ready has to stand for
+	// live, and pods go one at a time.
+	NoAgents bool
+	// Soak is how long a pod must be settled to be back.
+	Soak time.Duration
+	// Dead: no pod is live in the database.
+	Dead bool
+	// ReplaceAt is when the next pod will have been failing for too long, else zero.
+	ReplaceAt time.Time
+}
+
+// Pool is a Pool with what was counted in it.
+type Pool struct {
+	*model.Pool
+	Shutdown bool // meant and announced
+	ByLine   bool // RollingUpdate, driven by its partition
+}
+
+// New joins a snapshot. The claim of the pod ownClaim, if it has one, counts for nothing: that pod is asked about again.
+func New(s *model.Snapshot, ownClaim string) *Index {
+	x := &Index{Snapshot: s, Now: s.Now.Time, Spec: s.Cluster.SpecWithDefaults()}
+	x.Guards = x.Spec.Guard == model.GuardEnforce && s.Cluster.GuardEnforcing
+	x.addPools()
+	x.addClaims(ownClaim)
+	x.addNodes()
+	x.addPods()
+	x.judgePods()
+	x.Dead = x.nobodyLive()
+	x.addGroups()
+	x.hearContradictions()
+	return x
+}
+
+func (x *Index) addPools() {
+	x.Pools = make([]Pool, 0, len(x.Snapshot.Pools))
+	for i := range x.Snapshot.Pools {
+		p := &x.Snapshot.Pools[i]
+		x.Pools = append(x.Pools, Pool{
+			Pool: p, Shutdown: EndsAtNone(p) && p.AllowShutdown,
+			ByLine: p.Strategy == model.RollingUpdateStrategy && x.Spec.Update.RollingUpdate == model.ByPartition,
+		})
+		if p.Replicas > 0 && p.Replicas <= model.MaxReplicas {
+			x.Desired += int(p.Replicas)
+		}
+	}
+}
+
+// addClaims leaves out the claim of the pod that is asked about again.
+func (x *Index) addClaims(own string) {
+	x.Claims = make(map[string]*model.Claim, len(x.Snapshot.Cluster.Status.Claims))
+	for i := range x.Snapshot.Cluster.Status.Claims {
+		c := &x.Snapshot.Cluster.Status.Claims[i]
+		if c.Pod == own && own != "" {
+			x.OwnClaim = c
+			continue
+		}
+		if _, twice := x.Claims[c.Pod]; !twice {
+			x.Claims[c.Pod] = c
+		}
+	}
+}
+
+func (x *Index) addNodes() {
+	x.nodes = make(map[string]*model.Node, len(x.Snapshot.Nodes))
+	for i := range x.Snapshot.Nodes {
+		x.nodes[x.Snapshot.Nodes[i].Name] = &x.Snapshot.Nodes[i]
+	}
+}
+
+// MovesLine: the partition of this pool is ours to move.
+func (p *Pool) MovesLine() bool {
+	return p.ByLine && !p.Force && p.Observed && p.Revision != "" && p.Replicas > 0
+}
+
+// EndsAtNone: the pool is scaled to 0, or on its way there.
+func EndsAtNone(p *model.Pool) bool {
+	return p.Replicas <= 0 || p.ScalingTo != nil && *p.ScalingTo <= 0
+}

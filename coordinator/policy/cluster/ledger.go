@@ -1,0 +1,151 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+)
+
+// Ledger is what may be away, what is, and what a pass has added to it.
+type Ledger struct {
+	most      int          // pods that may be away
+	units     map[Unit]int // desired pods of each
+	Limit     int          // the same, or a whole unit if that is more
+	Away      []*Pod       // in canonical order, before the pass
+	Claimed   int
+	Serving   int    // those of away that still serve, as long as they are not chosen
+	Chosen    []*Pod // what the pass has added
+	ByHand    int    // claimed or chosen, in the snapshot or not
+	text      string // of awayText, empty when it must be made anew
+	ZoneLimit int
+	Zones     ZoneSet // with a pod away
+	HandZones ZoneSet // with a pod claimed or chosen
+}
+
+func NewLedger(x *Index) *Ledger {
+	b := &Ledger{units: x.unitSizes()}
+	b.most, _ = x.Spec.Policy.MaxUnavailable.Resolve(x.Desired)
+	b.Limit = b.most
+	for _, size := range b.units {
+		b.Limit = max(b.Limit, size)
+	}
+	if x.NoAgents {
+		b.most, b.Limit = 1, 1 // nobody can say what a second one would take away
+	}
+	known := map[string]bool{}
+	for i := range x.Pods {
+		p := &x.Pods[i]
+		if p.OwnZone != "" {
+			known[p.OwnZone] = true
+		}
+		if p.Claim != nil {
+			b.Claimed++
+			b.HandZones.Add(p)
+		}
+		if p.Away {
+			b.Away = append(b.Away, p)
+			b.Serving += Count(p.Serves)
+			b.Zones.Add(p)
+		}
+	}
+	for _, p := range x.claimedUnseen() {
+		p.OwnUnit = x.unitOf(p)
+		b.Claimed++
+		b.HandZones.Add(p)
+		b.Away = append(b.Away, p)
+		b.Zones.Add(p)
+	}
+	b.ByHand = b.Claimed
+	if q := x.Spec.Policy.MaxZonesUnavailable; q != nil {
+		b.ZoneLimit, _ = q.Resolve(len(known))
+	}
+	return b
+}
+
+// Unseen is the place of a pod that the snapshot does not have.
+const Unseen = -1
+
+// claimedUnseen stand for the pods of claims that the snapshot does not have:
+// what was claimed stays charged until the claim is released.
+func (x *Index) claimedUnseen() []*Pod {
+	var list []*Pod
+	for name, c := range x.Claims {
+		if _, seen := x.ByName[name]; !seen {
+			list = append(list, &Pod{
+				Pod: &model.Pod{Name: name, Phase: model.Missing}, At: Unseen, Claim: c, OwnZone: c.Zone, Away: true, AwayWhy: ClaimedHow(c),
+			})
+		}
+	}
+	slices.SortFunc(list, func(a, b *Pod) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// Choose charges a pod that a pass has chosen. A pod that is away already
+// costs nothing more.
+func (b *Ledger) Choose(p *Pod) {
+	b.ByHand += Count(p.Claim == nil) // a broken successor is counted by its claim
+	b.HandZones.Add(p)
+	if p.Away {
+		b.Serving -= Count(p.Serves)
+		return
+	}
+	b.Chosen = append(b.Chosen, p)
+	b.text = ""
+	b.Zones.Add(p)
+}
+
+// LimitFor is how many may be away with the pod: a whole unit only where nobody else is.
+func (b *Ledger) LimitFor(p *Pod) int {
+	size := b.units[p.OwnUnit]
+	if size <= b.most || b.Limit <= b.most {
+		return b.most
+	}
+	for _, list := range [][]*Pod{b.Away, b.Chosen} {
+		if slices.ContainsFunc(list, func(o *Pod) bool { return o.OwnUnit != p.OwnUnit }) {
+			return b.most
+		}
+	}
+	return size
+}
+
+func (b *Ledger) Used() int { return len(b.Away) + len(b.Chosen) }
+
+// Unblocks names a pod whose return would make room.
+func (b *Ledger) Unblocks() string {
+	switch {
+	case len(b.Away) > 0:
+		return OrAdvice(b.Away[0].Name+" back", b.Away[0])
+	case len(b.Chosen) > 0:
+		return b.Chosen[0].Name + " back"
+	}
+	return "a higher limit"
+}
+
+// AwayText lists who is away or chosen, at most a few of them.
+func (b *Ledger) AwayText() string {
+	if b.text == "" {
+		b.text = b.listAway()
+	}
+	return b.text
+}
+
+func (b *Ledger) listAway() string {
+	const most = 3
+	var names []string
+	for _, p := range b.Away[:min(most, len(b.Away))] {
+		names = append(names, fmt.Sprintf("%s (%s)", p.Name, p.AwayWhy))
+	}
+	for _, p := range b.Chosen[:min(most-len(names), len(b.Chosen))] {
+		names = append(names, p.Name+" (chosen)")
+	}
+	return fewOf(names, b.Used())
+}
+
+func (b *Ledger) Budget() model.Budget {
+	return model.Budget{
+		Pods:  model.PodBudget{Limit: b.Limit, Away: len(b.Away), Claimed: b.Claimed, Room: b.Limit - len(b.Away)},
+		Zones: model.ZoneBudget{Limit: b.ZoneLimit, Away: b.Zones.Number()},
+	}
+}

@@ -1,0 +1,22 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+)
+
+// Span is a number of seconds as a duration, never negative, never endless.
+func Span[T int64 | float64](seconds T) time.Duration {
+	if !(seconds > 0) {
+		return 0
+	}
+	return time.Duration(float64(min(seconds, model.MaxSeconds)) * float64(time.Second))
+}
+
+func Count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,53 @@
+package cluster
+
+import "github.com/rollcall-dev/rollcall/coordinator/model"
+
+// Unit says which pods go together. Pods that nothing is known of go alone.
+type Unit struct{ zone, narrowed string }
+
+// unitName is what the steps of one unit share: the annotation that narrows a
+// zone, or the zone itself.
+func (k Unit) Name() string {
+	if k.narrowed != "" {
+		return k.narrowed
+	}
+	return k.zone
+}
+
+// allPods is the unit of an announced outage.
+var allPods = Unit{narrowed: string(model.UnitAll)}
+
+// unitOf is the unit of a pod, empty when it goes alone.
+func (x *Index) unitOf(p *Pod) Unit {
+	switch x.Spec.Policy.Unit {
+	case model.UnitZone:
+		if p.OwnZone == "" {
+			return Unit{}
+		}
+		return Unit{zone: p.OwnZone, narrowed: p.Unit}
+	case model.UnitAll:
+		return allPods
+	}
+	return Unit{}
+}
+
+// ByUnit: pods go by units of more than one.
+func (x *Index) ByUnit() bool { return x.Spec.Policy.Unit != model.UnitPod }
+
+// Outage: everything goes at once, because a person announced and approved it.
+func (x *Index) Outage() bool { return x.Spec.Policy.Unit == model.UnitAll }
+
+// unitSizes are the numbers of desired pods of the units; as many may be away of
+// one, or no unit could ever go.
+func (x *Index) unitSizes() map[Unit]int {
+	if !x.ByUnit() {
+		return nil
+	}
+	sizes := map[Unit]int{}
+	for i := range x.Pods {
+		if p := &x.Pods[i]; p.Desired && p.OwnUnit != (Unit{}) {
+			sizes[p.OwnUnit]++
+		}
+	}
+	return sizes
+}
