@@ -10,6 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 	"github.com/rollcall-dev/rollcall/coordinator/view"
 )
 
@@ -30,8 +31,8 @@ func factsOf(objects kube.ClusterObjects, snapshot model.Snapshot, names map[str
 	}
 }
 
-func objectOf(cluster *v1alpha1.DatabaseCluster) rollout.Object {
-	object := rollout.Object{Generation: cluster.Generation, Paused: cluster.Annotations[v1alpha1.AnnotationPaused]}
+func objectOf(cluster *v1alpha1.DatabaseCluster) effect.Object {
+	object := effect.Object{Generation: cluster.Generation, Paused: cluster.Annotations[v1alpha1.AnnotationPaused]}
 	if cluster.DeletionTimestamp != nil {
 		object.Deleted = cluster.DeletionTimestamp.Time
 	}

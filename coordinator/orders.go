@@ -12,17 +12,17 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 	"github.com/rollcall-dev/rollcall/engines"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 // poolsOf is what a step is told of the StatefulSets.
-func poolsOf(pools []kube.Pool) []rollout.Pool {
-	out := make([]rollout.Pool, 0, len(pools))
+func poolsOf(pools []kube.Pool) []effect.Pool {
+	out := make([]effect.Pool, 0, len(pools))
 	for i := range pools {
 		p := &pools[i]
-		out = append(out, rollout.Pool{Name: p.Name, UID: string(p.UID), Generation: p.Generation,
+		out = append(out, effect.Pool{Name: p.Name, UID: string(p.UID), Generation: p.Generation,
 			CurrentRevision: p.CurrentRevision, Selector: p.Selector(), Foreign: p.Ordered()})
 	}
 	return out
@@ -55,24 +55,24 @@ const reasonStaleEpoch = "STALE_EPOCH"
 // reasonOwnAgentOnly is theirs for a pod for which nobody else can hand over.
 const reasonOwnAgentOnly = "OWN_AGENT_ONLY"
 
-func (o orders) Plan(ctx context.Context, to rollout.Target, order rollout.Order) ([]byte, rollout.Shared, error) {
+func (o orders) Plan(ctx context.Context, to effect.Target, order effect.Order) ([]byte, effect.Shared, error) {
 	answer, err := o.agents.PlanDrain(ctx, o.key, to.UID, &rollcallv1.PlanDrainRequest{
 		Kind: kindOf(order), Claim: order.Claim, Fence: o.fence(order.Epoch), PodUid: order.For.UID, Node: order.For.Node,
 		Eligible: order.Eligible,
 	}, order.NotAfter)
-	return answer.GetUndo(), rollout.Shared{Knob: answer.GetSetting(), Undo: answer.GetSettingUndo()}, judge(err)
+	return answer.GetUndo(), effect.Shared{Knob: answer.GetSetting(), Undo: answer.GetSettingUndo()}, judge(err)
 }
 
-func (o orders) Prepare(ctx context.Context, to rollout.Target, order rollout.Order, undo []byte) (rollout.Progress, error) {
+func (o orders) Prepare(ctx context.Context, to effect.Target, order effect.Order, undo []byte) (effect.Progress, error) {
 	answer, err := o.agents.Drain(ctx, o.key, to.UID, &rollcallv1.DrainRequest{
 		Kind: kindOf(order), Claim: order.Claim, Fence: o.fence(order.Epoch), PodUid: order.For.UID, Node: order.For.Node,
 		Eligible: order.Eligible, Undo: undo,
 		Setting: order.Shared.Knob, SettingUndo: order.Shared.Undo, Recheck: order.Anew,
 	}, order.NotAfter)
 	if err != nil {
-		return rollout.Progress{}, judge(err)
+		return effect.Progress{}, judge(err)
 	}
-	progress := rollout.Progress{State: model.DrainPreparing, Detail: answer.GetDetail()}
+	progress := effect.Progress{State: model.DrainPreparing, Detail: answer.GetDetail()}
 	switch answer.GetState() {
 	case rollcallv1.Drain_DRAIN_DRAINED:
 		progress.State = model.DrainPrepared
@@ -85,40 +85,40 @@ func (o orders) Prepare(ctx context.Context, to rollout.Target, order rollout.Or
 	return progress, nil
 }
 
-func kindOf(order rollout.Order) rollcallv1.DrainKind {
+func kindOf(order effect.Order) rollcallv1.DrainKind {
 	if order.Prepare == model.PrepareEvacuate {
 		return rollcallv1.DrainKind_DRAIN_KIND_EVACUATE
 	}
 	return rollcallv1.DrainKind_DRAIN_KIND_HANDOFF
 }
 
-func (o orders) Relieve(ctx context.Context, to rollout.Target, order rollout.Order, member string) (rollout.Progress, error) {
+func (o orders) Relieve(ctx context.Context, to effect.Target, order effect.Order, member string) (effect.Progress, error) {
 	answer, err := o.agents.HandoffOnBehalf(ctx, o.key, to.UID, &rollcallv1.HandoffOnBehalfRequest{
 		Claim: order.Claim, Fence: o.fence(order.Epoch), Node: member,
 		Eligible: order.Eligible,
 	}, order.NotAfter)
-	progress := rollout.Progress{State: model.DrainPreparing, Detail: answer.GetDetail()}
+	progress := effect.Progress{State: model.DrainPreparing, Detail: answer.GetDetail()}
 	if answer.GetDone() {
 		progress.State = model.DrainPrepared
 	}
 	return progress, judge(err)
 }
 
-func (o orders) Restore(ctx context.Context, to rollout.Target, claim string, epoch int64, undo []byte) (bool, error) {
+func (o orders) Restore(ctx context.Context, to effect.Target, claim string, epoch int64, undo []byte) (bool, error) {
 	answer, err := o.agents.Restore(ctx, o.key, to.UID, &rollcallv1.RestoreRequest{
 		Claim: claim, Fence: o.fence(epoch), Undo: undo,
 	})
 	return answer.GetDone(), judge(err)
 }
 
-func (o orders) RestoreShared(ctx context.Context, to rollout.Target, shared rollout.Shared, epoch int64, notAfter time.Time) (bool, error) {
+func (o orders) RestoreShared(ctx context.Context, to effect.Target, shared effect.Shared, epoch int64, notAfter time.Time) (bool, error) {
 	answer, err := o.agents.RestoreSetting(ctx, o.key, to.UID, &rollcallv1.RestoreSettingRequest{
 		Fence: o.fence(epoch), Setting: shared.Knob, SettingUndo: shared.Undo,
 	}, notAfter)
 	return answer.GetDone(), judge(err)
 }
 
-func (o orders) Fresh(ctx context.Context, to rollout.Target) error {
+func (o orders) Fresh(ctx context.Context, to effect.Target) error {
 	received, err := o.agents.Fresh(ctx, o.key, to.UID)
 	if err != nil {
 		return err
@@ -140,9 +140,9 @@ func judge(err error) error {
 		info, ok := detail.(*errdetails.ErrorInfo)
 		switch {
 		case ok && info.GetReason() == reasonStaleEpoch:
-			return fmt.Errorf("%w: %w", rollout.ErrStaleEpoch, err)
+			return fmt.Errorf("%w: %w", effect.ErrStaleEpoch, err)
 		case ok && info.GetReason() == reasonOwnAgentOnly:
-			return &rollout.OwnAgentOnlyError{Why: s.Message()}
+			return &effect.OwnAgentOnlyError{Why: s.Message()}
 		}
 	}
 	return err

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 func refusedFor(t *testing.T, reason string) error {
@@ -20,8 +20,8 @@ func refusedFor(t *testing.T, reason string) error {
 }
 
 func TestRefusalsThatAnActorKnows(t *testing.T) {
-	require.ErrorIs(t, judge(refusedFor(t, "STALE_EPOCH")), rollout.ErrStaleEpoch)
-	var held *rollout.OwnAgentOnlyError
+	require.ErrorIs(t, judge(refusedFor(t, "STALE_EPOCH")), effect.ErrStaleEpoch)
+	var held *effect.OwnAgentOnlyError
 	require.ErrorAs(t, judge(refusedFor(t, "OWN_AGENT_ONLY")), &held)
 	require.Equal(t, "db-2 follows db-0", held.Why)
 	require.False(t, errors.As(judge(refusedFor(t, "BUSY")), &held))

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
@@ -19,14 +19,14 @@ var errNotUnaided = errors.New("the database asks for credentials or TLS, which 
 // that could: it asks the pod's own database over the pod network, once in the
 // life of a database and only where that takes no credentials. Agents do all
 // that comes after.
-func (o orders) Unaided(ctx context.Context, pod rollout.Target, order rollout.Order) (rollout.Progress, error) {
+func (o orders) Unaided(ctx context.Context, pod effect.Target, order effect.Order) (effect.Progress, error) {
 	engine, _, err := o.unaided(ctx, pod)
 	if err != nil {
-		return rollout.Progress{}, err
+		return effect.Progress{}, err
 	}
 	defer engine.Close()
 	progress, err := engines.HandoffOnBehalf(ctx, engine, engines.Order{Kind: engines.Handoff, Claim: order.Claim, NotAfter: order.NotAfter})
-	out := rollout.Progress{State: model.DrainPreparing, Detail: progress.Detail}
+	out := effect.Progress{State: model.DrainPreparing, Detail: progress.Detail}
 	if err == nil && progress.State != engines.Running {
 		out.State = model.DrainPrepared
 	}
@@ -39,7 +39,7 @@ var errNotRestoredUnaided = errors.New("no pod has an agent, and the coordinator
 
 // RestoreUnaided puts a setting of the whole database back while no agent is there that
 // could, over the pod network, where that takes no credentials.
-func (o orders) RestoreUnaided(ctx context.Context, pod rollout.Target, shared rollout.Shared, notAfter time.Time) (bool, error) {
+func (o orders) RestoreUnaided(ctx context.Context, pod effect.Target, shared effect.Shared, notAfter time.Time) (bool, error) {
 	engine, spec, err := o.unaided(ctx, pod)
 	if errors.Is(err, errNotUnaided) {
 		return false, errNotRestoredUnaided
@@ -57,7 +57,7 @@ func (o orders) RestoreUnaided(ctx context.Context, pod rollout.Target, shared r
 }
 
 // unaided reaches a pod's own database over the pod network, as anybody could.
-func (o orders) unaided(ctx context.Context, pod rollout.Target) (engines.Engine, model.Spec, error) {
+func (o orders) unaided(ctx context.Context, pod effect.Target) (engines.Engine, model.Spec, error) {
 	objects, ok := o.cache.Cluster(o.key)
 	if !ok {
 		return nil, model.Spec{}, fmt.Errorf("%s is not known", o.key)

@@ -10,7 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
@@ -51,14 +51,14 @@ func (s settingChanger) RestoreSetting(_ context.Context, shared engines.Setting
 func TestASettingIsPutBackUnaided(t *testing.T) {
 	var restored engines.Setting
 	objects := kube.ClusterObjects{Cluster: &v1alpha1.DatabaseCluster{}, Pods: []kube.Pod{{Name: "s-0", UID: "a", IP: "10.0.0.1"}, {Name: "s-1", UID: "b"}}}
-	shared := rollout.Shared{Knob: "allocation", Undo: []byte("all")}
+	shared := effect.Shared{Knob: "allocation", Undo: []byte("all")}
 	reached := map[string]error{}
 	restore := func(uid string, engine engines.Engine, err error) (bool, error) {
 		o := orders{cache: shownOnce{objects: objects}, reach: func(_ context.Context, _ model.Spec, ip string) (engines.Engine, error) {
 			reached[ip] = err
 			return engine, err
 		}}
-		return o.RestoreUnaided(t.Context(), rollout.Target{Pod: "s", UID: uid}, shared, time.Time{})
+		return o.RestoreUnaided(t.Context(), effect.Target{Pod: "s", UID: uid}, shared, time.Time{})
 	}
 
 	done, err := restore("a", settingChanger{restored: &restored}, nil)

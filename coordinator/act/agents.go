@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // Agents are the agents of one database cluster. Every call is bounded by its
@@ -13,24 +13,24 @@ type Agents interface {
 	// Plan asks the agent of a pod what preparing it would change, and changes
 	// nothing. The bytes, at most 4 KiB, let any agent of the cluster undo it. A
 	// setting of the whole database is named apart, and has an undo of its own.
-	Plan(ctx context.Context, to rollout.Target, order rollout.Order) (undo []byte, shared rollout.Shared, err error)
+	Plan(ctx context.Context, to effect.Target, order effect.Order) (undo []byte, shared effect.Shared, err error)
 	// Prepare has the agent of a pod start or continue to prepare it.
-	Prepare(ctx context.Context, to rollout.Target, order rollout.Order, undo []byte) (rollout.Progress, error)
+	Prepare(ctx context.Context, to effect.Target, order effect.Order, undo []byte) (effect.Progress, error)
 	// Restore has an agent undo what a prepare did.
-	Restore(ctx context.Context, to rollout.Target, claim string, epoch int64, undo []byte) (done bool, err error)
+	Restore(ctx context.Context, to effect.Target, claim string, epoch int64, undo []byte) (done bool, err error)
 	// RestoreShared has an agent put a setting of the whole database back; it starts
 	// no write past a time.
-	RestoreShared(ctx context.Context, to rollout.Target, shared rollout.Shared, epoch int64, notAfter time.Time) (done bool, err error)
+	RestoreShared(ctx context.Context, to effect.Target, shared effect.Shared, epoch int64, notAfter time.Time) (done bool, err error)
 	// RestoreUnaided puts a setting back while no pod of the database has an agent: the
 	// coordinator asks a pod's database itself. An error where it may not.
-	RestoreUnaided(ctx context.Context, pod rollout.Target, shared rollout.Shared, notAfter time.Time) (done bool, err error)
+	RestoreUnaided(ctx context.Context, pod effect.Target, shared effect.Shared, notAfter time.Time) (done bool, err error)
 	// Relieve has the agent of a pod hand over the duties of another member of
 	// the database, whose pod has no agent. It leaves nothing to be undone.
-	Relieve(ctx context.Context, to rollout.Target, order rollout.Order, member string) (rollout.Progress, error)
+	Relieve(ctx context.Context, to effect.Target, order effect.Order, member string) (effect.Progress, error)
 	// Unaided hands over for a pod while no pod of the database has an agent: the
 	// coordinator asks the pod's database itself. An error where it may not.
-	Unaided(ctx context.Context, pod rollout.Target, order rollout.Order) (rollout.Progress, error)
+	Unaided(ctx context.Context, pod effect.Target, order effect.Order) (effect.Progress, error)
 	// Fresh has the agent of a pod look anew, and returns once what it saw is
 	// part of every snapshot that is made from then on.
-	Fresh(ctx context.Context, to rollout.Target) error
+	Fresh(ctx context.Context, to effect.Target) error
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // agents is one process's access to the agents.
@@ -21,7 +21,7 @@ type agents struct {
 	before func(call string) (after func() error, err error)
 }
 
-func (a *agents) call(ctx context.Context, what string, to rollout.Target, epoch int64, do func() error) error {
+func (a *agents) call(ctx context.Context, what string, to effect.Target, epoch int64, do func() error) error {
 	after, err := a.before(what)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (a *agents) call(ctx context.Context, what string, to rollout.Target, epoch
 		}
 		if epoch > 0 {
 			if epoch < a.w.epochs[to.UID] {
-				return rollout.ErrStaleEpoch
+				return effect.ErrStaleEpoch
 			}
 			a.w.epochs[to.UID] = epoch
 		}
@@ -56,21 +56,21 @@ func (a *agents) call(ctx context.Context, what string, to rollout.Target, epoch
 	return err
 }
 
-func (a *agents) Plan(ctx context.Context, to rollout.Target, order rollout.Order) (undo []byte, shared rollout.Shared, err error) {
+func (a *agents) Plan(ctx context.Context, to effect.Target, order effect.Order) (undo []byte, shared effect.Shared, err error) {
 	err = a.call(ctx, "plan", to, order.Epoch, func() error {
 		if _, err := a.w.subject(to, order); err != nil {
 			return err
 		}
 		undo = []byte("undo " + order.Claim)
 		if a.w.knob != nil {
-			shared = rollout.Shared{Knob: knobName, Undo: []byte(a.w.knob.value)}
+			shared = effect.Shared{Knob: knobName, Undo: []byte(a.w.knob.value)}
 		}
 		return nil
 	})
 	return undo, shared, err
 }
 
-func (a *agents) Prepare(ctx context.Context, to rollout.Target, order rollout.Order, undo []byte) (p rollout.Progress, err error) {
+func (a *agents) Prepare(ctx context.Context, to effect.Target, order effect.Order, undo []byte) (p effect.Progress, err error) {
 	err = a.call(ctx, "prepare", to, order.Epoch, func() error {
 		to, err := a.w.subject(to, order)
 		if err != nil {
@@ -84,7 +84,7 @@ func (a *agents) Prepare(ctx context.Context, to rollout.Target, order rollout.O
 		if !stored {
 			a.w.accuse("prepare of %s before its undo was stored", to.Pod)
 		}
-		p = rollout.Progress{State: model.DrainPrepared}
+		p = effect.Progress{State: model.DrainPrepared}
 		if a.w.knob != nil {
 			p = a.w.turnKnob(order)
 		}
@@ -103,7 +103,7 @@ func (a *agents) Prepare(ctx context.Context, to rollout.Target, order rollout.O
 	return p, err
 }
 
-func (a *agents) Relieve(ctx context.Context, to rollout.Target, order rollout.Order, member string) (p rollout.Progress, err error) {
+func (a *agents) Relieve(ctx context.Context, to effect.Target, order effect.Order, member string) (p effect.Progress, err error) {
 	err = a.call(ctx, "relieve", to, order.Epoch, func() error {
 		a.w.relieved = append(a.w.relieved, member+" by "+to.Pod)
 		p = a.w.relieve(member)
@@ -112,11 +112,11 @@ func (a *agents) Relieve(ctx context.Context, to rollout.Target, order rollout.O
 	return p, err
 }
 
-func (a *agents) Unaided(context.Context, rollout.Target, rollout.Order) (rollout.Progress, error) {
-	return rollout.Progress{}, errors.New("there are agents")
+func (a *agents) Unaided(context.Context, effect.Target, effect.Order) (effect.Progress, error) {
+	return effect.Progress{}, errors.New("there are agents")
 }
 
-func (a *agents) Restore(ctx context.Context, to rollout.Target, claim string, epoch int64, _ []byte) (done bool, err error) {
+func (a *agents) Restore(ctx context.Context, to effect.Target, claim string, epoch int64, _ []byte) (done bool, err error) {
 	err = a.call(ctx, "restore", to, epoch, func() error {
 		uid := a.w.applied[claim]
 		pod, here := a.podOf(uid)
@@ -146,12 +146,12 @@ func (a *agents) Restore(ctx context.Context, to rollout.Target, claim string, e
 	return done, err
 }
 
-func (a *agents) RestoreShared(ctx context.Context, to rollout.Target, shared rollout.Shared, epoch int64, _ time.Time) (done bool, err error) {
+func (a *agents) RestoreShared(ctx context.Context, to effect.Target, shared effect.Shared, epoch int64, _ time.Time) (done bool, err error) {
 	err = a.call(ctx, "restore "+shared.Knob, to, epoch, func() error { done = a.w.turnBack(shared.Undo); return nil })
 	return done, err
 }
 
-func (a *agents) RestoreUnaided(ctx context.Context, pod rollout.Target, shared rollout.Shared, _ time.Time) (done bool, err error) {
+func (a *agents) RestoreUnaided(ctx context.Context, pod effect.Target, shared effect.Shared, _ time.Time) (done bool, err error) {
 	if !a.w.plain {
 		return false, errors.New("the database asks for credentials")
 	}
@@ -170,6 +170,6 @@ func (a *agents) podOf(uid string) (*corev1.Pod, bool) {
 	return nil, false
 }
 
-func (a *agents) Fresh(ctx context.Context, to rollout.Target) error {
+func (a *agents) Fresh(ctx context.Context, to effect.Target) error {
 	return a.call(ctx, "fresh", to, 0, func() error { a.w.fresh++; return nil })
 }

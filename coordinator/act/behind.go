@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // The pods of each pool come to the cache by a watch of their own, and the StatefulSets by
@@ -21,7 +21,7 @@ const listPage = 250
 
 // stillThere asks the API server itself for what could have gone since the snapshot. That
 // is one request for the StatefulSets and one for the pods of each of them.
-func (x *Executor) stillThere(ctx context.Context, e rollout.Expected) error {
+func (x *Executor) stillThere(ctx context.Context, e effect.Expected) error {
 	if err := x.sets.stillAs(ctx, x.options.Name, e); err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (x *Executor) stillThere(ctx context.Context, e rollout.Expected) error {
 	}
 	for _, p := range e.Pods {
 		if !there[p.UID] {
-			return fmt.Errorf("%w: %s is gone or being deleted, and that is not shown yet", rollout.ErrBehind, p.Pod)
+			return fmt.Errorf("%w: %s is gone or being deleted, and that is not shown yet", effect.ErrBehind, p.Pod)
 		}
 	}
 	return nil
@@ -59,7 +59,7 @@ func (p *Pods) standing(ctx context.Context, selector string, there map[string]b
 }
 
 // stillAs compares the StatefulSets of a database with those that were decided on.
-func (s *Sets) stillAs(ctx context.Context, cluster string, e rollout.Expected) error {
+func (s *Sets) stillAs(ctx context.Context, cluster string, e effect.Expected) error {
 	if len(e.Pools) == 0 {
 		return nil
 	}
@@ -67,18 +67,18 @@ func (s *Sets) stillAs(ctx context.Context, cluster string, e rollout.Expected) 
 	if err != nil {
 		return fmt.Errorf("list StatefulSets: %w", err)
 	}
-	now := map[types.UID]rollout.SetSeen{}
+	now := map[types.UID]effect.SetSeen{}
 	for i := range list.Items {
 		now[list.Items[i].UID] = seenSetOf(&list.Items[i])
 	}
 	for _, pool := range e.Pools {
 		switch set, ok := now[types.UID(pool.UID)]; {
 		case !ok:
-			return fmt.Errorf("%w: StatefulSet %s is gone, or is the database's no more, and that is not shown yet", rollout.ErrBehind, pool.Name)
+			return fmt.Errorf("%w: StatefulSet %s is gone, or is the database's no more, and that is not shown yet", effect.ErrBehind, pool.Name)
 		case set.Generation != pool.Generation:
-			return fmt.Errorf("%w: the spec of StatefulSet %s has changed, and that is not shown yet", rollout.ErrBehind, pool.Name)
+			return fmt.Errorf("%w: the spec of StatefulSet %s has changed, and that is not shown yet", effect.ErrBehind, pool.Name)
 		case set.Paused && !e.Paused:
-			return fmt.Errorf("%w: StatefulSet %s has been paused, and that is not shown yet", rollout.ErrBehind, pool.Name)
+			return fmt.Errorf("%w: StatefulSet %s has been paused, and that is not shown yet", effect.ErrBehind, pool.Name)
 		}
 	}
 	return nil

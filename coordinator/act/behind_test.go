@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // Whoever a removal counts on must be there, as the API server says itself. Whom it does not count
@@ -18,9 +18,9 @@ func TestWhoIsCountedOnMustBeThere(t *testing.T) {
 			inRollingWorld(t, model.ByPartition, false, func(t *testing.T, w *world) {
 				p := newProcess(w, 0, false)
 				require.NoError(t, p.start())
-				e := rollout.Expected{Pools: w.pools()}
+				e := effect.Expected{Pools: w.pools()}
 				for _, pod := range w.snapshotNow().Pods[:2] {
-					e.Pods = append(e.Pods, rollout.Target{Pod: pod.Name, UID: pod.UID})
+					e.Pods = append(e.Pods, effect.Target{Pod: pod.Name, UID: pod.UID})
 				}
 				require.NoError(t, p.leader.stillThere(t.Context(), e))
 				admin := w.server.Client(nil).Kubernetes.CoreV1().Pods(namespace)
@@ -28,7 +28,7 @@ func TestWhoIsCountedOnMustBeThere(t *testing.T) {
 				w.wrong = nil
 				err := p.leader.stillThere(t.Context(), e)
 				if waits {
-					require.ErrorIs(t, err, rollout.ErrBehind)
+					require.ErrorIs(t, err, effect.ErrBehind)
 				} else {
 					require.NoError(t, err)
 				}

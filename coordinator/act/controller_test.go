@@ -18,7 +18,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // controller is the StatefulSet controller of a set with the strategy
@@ -146,12 +146,12 @@ func foreign(set *appsv1.StatefulSet) bool {
 }
 
 // pools are the StatefulSets as a coordinator is told of them.
-func (w *world) pools() []rollout.Pool {
+func (w *world) pools() []effect.Pool {
 	if w.set == nil {
 		return nil
 	}
 	set := w.set.get()
-	return []rollout.Pool{{Name: "s", UID: string(set.UID), Generation: set.Generation, CurrentRevision: set.Status.CurrentRevision,
+	return []effect.Pool{{Name: "s", UID: string(set.UID), Generation: set.Generation, CurrentRevision: set.Status.CurrentRevision,
 		Foreign: foreign(set)}}
 }
 

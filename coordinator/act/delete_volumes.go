@@ -8,15 +8,15 @@ import (
 	"strings"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // findVolumes looks for the pod's own volume claims, before anything is moved: where they
 // may not be deleted, nothing is begun.
-func (x *Executor) findVolumes(ctx context.Context, e rollout.FindVolumes) rollout.Result {
+func (x *Executor) findVolumes(ctx context.Context, e effect.FindVolumes) effect.Result {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()
-	res := rollout.VolumesFound{Claim: e.Claim}
+	res := effect.VolumesFound{Claim: e.Claim}
 	seen, err := x.pods.read(ctx, e.Pod.Pod, e.Pod.UID)
 	if err == nil {
 		res.Volumes, err = x.volumes.find(ctx, seen)
@@ -27,20 +27,20 @@ func (x *Executor) findVolumes(ctx context.Context, e rollout.FindVolumes) rollo
 
 // deleteVolumes deletes the claimed volumes, which are written down as empty. Once they are
 // being deleted no pod starts on them, so whoever is not there after that does not have them.
-func (x *Executor) deleteVolumes(ctx context.Context, e rollout.DeleteVolumes) rollout.Result {
+func (x *Executor) deleteVolumes(ctx context.Context, e effect.DeleteVolumes) effect.Result {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()
 	err := x.deleteOwn(ctx, e)
-	return rollout.VolumesDeleted{Claim: e.Claim.ID, PodGone: e.PodGone, Err: err, Unanswered: unanswered(err)}
+	return effect.VolumesDeleted{Claim: e.Claim.ID, PodGone: e.PodGone, Err: err, Unanswered: unanswered(err)}
 }
 
-func (x *Executor) deleteOwn(ctx context.Context, e rollout.DeleteVolumes) error {
+func (x *Executor) deleteOwn(ctx context.Context, e effect.DeleteVolumes) error {
 	if !e.PodGone {
 		switch seen, err := x.pods.read(ctx, e.Claim.Pod, e.Claim.UID); {
 		case err != nil:
 			return err
 		case seen.Leaving:
-			return rollout.ErrGone
+			return effect.ErrGone
 		}
 	}
 	if err := x.unchanged(ctx, e.Expected); err != nil {
@@ -66,7 +66,7 @@ func (x *Executor) deleteOwn(ctx context.Context, e rollout.DeleteVolumes) error
 	switch _, err := x.pods.find(ctx, e.Claim.Pod); {
 	case err == nil:
 		return fmt.Errorf("there is a pod %s again", e.Claim.Pod)
-	case errors.Is(err, rollout.ErrGone):
+	case errors.Is(err, effect.ErrGone):
 		return nil
 	default:
 		return err
@@ -75,7 +75,7 @@ func (x *Executor) deleteOwn(ctx context.Context, e rollout.DeleteVolumes) error
 
 // leaveVolume says what a person has to do about a volume claim that is not the pod's by its
 // name; nil: it is gone, or another one by now.
-func (x *Executor) leaveVolume(ctx context.Context, e rollout.DeleteVolumes, volume model.VolumeClaim) error {
+func (x *Executor) leaveVolume(ctx context.Context, e effect.DeleteVolumes, volume model.VolumeClaim) error {
 	seen, err := x.volumes.read(ctx, volume.Name)
 	if err != nil || seen.UID != volume.UID || seen.Leaving {
 		return err
@@ -89,14 +89,14 @@ func (x *Executor) leaveVolume(ctx context.Context, e rollout.DeleteVolumes, vol
 		why = fmt.Sprintf("it is not named after pod %s, so no coordinator has written this claim", e.Claim.Pod)
 	}
 	return fmt.Errorf("%w: %s of claim %s: %s; whoever knows that it is this pod's and empty deletes it, or else takes claim %s out of the DatabaseCluster's status",
-		rollout.ErrVolumeKept, volume.Name, e.Claim.ID, why, e.Claim.ID)
+		effect.ErrVolumeKept, volume.Name, e.Claim.ID, why, e.Claim.ID)
 }
 
 // awaitVolumes looks whether the successor stands on volumes of its own.
-func (x *Executor) awaitVolumes(ctx context.Context, e rollout.AwaitVolumes) rollout.Result {
+func (x *Executor) awaitVolumes(ctx context.Context, e effect.AwaitVolumes) effect.Result {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()
-	res := rollout.VolumesAwaited{Claim: e.Claim}
+	res := effect.VolumesAwaited{Claim: e.Claim}
 	successor, err := x.pods.find(ctx, e.Pod)
 	if err == nil {
 		var h heritage

@@ -14,7 +14,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // disks are the volumes of a world's pods, with an oracle of their own: no volume
@@ -140,17 +140,17 @@ func (d *disks) judge(pod *corev1.Pod) {
 }
 
 // empty is the database moving data off a pod; it takes two seconds.
-func (d *disks) empty(claim string, to rollout.Target) rollout.Progress {
+func (d *disks) empty(claim string, to effect.Target) effect.Progress {
 	began, known := d.began[claim]
 	if !known {
 		began = time.Now()
 		d.began[claim] = began
 	}
 	if time.Since(began) < 2*time.Second {
-		return rollout.Progress{State: model.DrainPreparing, Detail: "1 copy left"}
+		return effect.Progress{State: model.DrainPreparing, Detail: "1 copy left"}
 	}
 	d.data[d.of[types.UID(to.UID)]], d.excluded[to.Pod] = false, true
-	return rollout.Progress{State: model.DrainPrepared}
+	return effect.Progress{State: model.DrainPrepared}
 }
 
 // include lets data come back, to a pod that stays or to the successor of one that

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 const (
@@ -20,31 +20,31 @@ const (
 )
 
 // stamped is an order as it is sent now.
-func stamped(order rollout.Order) rollout.Order {
-	order.NotAfter = time.Now().Add(rollout.WriteAhead)
+func stamped(order effect.Order) effect.Order {
+	order.NotAfter = time.Now().Add(effect.WriteAhead)
 	return order
 }
 
-func (x *Executor) planDrain(ctx context.Context, e rollout.PlanDrain) rollout.Result {
-	ctx, cancel := context.WithTimeout(ctx, rollout.CallTimeout)
+func (x *Executor) planDrain(ctx context.Context, e effect.PlanDrain) effect.Result {
+	ctx, cancel := context.WithTimeout(ctx, effect.CallTimeout)
 	defer cancel()
 	undo, shared, err := x.options.Agents.Plan(ctx, e.To, stamped(e.Order))
-	return rollout.DrainPlanned{Claim: e.Claim, Undo: undo, Shared: shared, Err: err}
+	return effect.DrainPlanned{Claim: e.Claim, Undo: undo, Shared: shared, Err: err}
 }
 
-func (x *Executor) drain(ctx context.Context, e rollout.Drain) rollout.Result {
-	ctx, cancel := context.WithTimeout(ctx, rollout.CallTimeout)
+func (x *Executor) drain(ctx context.Context, e effect.Drain) effect.Result {
+	ctx, cancel := context.WithTimeout(ctx, effect.CallTimeout)
 	defer cancel()
-	res := rollout.DrainAnswered{Claim: e.Claim, Began: time.Now(), Order: stamped(e.Order)}
+	res := effect.DrainAnswered{Claim: e.Claim, Began: time.Now(), Order: stamped(e.Order)}
 	res.Progress, res.Err = x.options.Agents.Prepare(ctx, e.To, res.Order, e.Undo)
 	return res
 }
 
 // handOff asks one agent, or where there is none the database itself.
-func (x *Executor) handOff(ctx context.Context, e rollout.HandoffOnBehalf) rollout.Result {
-	ctx, cancel := context.WithTimeout(ctx, rollout.CallTimeout)
+func (x *Executor) handOff(ctx context.Context, e effect.HandoffOnBehalf) effect.Result {
+	ctx, cancel := context.WithTimeout(ctx, effect.CallTimeout)
 	defer cancel()
-	res := rollout.HandedOff{Claim: e.Claim, Began: time.Now(), By: "the coordinator"}
+	res := effect.HandedOff{Claim: e.Claim, Began: time.Now(), By: "the coordinator"}
 	if e.By == nil {
 		if res.Progress, res.Err = x.options.Agents.Unaided(ctx, e.Pod, stamped(e.Order)); res.Err != nil {
 			res.Err = fmt.Errorf("hand over for it: %w", res.Err)
@@ -60,8 +60,8 @@ func (x *Executor) handOff(ctx context.Context, e rollout.HandoffOnBehalf) rollo
 
 // observe has all look anew whom the barrier asks, and then the agent confirm the drain. When
 // that takes a while all look once more: what they saw may be older than what was done since.
-func (x *Executor) observe(ctx context.Context, e rollout.Observe) rollout.Result {
-	res := rollout.Observed{Claim: e.Claim}
+func (x *Executor) observe(ctx context.Context, e effect.Observe) effect.Result {
+	res := effect.Observed{Claim: e.Claim}
 	if !e.Continues { // else all look when it is confirmed
 		if res.Missing = x.lookAnew(ctx, e.Barrier); res.Missing != "" {
 			return res
@@ -84,8 +84,8 @@ func (x *Executor) observe(ctx context.Context, e rollout.Observe) rollout.Resul
 
 // confirm has the agent confirm the drain as of now, or go on with confirming it. A database
 // that is merely slow gets some time for that; atOnce says whether it needed none.
-func (x *Executor) confirm(ctx context.Context, e rollout.Drain, order rollout.Order, anew bool) (progress rollout.Progress, atOnce bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, rollout.CallTimeout)
+func (x *Executor) confirm(ctx context.Context, e effect.Drain, order effect.Order, anew bool) (progress effect.Progress, atOnce bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, effect.CallTimeout)
 	defer cancel()
 	order.Anew = anew
 	deadline := time.Now().Add(confirmFor)
@@ -104,8 +104,8 @@ func (x *Executor) confirm(ctx context.Context, e rollout.Drain, order rollout.O
 }
 
 // lookAnew answers who has not looked of those whom the barrier asks; empty: all have.
-func (x *Executor) lookAnew(ctx context.Context, b rollout.Barrier) string {
-	ctx, cancel := context.WithTimeout(ctx, rollout.CallTimeout)
+func (x *Executor) lookAnew(ctx context.Context, b effect.Barrier) string {
+	ctx, cancel := context.WithTimeout(ctx, effect.CallTimeout)
 	defer cancel()
 	what, _ := b.Missing(x.hear(ctx, b))
 	return what
@@ -116,10 +116,10 @@ const stragglers = 300 * time.Millisecond
 
 // hear asks all at once. It waits for everybody for a short time and no longer
 // than it takes for the barrier to be complete after that.
-func (x *Executor) hear(ctx context.Context, b rollout.Barrier) map[string]bool {
+func (x *Executor) hear(ctx context.Context, b effect.Barrier) map[string]bool {
 	targets := b.Witnesses
 	if b.Own != nil {
-		targets = append([]rollout.Target{*b.Own}, targets...)
+		targets = append([]effect.Target{*b.Own}, targets...)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // Executor carries out the effects of one database cluster in one epoch, each in a goroutine
@@ -26,7 +26,7 @@ type Executor struct {
 
 type timedResult struct {
 	at     time.Time
-	result rollout.Result
+	result effect.Result
 }
 
 // New makes an Executor.
@@ -44,10 +44,10 @@ func New(options Options) (*Executor, error) {
 }
 
 // Start begins to carry effects out.
-func (x *Executor) Start(ctx context.Context, effects []rollout.Effect) {
-	for _, effect := range effects {
+func (x *Executor) Start(ctx context.Context, effects []effect.Effect) {
+	for _, next := range effects {
 		x.running.Go(func() {
-			result := x.carryOut(ctx, effect)
+			result := x.carryOut(ctx, next)
 			x.mu.Lock()
 			x.results = append(x.results, timedResult{time.Now(), result})
 			x.mu.Unlock()
@@ -58,10 +58,10 @@ func (x *Executor) Start(ctx context.Context, effects []rollout.Effect) {
 
 // Results takes the results of what had ended at a time. What has ended since is left for the
 // next step: the facts of this one may not contain it, and must not be decided on as if they did.
-func (x *Executor) Results(until time.Time) []rollout.Result {
+func (x *Executor) Results(until time.Time) []effect.Result {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var out []rollout.Result
+	var out []effect.Result
 	for len(x.results) > 0 && !x.results[0].at.After(until) {
 		out = append(out, x.results[0].result)
 		x.results = x.results[1:]
@@ -72,44 +72,44 @@ func (x *Executor) Results(until time.Time) []rollout.Result {
 // Wait returns when all that was started has ended; end the context of Start first.
 func (x *Executor) Wait() { x.running.Wait() }
 
-func (x *Executor) carryOut(ctx context.Context, effect rollout.Effect) rollout.Result {
-	switch e := effect.(type) {
-	case rollout.PlanDrain:
+func (x *Executor) carryOut(ctx context.Context, next effect.Effect) effect.Result {
+	switch e := next.(type) {
+	case effect.PlanDrain:
 		return x.planDrain(ctx, e)
-	case rollout.Drain:
+	case effect.Drain:
 		return x.drain(ctx, e)
-	case rollout.HandoffOnBehalf:
+	case effect.HandoffOnBehalf:
 		return x.handOff(ctx, e)
-	case rollout.Observe:
+	case effect.Observe:
 		return x.observe(ctx, e)
-	case rollout.OpenGuard:
+	case effect.OpenGuard:
 		return x.openGuard(ctx, e)
-	case rollout.Remove:
-		return x.remove(ctx, e)
-	case rollout.CloseGuard:
+	case effect.Evict:
+		return x.evict(ctx, e)
+	case effect.CloseGuard:
 		return x.closeGuard(ctx, e)
-	case rollout.Restore:
+	case effect.Restore:
 		return x.restore(ctx, e)
-	case rollout.ConfirmGone:
+	case effect.ConfirmGone:
 		return x.confirmGone(ctx, e)
-	case rollout.FindSet:
+	case effect.FindSet:
 		return x.findSet(ctx, e)
-	case rollout.FindVolumes:
+	case effect.FindVolumes:
 		return x.findVolumes(ctx, e)
-	case rollout.DeleteVolumes:
+	case effect.DeleteVolumes:
 		return x.deleteVolumes(ctx, e)
-	case rollout.AwaitVolumes:
+	case effect.AwaitVolumes:
 		return x.awaitVolumes(ctx, e)
-	case rollout.MovePartition:
+	case effect.MovePartition:
 		return x.movePartition(ctx, e)
-	case rollout.RestoreSetting:
+	case effect.RestoreSetting:
 		return x.restoreSetting(ctx, e)
-	case rollout.RestoreLeftover:
+	case effect.RestoreLeftover:
 		return x.restoreLeftover(ctx, e)
-	case rollout.DeleteByForce:
+	case effect.DeleteByForce:
 		return x.deleteByForce(ctx, e)
 	}
-	panic("act: no such effect: " + effect.Kind())
+	panic("act: no such effect: " + next.Kind())
 }
 
 // bound limits requests to the API server: in length, and to the leader's term.

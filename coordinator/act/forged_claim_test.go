@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // Who may write the status of a DatabaseCluster need not be allowed to delete volume claims:
@@ -70,7 +70,7 @@ func TestVolumesOfNoTemplateAreLeft(t *testing.T) {
 			a, err := New(Options{Agents: &restoring{}, Kubernetes: client.Kubernetes, Clusters: client.Clusters, Notify: func() {},
 				Namespace: namespace, Name: name, UID: string(made.UID), Epoch: 1})
 			require.NoError(t, err)
-			e := rollout.DeleteVolumes{Claim: claim, Own: c.own, SetShown: c.own != nil, PodGone: true, Expected: rollout.Expected{Claim: &claim, Epoch: 1}}
+			e := effect.DeleteVolumes{Claim: claim, Own: c.own, SetShown: c.own != nil, PodGone: true, Expected: effect.Expected{Claim: &claim, Epoch: 1}}
 			err = a.deleteOwn(t.Context(), e)
 			_, gone := claims.Get(t.Context(), volume, metav1.GetOptions{})
 			if c.says == "" {

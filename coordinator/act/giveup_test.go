@@ -13,7 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // edit changes the DatabaseCluster as a person would, who tries again when a coordinator
@@ -83,9 +83,9 @@ func TestPauseAtEveryCall(t *testing.T) {
 // A changed decision: the template goes back while the first pod is prepared.
 func TestPodThatNeedNotGoAnyMoreStays(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.onPrepare = func(rollout.Target, rollout.Order) (rollout.Progress, error) {
+		w.onPrepare = func(effect.Target, effect.Order) (effect.Progress, error) {
 			w.update = "v1"
-			return rollout.Progress{State: model.DrainPreparing}, nil
+			return effect.Progress{State: model.DrainPreparing}, nil
 		}
 		p := newProcess(w, 0, false)
 		p.run(30 * time.Second)
@@ -124,8 +124,8 @@ func TestStuckOnLeftOverSettings(t *testing.T) {
 
 func TestTimeoutFreesNoCharge(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.onPrepare = func(rollout.Target, rollout.Order) (rollout.Progress, error) {
-			return rollout.Progress{State: model.DrainPreparing, Detail: "slow"}, nil
+		w.onPrepare = func(effect.Target, effect.Order) (effect.Progress, error) {
+			return effect.Progress{State: model.DrainPreparing, Detail: "slow"}, nil
 		}
 		p := newProcess(w, 0, false)
 		go p.run(time.Hour)
@@ -149,8 +149,8 @@ func TestOnTimeoutProceed(t *testing.T) {
 				c.Spec.Drain.OnTimeout, c.Spec.Drain.TimeoutSeconds, c.Spec.Drain.EvacuateTimeoutSeconds = model.TimeoutProceed, 60, 60
 				c.Spec.Drain.Data.Restart = fate
 			})
-			w.onPrepare = func(rollout.Target, rollout.Order) (rollout.Progress, error) {
-				return rollout.Progress{State: model.DrainPreparing}, nil
+			w.onPrepare = func(effect.Target, effect.Order) (effect.Progress, error) {
+				return effect.Progress{State: model.DrainPreparing}, nil
 			}
 			p := newProcess(w, 0, false)
 			p.run(10 * time.Minute)
@@ -166,9 +166,9 @@ func TestOnTimeoutProceed(t *testing.T) {
 // A prepared pod that is held for long gives its claim back; others may need the room.
 func TestHeldPodGivesItsClaimBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.onPrepare = func(rollout.Target, rollout.Order) (rollout.Progress, error) {
+		w.onPrepare = func(effect.Target, effect.Order) (effect.Progress, error) {
 			w.verdict = model.Red // something fails meanwhile
-			return rollout.Progress{State: model.DrainPrepared}, nil
+			return effect.Progress{State: model.DrainPrepared}, nil
 		}
 		p := newProcess(w, 0, false)
 		p.run(20 * time.Second)
@@ -202,9 +202,9 @@ func TestWithoutAGrantNothingIsClaimed(t *testing.T) {
 // Agents that hang while a pod is to be looked at: it does not go.
 func TestNobodyGoesUnseen(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.onPrepare = func(rollout.Target, rollout.Order) (rollout.Progress, error) {
+		w.onPrepare = func(effect.Target, effect.Order) (effect.Progress, error) {
 			w.frozen = true
-			return rollout.Progress{State: model.DrainPrepared}, nil
+			return effect.Progress{State: model.DrainPrepared}, nil
 		}
 		p := newProcess(w, 0, false)
 		p.run(5 * time.Minute)

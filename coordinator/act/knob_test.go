@@ -10,7 +10,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 const (
@@ -30,28 +30,28 @@ type setting struct {
 }
 
 // turnKnob is the prepare of one agent. The world is locked.
-func (w *world) turnKnob(order rollout.Order) rollout.Progress {
+func (w *world) turnKnob(order effect.Order) effect.Progress {
 	k := w.knob
 	cluster, _ := w.server.Cluster(namespace, name)
 	record := recordWith(&cluster.Status, func(s model.SharedSetting) bool { return slices.Contains(s.Claims, order.Claim) })
 	switch {
 	case record == nil || order.Shared.Knob != knobName:
 		w.accuse("%s writes %s, and that is not recorded", order.Claim, knobName)
-		return rollout.Progress{State: model.DrainPreparing}
+		return effect.Progress{State: model.DrainPreparing}
 	case string(record.Undo) != before || string(order.Shared.Undo) != before:
 		w.accuse("the value before is said to be %q, and %q in the order", record.Undo, order.Shared.Undo)
 	case k.orders[order.Claim] >= 3: // done, and asked again by a successor
-		return rollout.Progress{State: model.DrainPrepared}
+		return effect.Progress{State: model.DrainPrepared}
 	case k.turning != "" && k.turning != order.Claim && slices.ContainsFunc(cluster.Status.Claims, func(c model.Claim) bool { return c.ID == k.turning }):
 		w.accuse("%s writes while %s does", order.Claim, k.turning)
 	}
 	k.together = max(k.together, len(record.Claims))
 	k.turning, k.value = order.Claim, throttled
 	if k.orders[order.Claim]++; k.orders[order.Claim] < 3 {
-		return rollout.Progress{State: model.DrainPreparing}
+		return effect.Progress{State: model.DrainPreparing}
 	}
 	k.turning = ""
-	return rollout.Progress{State: model.DrainPrepared}
+	return effect.Progress{State: model.DrainPrepared}
 }
 
 // turnBack puts the setting back, at the second asking.

@@ -13,7 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // handBack makes the first prepared pod the leader again, as another tool might. An
@@ -31,14 +31,14 @@ func (w *world) handBack() bool {
 }
 
 // handOver is what a prepare does about that. The world is locked.
-func (w *world) handOver(to rollout.Target, rounds int) rollout.Progress {
+func (w *world) handOver(to effect.Target, rounds int) effect.Progress {
 	if w.handed != to.UID {
-		return rollout.Progress{State: model.DrainPrepared}
+		return effect.Progress{State: model.DrainPrepared}
 	}
 	if w.handings++; w.handings%rounds == 0 {
 		w.handed = ""
 	}
-	return rollout.Progress{State: model.DrainPreparing, Detail: "still leads books/1"}
+	return effect.Progress{State: model.DrainPreparing, Detail: "still leads books/1"}
 }
 
 // handingBack is a process during which that happens once, at the given request or soon after.
@@ -64,7 +64,7 @@ func (w *world) handingBack(at int) (p *process, given *atomic.Bool) {
 func TestAPodThatLeadsAgainIsPreparedAgain(t *testing.T) {
 	for at := 1; at < 25; at++ {
 		inWorld(t, func(t *testing.T, w *world) {
-			w.onPrepare = func(to rollout.Target, _ rollout.Order) (rollout.Progress, error) { return w.handOver(to, 2), nil }
+			w.onPrepare = func(to effect.Target, _ effect.Order) (effect.Progress, error) { return w.handOver(to, 2), nil }
 			p, given := w.handingBack(at)
 			p.run(5 * time.Minute)
 			w.requireRolled(1)
@@ -77,7 +77,7 @@ func TestAPodThatLeadsAgainIsPreparedAgain(t *testing.T) {
 // claim does not stay for ever.
 func TestAPrepareThatNeverLastsIsGivenUp(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.onPrepare = func(to rollout.Target, _ rollout.Order) (rollout.Progress, error) { return w.handOver(to, 2), nil }
+		w.onPrepare = func(to effect.Target, _ effect.Order) (effect.Progress, error) { return w.handOver(to, 2), nil }
 		p := intercepted(w, func(c kubetest.Call) error {
 			if c.Verb+" "+c.Resource == "patch pods" { // its guard is opened, or shut again
 				w.handBack()
@@ -125,15 +125,15 @@ func TestASlowConfirmationIsWaitedFor(t *testing.T) {
 func (w *world) slowToConfirm(takes time.Duration) (anew *int) {
 	var began time.Time
 	anew = new(int)
-	w.onPrepare = func(_ rollout.Target, order rollout.Order) (rollout.Progress, error) {
+	w.onPrepare = func(_ effect.Target, order effect.Order) (effect.Progress, error) {
 		if order.Anew && time.Since(began) >= takes { // an agent that looks already goes on
 			began = time.Now()
 			*anew++
 		}
 		if time.Since(began) < takes {
-			return rollout.Progress{State: model.DrainPreparing, Detail: "looks"}, nil
+			return effect.Progress{State: model.DrainPreparing, Detail: "looks"}, nil
 		}
-		return rollout.Progress{State: model.DrainPrepared}, nil
+		return effect.Progress{State: model.DrainPrepared}, nil
 	}
 	return anew
 }

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // cutOff is an agent that cannot be reached for a while, and may carry out until then what
@@ -27,7 +27,7 @@ type cutOff struct {
 	by     []string  // who undid, with what was left of that time
 }
 
-func (c *cutOff) away(ctx context.Context, to rollout.Target) error {
+func (c *cutOff) away(ctx context.Context, to effect.Target) error {
 	switch {
 	case to.Pod != c.pod || !c.cut():
 		return ctx.Err() // as over a network: nobody is asked when the time is up
@@ -38,9 +38,9 @@ func (c *cutOff) away(ctx context.Context, to rollout.Target) error {
 	return errors.New("cut off")
 }
 
-func (c *cutOff) Prepare(ctx context.Context, to rollout.Target, o rollout.Order, undo []byte) (rollout.Progress, error) {
+func (c *cutOff) Prepare(ctx context.Context, to effect.Target, o effect.Order, undo []byte) (effect.Progress, error) {
 	if err := c.away(ctx, to); err != nil {
-		return rollout.Progress{}, err
+		return effect.Progress{}, err
 	}
 	if to.Pod == c.pod {
 		c.w.mu.Lock()
@@ -50,14 +50,14 @@ func (c *cutOff) Prepare(ctx context.Context, to rollout.Target, o rollout.Order
 	return c.agents.Prepare(ctx, to, o, undo)
 }
 
-func (c *cutOff) Fresh(ctx context.Context, to rollout.Target) error {
+func (c *cutOff) Fresh(ctx context.Context, to effect.Target) error {
 	if err := c.away(ctx, to); err != nil {
 		return err
 	}
 	return c.agents.Fresh(ctx, to)
 }
 
-func (c *cutOff) Restore(ctx context.Context, to rollout.Target, claim string, epoch int64, undo []byte) (bool, error) {
+func (c *cutOff) Restore(ctx context.Context, to effect.Target, claim string, epoch int64, undo []byte) (bool, error) {
 	if err := c.away(ctx, to); err != nil {
 		return false, err
 	}
@@ -99,9 +99,9 @@ func (p *process) untilUndone(c *cutOff) string {
 // only after the last of them.
 func TestNobodyElseUndoesWhileTheLastOrderIsGood(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.onPrepare = func(rollout.Target, rollout.Order) (rollout.Progress, error) {
+		w.onPrepare = func(effect.Target, effect.Order) (effect.Progress, error) {
 			w.verdict = model.Red // so it is held
-			return rollout.Progress{State: model.DrainPrepared}, nil
+			return effect.Progress{State: model.DrainPrepared}, nil
 		}
 		p := newProcess(w, 0, false)
 		began := time.Now()
@@ -120,9 +120,9 @@ func TestNobodyElseUndoesWhileTheLastOrderIsGood(t *testing.T) {
 func TestAPreparedPodWhoseNodeIsCutOffIsUndoneByOthers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		prepared := false
-		w.onPrepare = func(to rollout.Target, _ rollout.Order) (rollout.Progress, error) {
+		w.onPrepare = func(to effect.Target, _ effect.Order) (effect.Progress, error) {
 			prepared = prepared || to.Pod == "s-2"
-			return rollout.Progress{State: model.DrainPrepared}, nil
+			return effect.Progress{State: model.DrainPrepared}, nil
 		}
 		p := newProcess(w, 0, false)
 		c := &cutOff{agents: p.agents, pod: "s-2", silent: true, cut: func() bool { w.mu.Lock(); defer w.mu.Unlock(); return prepared }}
@@ -136,7 +136,7 @@ func TestAPreparedPodWhoseNodeIsCutOffIsUndoneByOthers(t *testing.T) {
 // unheard is an agent whose first answer is lost, and that is cut off after it.
 type unheard struct{ *cutOff }
 
-func (u unheard) Prepare(ctx context.Context, to rollout.Target, o rollout.Order, undo []byte) (rollout.Progress, error) {
+func (u unheard) Prepare(ctx context.Context, to effect.Target, o effect.Order, undo []byte) (effect.Progress, error) {
 	p, err := u.cutOff.Prepare(ctx, to, o, undo)
 	if err == nil && to.Pod == u.pod {
 		err = errors.New("cut off")

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // landsLate is a process whose first request of a kind, from when it may, is not answered in
@@ -50,7 +50,7 @@ func TestAnOpeningThatArrivesLateOpensNothing(t *testing.T) {
 			}
 		})
 		p.run(2 * time.Minute)
-		require.ErrorIs(t, landed(), rollout.ErrConflict)
+		require.ErrorIs(t, landed(), effect.ErrConflict)
 		require.Empty(t, w.claims())
 		require.Empty(t, w.gone())
 		for _, pod := range w.pods {
@@ -75,7 +75,7 @@ func TestALineThatIsLoweredLateFreesNobody(t *testing.T) {
 		})
 		p.run(time.Minute)
 		if w.guard == "" {
-			require.ErrorIs(t, landed(), rollout.ErrSetChanged)
+			require.ErrorIs(t, landed(), effect.ErrSetChanged)
 		}
 		require.Empty(t, w.gone())
 		require.Empty(t, w.claims())

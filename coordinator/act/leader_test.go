@@ -10,6 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // As in package rollout.
@@ -45,7 +46,7 @@ func (p *process) lead(cluster *v1alpha1.DatabaseCluster, agents Agents) error {
 
 // facts are what one step goes by.
 func (w *world) facts(cluster *v1alpha1.DatabaseCluster, s model.Snapshot, versions map[string]string) rollout.Facts {
-	object := rollout.Object{Generation: cluster.Generation, Paused: cluster.Annotations[v1alpha1.AnnotationPaused]}
+	object := effect.Object{Generation: cluster.Generation, Paused: cluster.Annotations[v1alpha1.AnnotationPaused]}
 	if cluster.DeletionTimestamp != nil {
 		object.Deleted = cluster.DeletionTimestamp.Time
 	}

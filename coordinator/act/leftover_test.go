@@ -15,21 +15,22 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // Where nobody answers who could undo a drain, it is looked whether the API server knows of
 // a pod with an agent that is not shown.
 func TestNobodyIsThereToUndoOnlyIfTheAPIServerKnowsOfNobody(t *testing.T) {
 	for name, c := range map[string]struct {
-		effect rollout.Restore
+		effect effect.Restore
 		hidden bool // there is a pod with an agent
 		nobody bool
 		says   string
 	}{
-		"nobody has one":                 {rollout.Restore{FindAgents: true}, false, true, "no agent is there to undo the prepare"},
-		"one with an agent is not shown": {rollout.Restore{FindAgents: true}, true, false, "no StatefulSet with the label rollcall.dev/cluster: search shows the pods that have an agent (s-3)"},
-		"some are shown with one":        {rollout.Restore{}, false, false, "no agent is there to undo the prepare"},
-		"one is shown, and is silent": {rollout.Restore{Targets: []rollout.Target{{Pod: "s-1", UID: "1"}}}, false, false,
+		"nobody has one":                 {effect.Restore{FindAgents: true}, false, true, "no agent is there to undo the prepare"},
+		"one with an agent is not shown": {effect.Restore{FindAgents: true}, true, false, "no StatefulSet with the label rollcall.dev/cluster: search shows the pods that have an agent (s-3)"},
+		"some are shown with one":        {effect.Restore{}, false, false, "no agent is there to undo the prepare"},
+		"one is shown, and is silent": {effect.Restore{Targets: []effect.Target{{Pod: "s-1", UID: "1"}}}, false, false,
 			"undo the prepare through s-1: connection refused"},
 	} {
 		client := kubetest.New().Client(nil)
@@ -43,7 +44,7 @@ func TestNobodyIsThereToUndoOnlyIfTheAPIServerKnowsOfNobody(t *testing.T) {
 		x, err := New(Options{Agents: nobody{}, Kubernetes: client.Kubernetes, Clusters: client.Clusters, Notify: func() {},
 			Namespace: namespace, Name: "search", UID: "u", Epoch: 1})
 		require.NoError(t, err)
-		res := x.restore(t.Context(), c.effect).(rollout.Restored)
+		res := x.restore(t.Context(), c.effect).(effect.Restored)
 		require.Equal(t, c.nobody, res.Nobody, name)
 		require.False(t, res.Answered || res.Done, name)
 		require.EqualError(t, res.Err, c.says, name)
@@ -53,7 +54,7 @@ func TestNobodyIsThereToUndoOnlyIfTheAPIServerKnowsOfNobody(t *testing.T) {
 // nobody answers.
 type nobody struct{ Agents }
 
-func (nobody) Restore(context.Context, rollout.Target, string, int64, []byte) (bool, error) {
+func (nobody) Restore(context.Context, effect.Target, string, int64, []byte) (bool, error) {
 	return false, errors.New("connection refused")
 }
 
@@ -63,7 +64,7 @@ type restoring struct {
 	asked []string
 }
 
-func (r *restoring) Restore(_ context.Context, to rollout.Target, claim string, epoch int64, undo []byte) (bool, error) {
+func (r *restoring) Restore(_ context.Context, to effect.Target, claim string, epoch int64, undo []byte) (bool, error) {
 	r.asked = append(r.asked, to.Pod+" "+claim+" "+string(undo))
 	return len(r.asked) > 1, nil
 }
@@ -140,7 +141,7 @@ func TestAFormerLeaderUndoesNoLeftovers(t *testing.T) {
 	require.Empty(t, agents.asked)
 	results := x.Results(time.Now())
 	require.Len(t, results, 1)
-	require.EqualError(t, results[0].(rollout.LeftoverRestored).Err, "the claim is another coordinator's by now")
+	require.EqualError(t, results[0].(effect.LeftoverRestored).Err, "the claim is another coordinator's by now")
 	_, out = rollout.Step(state, facts, results, time.Now())
 	require.True(t, out.Superseded)
 	require.Empty(t, out.Edits.Clear)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // strand takes the node from a pod: its volume is bound to one that is lost, and
@@ -44,8 +44,8 @@ func (w *world) names() map[string]string {
 }
 
 // subject is the pod that an order is for. Callers hold the lock.
-func (w *world) subject(to rollout.Target, order rollout.Order) (rollout.Target, error) {
-	if order.For == (rollout.Subject{}) {
+func (w *world) subject(to effect.Target, order effect.Order) (effect.Target, error) {
+	if order.For == (effect.Subject{}) {
 		return to, nil
 	}
 	for _, pod := range w.pods {
@@ -61,7 +61,7 @@ func (w *world) subject(to rollout.Target, order rollout.Order) (rollout.Target,
 		case !w.stranded[object.UID]:
 			return to, fmt.Errorf("%s runs", pod) // it has started meanwhile
 		}
-		return rollout.Target{Pod: pod, UID: order.For.UID}, nil
+		return effect.Target{Pod: pod, UID: order.For.UID}, nil
 	}
 	return to, fmt.Errorf("pod %s is gone", order.For.UID)
 }

@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // sluggish is an agent whose database takes a while to answer each look.
@@ -21,7 +20,7 @@ type sluggish struct {
 	time time.Duration
 }
 
-func (s *sluggish) Fresh(ctx context.Context, to rollout.Target) error {
+func (s *sluggish) Fresh(ctx context.Context, to effect.Target) error {
 	if to.Pod == s.pod {
 		select {
 		case <-time.After(s.time):

@@ -5,25 +5,25 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-func (x *Executor) movePartition(ctx context.Context, e rollout.MovePartition) rollout.Result {
+func (x *Executor) movePartition(ctx context.Context, e effect.MovePartition) effect.Result {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()
-	res := rollout.PartitionMoved{Pool: e.Move.Pool.Name}
+	res := effect.PartitionMoved{Pool: e.Move.Pool.Name}
 	res.Moved, res.Err = x.moveIdle(ctx, e)
 	return res
 }
 
 // moveIdle moves a partition where that takes no pod away.
-func (x *Executor) moveIdle(ctx context.Context, e rollout.MovePartition) (*rollout.SetSeen, error) {
+func (x *Executor) moveIdle(ctx context.Context, e effect.MovePartition) (*effect.SetSeen, error) {
 	set, err := x.readSet(ctx, e.Move, e.Expected)
 	if err != nil {
 		return nil, err
 	}
 	if e.Finished != "" && (set.Current != set.Update || set.Update != e.Finished) {
-		return nil, fmt.Errorf("%w: its current revision is %s", rollout.ErrSetChanged, set.Current)
+		return nil, fmt.Errorf("%w: its current revision is %s", effect.ErrSetChanged, set.Current)
 	}
 	if e.CheckOthers {
 		if err := x.stillThere(ctx, e.Expected); err != nil {
@@ -43,7 +43,7 @@ func (x *Executor) moveIdle(ctx context.Context, e rollout.MovePartition) (*roll
 
 // move puts the partition where a claimed pod goes. The StatefulSet is read before the
 // DatabaseCluster is: whoever leads by then has touched it, or the write fails.
-func (x *Executor) move(ctx context.Context, to rollout.PartitionMove, e rollout.Expected) (*rollout.SetSeen, error) {
+func (x *Executor) move(ctx context.Context, to effect.PartitionMove, e effect.Expected) (*effect.SetSeen, error) {
 	set, err := x.readSet(ctx, to, e)
 	if err != nil {
 		return nil, err
@@ -60,13 +60,13 @@ func (x *Executor) move(ctx context.Context, to rollout.PartitionMove, e rollout
 }
 
 // readSet reads the StatefulSet of a pool as it was decided on.
-func (x *Executor) readSet(ctx context.Context, to rollout.PartitionMove, e rollout.Expected) (rollout.SetSeen, error) {
+func (x *Executor) readSet(ctx context.Context, to effect.PartitionMove, e effect.Expected) (effect.SetSeen, error) {
 	set, err := x.sets.read(ctx, to.Pool.Name)
 	switch {
 	case err != nil:
-		return rollout.SetSeen{}, err
+		return effect.SetSeen{}, err
 	case set.UID != to.Pool.UID, set.Generation != to.Pool.Generation, set.Force != to.Force, set.Paused && !e.Paused:
-		return rollout.SetSeen{}, rollout.ErrSetChanged
+		return effect.SetSeen{}, effect.ErrSetChanged
 	}
 	return set, nil
 }
@@ -74,10 +74,10 @@ func (x *Executor) readSet(ctx context.Context, to rollout.PartitionMove, e roll
 // raise puts the partition above a pod that stays, and answers nil when the controller
 // knows. While a write that lowers it may still be carried out, it is touched before it
 // is looked at.
-func (x *Executor) raise(ctx context.Context, to rollout.PartitionRaise, e rollout.CloseGuard) (*rollout.SetSeen, error) {
+func (x *Executor) raise(ctx context.Context, to effect.PartitionRaise, e effect.CloseGuard) (*effect.SetSeen, error) {
 	look := x.sets.read
 	if e.Rewrite {
-		look = func(ctx context.Context, set string) (rollout.SetSeen, error) {
+		look = func(ctx context.Context, set string) (effect.SetSeen, error) {
 			return x.sets.touch(ctx, set, x.options.Epoch)
 		}
 	}
@@ -85,9 +85,9 @@ func (x *Executor) raise(ctx context.Context, to rollout.PartitionRaise, e rollo
 	if err != nil {
 		return nil, err
 	}
-	var moved *rollout.SetSeen
+	var moved *effect.SetSeen
 	if set.Line() <= to.Ordinal {
-		if err := x.unchanged(ctx, e.Expected); err != nil && !errors.Is(err, rollout.ErrChanged) {
+		if err := x.unchanged(ctx, e.Expected); err != nil && !errors.Is(err, effect.ErrChanged) {
 			return nil, err
 		}
 		if set, err = x.sets.move(ctx, set, to.Ordinal+1); err != nil {
@@ -96,7 +96,7 @@ func (x *Executor) raise(ctx context.Context, to rollout.PartitionRaise, e rollo
 		moved = &set
 	}
 	if set.ObservedGeneration < set.Generation {
-		return moved, rollout.ErrNotObserved
+		return moved, effect.ErrNotObserved
 	}
 	return moved, nil
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // AnnotationEpoch is written to a pod with an open claim by a coordinator that
@@ -27,8 +27,8 @@ import (
 // the former leader fails.
 const AnnotationEpoch = "rollcall.dev/epoch"
 
-func seenOf(pod *corev1.Pod) rollout.PodSeen {
-	return rollout.PodSeen{
+func seenOf(pod *corev1.Pod) effect.PodSeen {
+	return effect.PodSeen{
 		Name: pod.Name, UID: string(pod.UID), ResourceVersion: pod.ResourceVersion,
 		Leaving: pod.DeletionTimestamp != nil,
 		Guard:   pod.Labels[v1alpha1.LabelGuard], Claim: pod.Annotations[v1alpha1.AnnotationClaim],
@@ -50,22 +50,22 @@ func NewPods(client kubernetes.Interface, namespace string) *Pods {
 
 // read asks the API server itself for the pod. It answers rollout.ErrGone when there is
 // none, or another of the same name.
-func (p *Pods) read(ctx context.Context, name, uid string) (rollout.PodSeen, error) {
+func (p *Pods) read(ctx context.Context, name, uid string) (effect.PodSeen, error) {
 	seen, err := p.find(ctx, name)
 	if err == nil && seen.UID != uid {
-		return rollout.PodSeen{}, rollout.ErrGone
+		return effect.PodSeen{}, effect.ErrGone
 	}
 	return seen, err
 }
 
 // find is read for whichever pod of that name there is.
-func (p *Pods) find(ctx context.Context, name string) (rollout.PodSeen, error) {
+func (p *Pods) find(ctx context.Context, name string) (effect.PodSeen, error) {
 	pod, err := p.client.CoreV1().Pods(p.namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return rollout.PodSeen{}, rollout.ErrGone
+		return effect.PodSeen{}, effect.ErrGone
 	case err != nil:
-		return rollout.PodSeen{}, fmt.Errorf("read pod %s: %w", name, err)
+		return effect.PodSeen{}, fmt.Errorf("read pod %s: %w", name, err)
 	}
 	return seenOf(pod), nil
 }
@@ -74,7 +74,7 @@ func (p *Pods) find(ctx context.Context, name string) (rollout.PodSeen, error) {
 // nothing about the pod has changed since it was seen. The pod has a new
 // resourceVersion afterwards, even if it was open already: whoever sees that has
 // seen everything that happened before it.
-func (p *Pods) open(ctx context.Context, seen rollout.PodSeen, claim string, epoch int64) (rollout.PodSeen, error) {
+func (p *Pods) open(ctx context.Context, seen effect.PodSeen, claim string, epoch int64) (effect.PodSeen, error) {
 	change := noteOf(seen, claim, epoch)
 	if seen.Guard == v1alpha1.GuardClosed {
 		change.Labels = map[string]*string{v1alpha1.LabelGuard: ptr(v1alpha1.GuardOpen)}
@@ -84,17 +84,17 @@ func (p *Pods) open(ctx context.Context, seen rollout.PodSeen, claim string, epo
 
 // note notes the claim on the pod, which has a new resourceVersion afterwards,
 // and leaves its guard closed.
-func (p *Pods) note(ctx context.Context, seen rollout.PodSeen, claim string, epoch int64) (rollout.PodSeen, error) {
+func (p *Pods) note(ctx context.Context, seen effect.PodSeen, claim string, epoch int64) (effect.PodSeen, error) {
 	return p.patch(ctx, seen.Name, noteOf(seen, claim, epoch))
 }
 
-func noteOf(seen rollout.PodSeen, claim string, epoch int64) change {
+func noteOf(seen effect.PodSeen, claim string, epoch int64) change {
 	return change{UID: seen.UID, ResourceVersion: seen.ResourceVersion,
 		Annotations: map[string]*string{v1alpha1.AnnotationClaim: &claim, AnnotationEpoch: ptr(stamp(epoch))}}
 }
 
 // shut takes the claim off the pod and closes its guard again.
-func (p *Pods) shut(ctx context.Context, seen rollout.PodSeen) (rollout.PodSeen, error) {
+func (p *Pods) shut(ctx context.Context, seen effect.PodSeen) (effect.PodSeen, error) {
 	change := change{UID: seen.UID, ResourceVersion: seen.ResourceVersion,
 		Annotations: map[string]*string{v1alpha1.AnnotationClaim: nil}}
 	if seen.Guard == v1alpha1.GuardOpen {
@@ -104,7 +104,7 @@ func (p *Pods) shut(ctx context.Context, seen rollout.PodSeen) (rollout.PodSeen,
 }
 
 // touch changes the pod's resourceVersion and nothing that matters.
-func (p *Pods) touch(ctx context.Context, name, uid string, epoch int64) (rollout.PodSeen, error) {
+func (p *Pods) touch(ctx context.Context, name, uid string, epoch int64) (effect.PodSeen, error) {
 	return p.patch(ctx, name, change{UID: uid,
 		Annotations: map[string]*string{AnnotationEpoch: ptr(stamp(epoch))}})
 }
@@ -123,14 +123,14 @@ type change struct {
 	Annotations     map[string]*string `json:"annotations,omitempty"`
 }
 
-func (p *Pods) patch(ctx context.Context, name string, c change) (rollout.PodSeen, error) {
+func (p *Pods) patch(ctx context.Context, name string, c change) (effect.PodSeen, error) {
 	body, err := json.Marshal(map[string]any{"metadata": c})
 	if err != nil {
-		return rollout.PodSeen{}, fmt.Errorf("patch pod %s: %w", name, err)
+		return effect.PodSeen{}, fmt.Errorf("patch pod %s: %w", name, err)
 	}
 	pod, err := p.client.CoreV1().Pods(p.namespace).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{})
 	if err != nil {
-		return rollout.PodSeen{}, p.judge("patch", name, err)
+		return effect.PodSeen{}, p.judge("patch", name, err)
 	}
 	return seenOf(pod), nil
 }
@@ -140,11 +140,11 @@ func (p *Pods) judge(verb, name string, err error) error {
 	var kind error
 	switch {
 	case apierrors.IsNotFound(err), isAnotherUID(err):
-		kind = rollout.ErrGone
+		kind = effect.ErrGone
 	case apierrors.IsConflict(err):
-		kind = rollout.ErrConflict
+		kind = effect.ErrConflict
 	case refusedByBudget(err):
-		kind = rollout.ErrBudget
+		kind = effect.ErrBudget
 	default:
 		return fmt.Errorf("%s pod %s: %w", verb, name, err)
 	}

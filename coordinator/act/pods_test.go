@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // An API server says in three ways that the pod that was meant is not there, or
@@ -20,13 +20,13 @@ func TestJudge(t *testing.T) {
 		return apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "x", field.ErrorList{field.Invalid(field.NewPath("metadata", name), "u", "field is immutable")})
 	}
 	p := &Pods{}
-	require.ErrorIs(t, p.judge("patch", "x", apierrors.NewNotFound(pods, "x")), rollout.ErrGone)
-	require.ErrorIs(t, p.judge("patch", "x", invalid("uid")), rollout.ErrGone)
-	require.ErrorIs(t, p.judge("patch", "x", apierrors.NewConflict(pods, "x", errors.New("changed"))), rollout.ErrConflict)
+	require.ErrorIs(t, p.judge("patch", "x", apierrors.NewNotFound(pods, "x")), effect.ErrGone)
+	require.ErrorIs(t, p.judge("patch", "x", invalid("uid")), effect.ErrGone)
+	require.ErrorIs(t, p.judge("patch", "x", apierrors.NewConflict(pods, "x", errors.New("changed"))), effect.ErrConflict)
 	for _, err := range []error{invalid("labels"), apierrors.NewInternalError(errors.New("etcd")), errors.New("no route")} {
 		got := p.judge("patch", "x", err)
 		require.ErrorIs(t, got, err)
-		require.NotErrorIs(t, got, rollout.ErrGone)
-		require.NotErrorIs(t, got, rollout.ErrConflict)
+		require.NotErrorIs(t, got, effect.ErrGone)
+		require.NotErrorIs(t, got, effect.ErrConflict)
 	}
 }

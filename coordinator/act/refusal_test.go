@@ -17,7 +17,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 func inWorld(t *testing.T, f func(t *testing.T, w *world)) {
@@ -255,11 +255,11 @@ func TestNothingGoesWhileTheCacheIsBehind(t *testing.T) {
 func TestRefusedPrepareIsAVeto(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		refuse := true
-		w.onPrepare = func(to rollout.Target, _ rollout.Order) (rollout.Progress, error) {
+		w.onPrepare = func(to effect.Target, _ effect.Order) (effect.Progress, error) {
 			if refuse && to.Pod == "s-2" {
-				return rollout.Progress{State: model.DrainRefused, Detail: "a backup runs"}, nil
+				return effect.Progress{State: model.DrainRefused, Detail: "a backup runs"}, nil
 			}
-			return rollout.Progress{State: model.DrainPrepared}, nil
+			return effect.Progress{State: model.DrainPrepared}, nil
 		}
 		p := newProcess(w, 0, false)
 		p.run(8 * time.Second)

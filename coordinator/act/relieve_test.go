@@ -10,7 +10,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // adopt makes s-2 a pod that ran before agents did.
@@ -21,13 +21,13 @@ func (w *world) adopt() {
 }
 
 // relieve is what a neighbour does for a pod without an agent. The world is locked.
-func (w *world) relieve(member string) rollout.Progress {
+func (w *world) relieve(member string) effect.Progress {
 	object, ok := w.server.Pod(namespace, strings.TrimPrefix(member, "n-"))
 	if !ok {
-		return rollout.Progress{State: model.DrainPrepared}
+		return effect.Progress{State: model.DrainPrepared}
 	}
 	w.prepared[string(object.UID)] = true
-	return w.handOver(rollout.Target{UID: string(object.UID)}, 2)
+	return w.handOver(effect.Target{UID: string(object.UID)}, 2)
 }
 
 // Somebody makes a pod that was relieved the leader again at any moment before it is
@@ -36,7 +36,7 @@ func TestAPodThatLeadsAgainIsRelievedAgain(t *testing.T) {
 	for at := 1; at < 25; at++ {
 		inWorld(t, func(t *testing.T, w *world) {
 			w.adopt()
-			w.onPrepare = func(to rollout.Target, _ rollout.Order) (rollout.Progress, error) { return w.handOver(to, 2), nil }
+			w.onPrepare = func(to effect.Target, _ effect.Order) (effect.Progress, error) { return w.handOver(to, 2), nil }
 			p, given := w.handingBack(at)
 			p.run(5 * time.Minute)
 			w.requireRolled(1)

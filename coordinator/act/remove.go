@@ -5,25 +5,24 @@ import (
 	"fmt"
 
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // remove asks the API server to take away exactly the pod that was seen: this
 // UID at this resourceVersion. No other file may evict or delete a pod, or delete
 // a volume claim.
-func (p *Pods) remove(ctx context.Context, method model.Method, seen rollout.PodSeen) error {
+func (p *Pods) remove(ctx context.Context, method model.Method, seen effect.PodSeen) error {
 	return p.removeWith(ctx, method, seen, nil)
 }
 
 // removeByForce deletes the object of a pod that is terminating where nobody can
 // say that its containers have ended.
-func (p *Pods) removeByForce(ctx context.Context, seen rollout.PodSeen) error {
+func (p *Pods) removeByForce(ctx context.Context, seen effect.PodSeen) error {
 	if !seen.Leaving {
 		return fmt.Errorf("delete pod %s by force: nobody has deleted it yet", seen.Name)
 	}
@@ -31,7 +30,7 @@ func (p *Pods) removeByForce(ctx context.Context, seen rollout.PodSeen) error {
 	return p.removeWith(ctx, model.Delete, seen, &now)
 }
 
-func (p *Pods) removeWith(ctx context.Context, method model.Method, seen rollout.PodSeen, grace *int64) error {
+func (p *Pods) removeWith(ctx context.Context, method model.Method, seen effect.PodSeen, grace *int64) error {
 	if seen.UID == "" || seen.ResourceVersion == "" {
 		return fmt.Errorf("remove pod %s: it was not read first", seen.Name)
 	}

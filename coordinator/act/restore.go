@@ -8,29 +8,29 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // restore has an agent undo a drain. Each has its share of the time, so that one that hangs
 // leaves some to the others.
-func (x *Executor) restore(ctx context.Context, e rollout.Restore) rollout.Result {
-	res := rollout.Restored{Claim: e.Claim, Err: errors.New("no agent is there to undo the prepare")}
+func (x *Executor) restore(ctx context.Context, e effect.Restore) effect.Result {
+	res := effect.Restored{Claim: e.Claim, Err: errors.New("no agent is there to undo the prepare")}
 	for _, target := range e.Targets {
-		bounded, cancel := context.WithTimeout(ctx, rollout.CallTimeout/time.Duration(len(e.Targets)))
+		bounded, cancel := context.WithTimeout(ctx, effect.CallTimeout/time.Duration(len(e.Targets)))
 		done, err := x.options.Agents.Restore(bounded, target, e.Claim, x.options.Epoch, e.Undo)
 		cancel()
 		if err != nil {
 			res.Err = fmt.Errorf("undo the prepare through %s: %w", target.Pod, err)
 			continue
 		}
-		return rollout.Restored{Claim: e.Claim, Answered: true, Done: done}
+		return effect.Restored{Claim: e.Claim, Answered: true, Done: done}
 	}
 	if e.FindAgents {
 		switch hidden, err := x.attended(ctx); {
 		case err != nil:
 			res.Err = err
 		case len(hidden) > 0:
-			res.Err = fmt.Errorf("no StatefulSet with the label %s: %s shows the pods that have an agent (%s)", v1alpha1.LabelCluster, x.options.Name, rollout.ListPods(hidden))
+			res.Err = fmt.Errorf("no StatefulSet with the label %s: %s shows the pods that have an agent (%s)", v1alpha1.LabelCluster, x.options.Name, effect.ListPods(hidden))
 		default:
 			res.Nobody = true
 		}
@@ -40,25 +40,25 @@ func (x *Executor) restore(ctx context.Context, e rollout.Restore) rollout.Resul
 
 // confirmGone asks the API server itself whether the claimed pod is gone: a cache
 // may be behind, or start from long ago, or not show it for want of a label.
-func (x *Executor) confirmGone(ctx context.Context, e rollout.ConfirmGone) rollout.Result {
+func (x *Executor) confirmGone(ctx context.Context, e effect.ConfirmGone) effect.Result {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()
-	res := rollout.GoneConfirmed{Claim: e.Claim}
+	res := effect.GoneConfirmed{Claim: e.Claim}
 	_, err := x.pods.read(ctx, e.Pod.Pod, e.Pod.UID)
 	if err == nil && e.SetHidden {
 		res.Why, err = x.whyVanished(ctx, model.SetOf(e.Pod.Pod))
 	}
-	res.Gone = errors.Is(err, rollout.ErrGone)
+	res.Gone = errors.Is(err, effect.ErrGone)
 	if !res.Gone {
 		res.Err = err
 	}
 	return res
 }
 
-func (x *Executor) restoreSetting(ctx context.Context, e rollout.RestoreSetting) rollout.Result {
-	res := rollout.SettingRestored{Name: e.Setting.Knob}
-	notAfter := time.Now().Add(rollout.CallTimeout)
-	res.Done, res.Err = x.throughOne(ctx, e.Expected, fmt.Sprintf("put %s back", e.Setting.Knob), e.Targets, func(ctx context.Context, target rollout.Target) (bool, error) {
+func (x *Executor) restoreSetting(ctx context.Context, e effect.RestoreSetting) effect.Result {
+	res := effect.SettingRestored{Name: e.Setting.Knob}
+	notAfter := time.Now().Add(effect.CallTimeout)
+	res.Done, res.Err = x.throughOne(ctx, e.Expected, fmt.Sprintf("put %s back", e.Setting.Knob), e.Targets, func(ctx context.Context, target effect.Target) (bool, error) {
 		if e.ByCoordinator {
 			return x.options.Agents.RestoreUnaided(ctx, target, e.Setting, notAfter)
 		}
@@ -68,9 +68,9 @@ func (x *Executor) restoreSetting(ctx context.Context, e rollout.RestoreSetting)
 	return res
 }
 
-func (x *Executor) restoreLeftover(ctx context.Context, e rollout.RestoreLeftover) rollout.Result {
-	res := rollout.LeftoverRestored{Leftover: e.Leftover}
-	res.Done, res.Err = x.throughOne(ctx, e.Expected, "undo it", e.Targets, func(ctx context.Context, target rollout.Target) (bool, error) {
+func (x *Executor) restoreLeftover(ctx context.Context, e effect.RestoreLeftover) effect.Result {
+	res := effect.LeftoverRestored{Leftover: e.Leftover}
+	res.Done, res.Err = x.throughOne(ctx, e.Expected, "undo it", e.Targets, func(ctx context.Context, target effect.Target) (bool, error) {
 		return x.options.Agents.Restore(ctx, target, e.Leftover.Claim, x.options.Epoch, e.Leftover.Undo)
 	})
 	return res
@@ -78,23 +78,23 @@ func (x *Executor) restoreLeftover(ctx context.Context, e rollout.RestoreLeftove
 
 // throughOne has one pod after the other try something, until one has answered; each has
 // its share of the time. A former leader asks nobody.
-func (x *Executor) throughOne(ctx context.Context, e rollout.Expected, what string, targets []rollout.Target, try func(context.Context, rollout.Target) (bool, error)) (done bool, err error) {
+func (x *Executor) throughOne(ctx context.Context, e effect.Expected, what string, targets []effect.Target, try func(context.Context, effect.Target) (bool, error)) (done bool, err error) {
 	bounded, cancel := x.bound(ctx)
 	err = x.unchanged(bounded, e)
 	cancel()
-	if err != nil && !errors.Is(err, rollout.ErrChanged) {
+	if err != nil && !errors.Is(err, effect.ErrChanged) {
 		return false, err
 	}
 	err = errors.New("no agent is there to " + what)
 	for _, target := range targets {
-		bounded, cancel := context.WithTimeout(ctx, rollout.CallTimeout/time.Duration(len(targets)))
+		bounded, cancel := context.WithTimeout(ctx, effect.CallTimeout/time.Duration(len(targets)))
 		done, err = try(bounded, target)
 		cancel()
 		if err == nil {
 			return done, nil
 		}
 		err = fmt.Errorf("%s through %s: %w", what, target.Pod, err)
-		if errors.Is(err, rollout.ErrStaleEpoch) {
+		if errors.Is(err, effect.ErrStaleEpoch) {
 			return false, err
 		}
 	}

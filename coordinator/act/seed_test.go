@@ -10,7 +10,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // byPartition are the two ways with a hold line.
@@ -127,9 +127,9 @@ func TestRecreatedStatefulSetIsRolledOn(t *testing.T) {
 func TestOrdersNameSuccessors(t *testing.T) {
 	byPartition(t, func(t *testing.T, w *world) {
 		told := map[string][]string{}
-		w.onPrepare = func(to rollout.Target, order rollout.Order) (rollout.Progress, error) {
+		w.onPrepare = func(to effect.Target, order effect.Order) (effect.Progress, error) {
 			told[to.Pod] = order.Eligible
-			return rollout.Progress{State: model.DrainPrepared}, nil
+			return effect.Progress{State: model.DrainPrepared}, nil
 		}
 		w.byForce = true // nothing is applied
 		newProcess(w, 0, false).run(5 * time.Minute)

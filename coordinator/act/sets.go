@@ -14,11 +14,11 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-func seenSetOf(set *appsv1.StatefulSet) rollout.SetSeen {
-	s := rollout.SetSeen{
+func seenSetOf(set *appsv1.StatefulSet) effect.SetSeen {
+	s := effect.SetSeen{
 		Name: set.Name, UID: string(set.UID), ResourceVersion: set.ResourceVersion,
 		Generation: set.Generation, ObservedGeneration: set.Status.ObservedGeneration,
 		Current: set.Status.CurrentRevision, Update: set.Status.UpdateRevision,
@@ -46,10 +46,10 @@ func NewSets(client kubernetes.Interface, namespace string) *Sets {
 }
 
 // read asks the API server itself for the StatefulSet.
-func (s *Sets) read(ctx context.Context, name string) (rollout.SetSeen, error) {
+func (s *Sets) read(ctx context.Context, name string) (effect.SetSeen, error) {
 	set, err := s.client.AppsV1().StatefulSets(s.namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return rollout.SetSeen{}, fmt.Errorf("read StatefulSet %s: %w", name, err)
+		return effect.SetSeen{}, fmt.Errorf("read StatefulSet %s: %w", name, err)
 	}
 	return seenSetOf(set), nil
 }
@@ -57,7 +57,7 @@ func (s *Sets) read(ctx context.Context, name string) (rollout.SetSeen, error) {
 // move puts the hold line somewhere else, and notes that this was us, given that
 // nothing about the StatefulSet has changed since it was seen. It is the only
 // write of a StatefulSet's spec.
-func (s *Sets) move(ctx context.Context, seen rollout.SetSeen, line int32) (rollout.SetSeen, error) {
+func (s *Sets) move(ctx context.Context, seen effect.SetSeen, line int32) (effect.SetSeen, error) {
 	partition := model.PartitionOf(line, seen.Start)
 	body := map[string]any{
 		"metadata": change{UID: seen.UID, ResourceVersion: seen.ResourceVersion,
@@ -68,21 +68,21 @@ func (s *Sets) move(ctx context.Context, seen rollout.SetSeen, line int32) (roll
 }
 
 // touch changes the resourceVersion and nothing that matters.
-func (s *Sets) touch(ctx context.Context, name string, epoch int64) (rollout.SetSeen, error) {
+func (s *Sets) touch(ctx context.Context, name string, epoch int64) (effect.SetSeen, error) {
 	return s.patch(ctx, name, map[string]any{"metadata": map[string]any{"annotations": map[string]string{AnnotationEpoch: stamp(epoch)}}})
 }
 
-func (s *Sets) patch(ctx context.Context, name string, patch map[string]any) (rollout.SetSeen, error) {
+func (s *Sets) patch(ctx context.Context, name string, patch map[string]any) (effect.SetSeen, error) {
 	body, err := json.Marshal(patch)
 	if err != nil {
-		return rollout.SetSeen{}, fmt.Errorf("patch StatefulSet %s: %w", name, err)
+		return effect.SetSeen{}, fmt.Errorf("patch StatefulSet %s: %w", name, err)
 	}
 	set, err := s.client.AppsV1().StatefulSets(s.namespace).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{})
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return rollout.SetSeen{}, fmt.Errorf("patch StatefulSet %s: %w (%s)", name, rollout.ErrSetChanged, apierrors.ReasonForError(err))
+		return effect.SetSeen{}, fmt.Errorf("patch StatefulSet %s: %w (%s)", name, effect.ErrSetChanged, apierrors.ReasonForError(err))
 	case err != nil:
-		return rollout.SetSeen{}, fmt.Errorf("patch StatefulSet %s: %w", name, err)
+		return effect.SetSeen{}, fmt.Errorf("patch StatefulSet %s: %w", name, err)
 	}
 	return seenSetOf(set), nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // Bound gives one request a deadline of its own.
@@ -55,7 +55,7 @@ func (t toucher) touchAll(ctx context.Context, claims []model.Claim) (standing m
 
 // touch takes one claim over, and answers whether its pod stands.
 func (t toucher) touch(ctx context.Context, claim model.Claim) (stands bool, err error) {
-	var pod rollout.PodSeen
+	var pod effect.PodSeen
 	err = t.try(ctx, func(ctx context.Context) (err error) {
 		pod, err = t.pods.touch(ctx, claim.Pod, claim.UID, t.epoch)
 		return err
@@ -69,7 +69,7 @@ func (t toucher) touch(ctx context.Context, claim model.Claim) (stands bool, err
 			_, _ = t.pods.shut(bounded, pod)
 			cancel()
 		}
-	case !errors.Is(err, rollout.ErrGone) && !errors.Is(err, rollout.ErrConflict):
+	case !errors.Is(err, effect.ErrGone) && !errors.Is(err, effect.ErrConflict):
 		return false, err
 	}
 	if claim.Action != model.LowerPartition {
@@ -80,7 +80,7 @@ func (t toucher) touch(ctx context.Context, claim model.Claim) (stands bool, err
 		_, err := t.sets.touch(ctx, model.SetOf(claim.Pod), t.epoch)
 		return err
 	})
-	if err != nil && !errors.Is(err, rollout.ErrSetChanged) {
+	if err != nil && !errors.Is(err, effect.ErrSetChanged) {
 		return false, err
 	}
 	return stands, nil

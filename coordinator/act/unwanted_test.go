@@ -12,7 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // unwanted is a world in which the first pod that is to be replaced is written down as empty, and
@@ -77,8 +77,8 @@ func TestVolumesOfWhoIsThereAgainAreNotCalledDeleted(t *testing.T) {
 			if there {
 				w.start(pod, w.update)
 			}
-			res := p.leader.deleteVolumes(p.ctx, rollout.DeleteVolumes{Claim: claim, Own: []string{diskOf(pod)}, SetShown: true, PodGone: true,
-				Expected: rollout.Expected{Object: facts.Object, Claim: &claim, Epoch: claim.Epoch}}).(rollout.VolumesDeleted)
+			res := p.leader.deleteVolumes(p.ctx, effect.DeleteVolumes{Claim: claim, Own: []string{diskOf(pod)}, SetShown: true, PodGone: true,
+				Expected: effect.Expected{Object: facts.Object, Claim: &claim, Epoch: claim.Epoch}}).(effect.VolumesDeleted)
 			require.Equal(t, !there, res.Err == nil, "%v", res.Err)
 			require.False(t, res.Err != nil && !res.PodGone)
 			require.False(t, w.kept(pod))

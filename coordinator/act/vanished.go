@@ -10,15 +10,16 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // findSet asks what has become of a StatefulSet that is not shown.
-func (x *Executor) findSet(ctx context.Context, e rollout.FindSet) rollout.Result {
+func (x *Executor) findSet(ctx context.Context, e effect.FindSet) effect.Result {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()
 	why, err := x.whyVanished(ctx, e.Set)
-	return rollout.SetFound{Claim: e.Claim, Why: why, Err: err}
+	return effect.SetFound{Claim: e.Claim, Why: why, Err: err}
 }
 
 // whyVanished says why a StatefulSet is not shown, and what is waited for; empty when it
@@ -38,12 +39,12 @@ func (x *Executor) whyVanished(ctx context.Context, set string) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	left := slices.DeleteFunc(pods, func(p labelled) bool { return !rollout.IsOf(p.name, set) })
+	left := slices.DeleteFunc(pods, func(p labelled) bool { return !model.IsOf(p.name, set) })
 	if len(left) == 0 {
 		return "", nil
 	}
 	return fmt.Sprintf("StatefulSet %s is gone and has left pods behind (%s), and what was prepared is not undone: it waits for the StatefulSet with the label %s, or for these pods to go",
-		set, rollout.ListPods(namesOf(left)), wanted), nil
+		set, effect.ListPods(namesOf(left)), wanted), nil
 }
 
 // labelled is a pod that carries the label of a database cluster.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // Volumes reads the volume claims of one namespace, and deletes those that were
@@ -31,7 +31,7 @@ func (v *Volumes) judge(verb, name string, err error) error {
 		return nil
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%w %s volume claim %s: its account needs get and delete of persistentvolumeclaims in namespace %s",
-			rollout.ErrForbidden, verb, name, v.namespace)
+			effect.ErrForbidden, verb, name, v.namespace)
 	}
 	return fmt.Errorf("%s volume claim %s: %w", verb, name, err)
 }
@@ -54,7 +54,7 @@ func (v *Volumes) read(ctx context.Context, name string) (seenVolume, error) {
 }
 
 // find reads the volume claims of a pod, and finds out whether they may be deleted.
-func (v *Volumes) find(ctx context.Context, pod rollout.PodSeen) ([]model.VolumeClaim, error) {
+func (v *Volumes) find(ctx context.Context, pod effect.PodSeen) ([]model.VolumeClaim, error) {
 	var claims []model.VolumeClaim
 	for _, name := range pod.Volumes {
 		seen, err := v.read(ctx, name)
@@ -83,7 +83,7 @@ type heritage struct {
 
 // inherits compares a successor's volumes with those that were claimed. A volume
 // that is being deleted goes unless a pod is on a node with it.
-func (v *Volumes) inherits(ctx context.Context, claimed []model.VolumeClaim, successor rollout.PodSeen) (heritage, error) {
+func (v *Volumes) inherits(ctx context.Context, claimed []model.VolumeClaim, successor effect.PodSeen) (heritage, error) {
 	var h heritage
 	for _, old := range claimed {
 		seen, err := v.read(ctx, old.Name)

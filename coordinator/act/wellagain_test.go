@@ -9,7 +9,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // A pod is claimed without a prepare because it is broken, and serves again at any moment
@@ -63,8 +63,8 @@ func (w *world) heal(pod string) {
 // it serves once more.
 func TestAPodThatBreaksMeanwhileGoesUnprepared(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.onPrepare = func(to rollout.Target, _ rollout.Order) (rollout.Progress, error) {
-			return rollout.Progress{State: model.DrainPreparing, Detail: "its database does not answer"}, nil
+		w.onPrepare = func(to effect.Target, _ effect.Order) (effect.Progress, error) {
+			return effect.Progress{State: model.DrainPreparing, Detail: "its database does not answer"}, nil
 		}
 		w.onLook = func(s *model.Snapshot) {
 			if p := &s.Pods[2]; p.Revision == "v1" && len(s.Cluster.Status.Claims) > 0 && time.Since(s.Cluster.Status.Claims[0].StartedAt.Time) > 5*time.Second {

@@ -18,7 +18,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 const (
@@ -86,7 +86,7 @@ type world struct {
 	// onLook may change what is seen.
 	onLook func(*model.Snapshot)
 	// onPrepare may replace what an agent answers.
-	onPrepare func(to rollout.Target, order rollout.Order) (rollout.Progress, error)
+	onPrepare func(to effect.Target, order effect.Order) (effect.Progress, error)
 }
 
 func newWorld(t *testing.T) *world {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // attempt is what this coordinator knows of one claim beyond what is written in it.
@@ -13,7 +14,7 @@ type attempt struct {
 	// observedAt is when the last complete look of pod and witnesses was over; zero: there was none.
 	observedAt time.Time
 	// opened is the pod when its guard was opened, sentAt when its removal was accepted.
-	opened PodSeen
+	opened effect.PodSeen
 	sentAt time.Time
 
 	orders
@@ -96,7 +97,7 @@ func (a *step) attemptOf(claim model.Claim) *attempt {
 	r = &attempt{inherited: !a.s.made[claim.ID], takenAt: a.now}
 	if r.inherited {
 		r.known.Guard = PossiblyOpen
-		r.notAfter = a.now.Add(WriteAhead)
+		r.notAfter = a.now.Add(effect.WriteAhead)
 		r.lostTill = r.notAfter
 		if a.Engine.EvacuatesOthers && replaces(claim) {
 			r.othersTill = r.notAfter
@@ -131,7 +132,7 @@ func (r *attempt) refusedFor(now time.Time, pause time.Duration, err error) {
 // due is when a move may be tried. A guard is closed without waiting for what keeps
 // its pod.
 func (r *attempt) due(move Move) time.Time {
-	if (move == LookAnew || move == Open) && r.refusedUntil.After(r.retryAt) {
+	if (move == MoveObserve || move == MoveOpenGuard) && r.refusedUntil.After(r.retryAt) {
 		return r.refusedUntil
 	}
 	return r.retryAt
@@ -206,14 +207,14 @@ func (r *attempt) mayWriteUntil() time.Time {
 
 // ordered notes an order to the agent of the pod, and what came of it. One that was never sent
 // says nothing about those before it.
-func (r *attempt) ordered(order Order, err error) {
+func (r *attempt) ordered(order effect.Order, err error) {
 	if order.NotAfter.IsZero() {
 		return
 	}
 	if r.notAfter = order.NotAfter; err != nil {
 		r.lostTill = order.NotAfter
 	}
-	if err != nil && order.For != (Subject{}) {
+	if err != nil && order.For != (effect.Subject{}) {
 		r.othersTill = order.NotAfter
 	}
 }

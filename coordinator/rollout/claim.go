@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // newClaim is the intent to carry out a step, on what was decided from s. It has no id yet:
@@ -87,7 +88,7 @@ type Edits struct {
 	Undo map[string][]byte
 	// Share maps claims to the setting of the whole database that their prepare
 	// will write; it is written together with their Undo.
-	Share map[string]Shared
+	Share map[string]effect.Shared
 	// Unshare are the settings that are put back.
 	Unshare []string
 	// Volumes maps claims to the volume claims that are their pod's own.
@@ -161,7 +162,7 @@ func follow(claim *model.Claim, uid string) {
 }
 
 func newEdits() Edits {
-	return Edits{Undo: map[string][]byte{}, Share: map[string]Shared{}, Phase: map[string]model.ClaimPhase{},
+	return Edits{Undo: map[string][]byte{}, Share: map[string]effect.Shared{}, Phase: map[string]model.ClaimPhase{},
 		Volumes: map[string][]model.VolumeClaim{}, Emptied: map[string]model.Time{}, Follow: map[string]string{}}
 }
 

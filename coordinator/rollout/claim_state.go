@@ -80,7 +80,7 @@ func (c *Case) mustRecordVolumes() bool {
 }
 
 // removed: no pod of that name is to come back.
-func (c *Case) removed() bool { return c.Claim.Action == model.Remove }
+func (c *Case) scalesDown() bool { return c.Claim.Action == model.Remove }
 
 // ends: the claim is not carried out, and its pod stays.
 func (c *Case) ends() bool { return c.Pod == Here && c.GiveUp && !committed(c.Claim) }

@@ -26,7 +26,7 @@ func next(c Case) Move {
 	case c.Pod == Gone:
 		return first(whenGone, c)
 	}
-	return Wait
+	return MoveWait
 }
 
 func first(table []transition, c Case) Move {
@@ -35,7 +35,7 @@ func first(table []transition, c Case) Move {
 			return table[i].move
 		}
 	}
-	return Wait
+	return MoveWait
 }
 
 // asRestarted is the case of a pod that keeps its volumes, as if it had been claimed for that. It
@@ -48,57 +48,57 @@ func asRestarted(c Case) Case {
 
 // whenHere leads to the removal of the pod.
 var whenHere = []transition{
-	{"its removal is accepted", func(c *Case) bool { return c.Known.Guard == RemovalSent }, Wait},
-	{"it is handed to its controller, and its guard is closed", func(c *Case) bool { return c.handedOver() && c.Known.Guard != KnownOpen }, Open},
-	{"it is handed to its controller, which waits for it in vain", func(c *Case) bool { return c.handedOver() && c.Awaited && c.CaughtUp }, Evict},
-	{"it is handed to its controller", (*Case).handedOver, Wait},
+	{"its removal is accepted", func(c *Case) bool { return c.Known.Guard == RemovalSent }, MoveWait},
+	{"it is handed to its controller, and its guard is closed", func(c *Case) bool { return c.handedOver() && c.Known.Guard != KnownOpen }, MoveOpenGuard},
+	{"it is handed to its controller, which waits for it in vain", func(c *Case) bool { return c.handedOver() && c.Awaited && c.CaughtUp }, MoveEvict},
+	{"it is handed to its controller", (*Case).handedOver, MoveWait},
 	{"no decision stands behind its open guard", func(c *Case) bool {
 		return c.Known.Guard == PossiblyOpen || c.Known.Guard == KnownOpen && (c.Held || c.mustDrain() && !c.Restarts)
-	}, Close},
-	{"it is held, and would be handed to its controller", func(c *Case) bool { return c.Forced }, Wait},
-	{"it is held, and can not be given up any more", func(c *Case) bool { return c.Stopped }, Wait},
+	}, MoveCloseGuard},
+	{"it is held, and would be handed to its controller", func(c *Case) bool { return c.Forced }, MoveWait},
+	{"it is held, and can not be given up any more", func(c *Case) bool { return c.Stopped }, MoveWait},
 
-	{"its volumes are not known", func(c *Case) bool { return replaces(c.Claim) && !c.Known.Found }, LookForVolumes},
-	{"another drain writes the same cluster setting", func(c *Case) bool { return c.mustDrain() && c.Queued }, Wait},
-	{"its volumes are not recorded", func(c *Case) bool { return c.mustDrain() && c.mustRecordVolumes() }, RecordDrain},
-	{"its undo is recorded, and it is not drained", func(c *Case) bool { return c.mustDrain() && (len(c.Claim.Undo) > 0 || c.Listed) }, ApplyDrain},
-	{"what its drain changes is not known", func(c *Case) bool { return c.mustDrain() && !c.Known.Asked }, AskPlan},
-	{"what its drain changes is not recorded", func(c *Case) bool { return c.mustDrain() && (len(c.Known.Undo) > 0 || c.Known.Shared.Knob != "") }, RecordDrain},
-	{"its drain changes nothing that is to be undone", (*Case).mustDrain, ApplyDrain},
-	{"it has no agent, and another can hand over", func(c *Case) bool { return c.Alone && !c.Known.HandedOff }, HandOff},
+	{"its volumes are not known", func(c *Case) bool { return replaces(c.Claim) && !c.Known.Found }, MoveFindVolumes},
+	{"another drain writes the same cluster setting", func(c *Case) bool { return c.mustDrain() && c.Queued }, MoveWait},
+	{"its volumes are not recorded", func(c *Case) bool { return c.mustDrain() && c.mustRecordVolumes() }, MoveRecordDrain},
+	{"its undo is recorded, and it is not drained", func(c *Case) bool { return c.mustDrain() && (len(c.Claim.Undo) > 0 || c.Listed) }, MoveDrain},
+	{"what its drain changes is not known", func(c *Case) bool { return c.mustDrain() && !c.Known.Asked }, MovePlanDrain},
+	{"what its drain changes is not recorded", func(c *Case) bool { return c.mustDrain() && (len(c.Known.Undo) > 0 || c.Known.Shared.Knob != "") }, MoveRecordDrain},
+	{"its drain changes nothing that is to be undone", (*Case).mustDrain, MoveDrain},
+	{"it has no agent, and another can hand over", func(c *Case) bool { return c.Alone && !c.Known.HandedOff }, MoveHandoffOnBehalf},
 
-	{"others go first", func(c *Case) bool { return c.Behind }, Wait},
-	{"pod and witnesses have not looked", func(c *Case) bool { return !c.Known.Observed }, LookAnew},
-	{"it is held", func(c *Case) bool { return c.Held }, Wait},
-	{"it is not empty", func(c *Case) bool { return replaces(c.Claim) && !c.Empty && c.Known.Guard != KnownOpen }, Wait},
-	{"that it is empty is not recorded", func(c *Case) bool { return replaces(c.Claim) && c.Claim.EmptiedAt == nil }, RecordEmpty},
-	{"its volumes are not deleted", func(c *Case) bool { return replaces(c.Claim) && len(c.Claim.Volumes) > 0 && !c.Known.VolumesDeleted }, RemoveVolumes},
-	{"it may go", func(c *Case) bool { return c.Known.Guard != KnownOpen }, Open},
-	{"the cache has not shown its open guard", func(c *Case) bool { return !c.CaughtUp }, Wait},
-	{"it may still go", func(*Case) bool { return true }, Evict},
+	{"others go first", func(c *Case) bool { return c.Behind }, MoveWait},
+	{"pod and witnesses have not looked", func(c *Case) bool { return !c.Known.Observed }, MoveObserve},
+	{"it is held", func(c *Case) bool { return c.Held }, MoveWait},
+	{"it is not empty", func(c *Case) bool { return replaces(c.Claim) && !c.Empty && c.Known.Guard != KnownOpen }, MoveWait},
+	{"that it is empty is not recorded", func(c *Case) bool { return replaces(c.Claim) && c.Claim.EmptiedAt == nil }, MoveRecordEmpty},
+	{"its volumes are not deleted", func(c *Case) bool { return replaces(c.Claim) && len(c.Claim.Volumes) > 0 && !c.Known.VolumesDeleted }, MoveDeleteVolumes},
+	{"it may go", func(c *Case) bool { return c.Known.Guard != KnownOpen }, MoveOpenGuard},
+	{"the cache has not shown its open guard", func(c *Case) bool { return !c.CaughtUp }, MoveWait},
+	{"it may still go", func(*Case) bool { return true }, MoveEvict},
 }
 
 // whenGivenUp leads back to a pod that stays. The guard comes first: a drain may
 // be undone only once it is certain that the pod will not go.
 var whenGivenUp = []transition{
-	{"its guard is not known to be closed", func(c *Case) bool { return c.Known.Guard != KnownClosed }, Close},
-	{"its drain is not undone", (*Case).mustRestore, Undo},
-	{"it stays as it was", func(*Case) bool { return true }, Release},
+	{"its guard is not known to be closed", func(c *Case) bool { return c.Known.Guard != KnownClosed }, MoveCloseGuard},
+	{"its drain is not undone", (*Case).mustRestore, MoveRestore},
+	{"it stays as it was", func(*Case) bool { return true }, MoveRelease},
 }
 
 // whenGone follows a pod that has gone until it is recreated and back.
 var whenGone = []transition{
 	{"the API server shows it, with a guard that may be open", func(c *Case) bool {
 		return !c.Known.Confirmed && c.Known.Hidden && c.Known.Guard.mayBeOpen()
-	}, Close},
-	{"only the cache says that it is gone", func(c *Case) bool { return !c.Known.Confirmed }, Confirm},
-	{"its StatefulSet is not shown", func(c *Case) bool { return c.Vanished && !c.Known.SetGone }, LookForSet},
-	{"it has gone for good, and its volumes are there", func(c *Case) bool { return c.awaitsVolumes() && c.leftForGood() && !c.Stopped }, RemoveVolumes},
-	{"it is not recreated, and its volumes are there", func(c *Case) bool { return c.awaitsVolumes() && !c.Recreated }, Wait},
-	{"it is recreated on a claimed volume", func(c *Case) bool { return c.awaitsVolumes() && c.Known.Inheritor != "" }, FollowSuccessor},
-	{"its volumes are not known to be new", (*Case).awaitsVolumes, LookForNewVolumes},
-	{"it is neither back in the database nor given up on", func(c *Case) bool { return !c.removed() && !c.Rejoined && !c.Failed }, Wait},
-	{"its drain is not undone", (*Case).mustRestore, Undo},
-	{"it is back, or need not be", func(c *Case) bool { return c.removed() || c.Back || c.Superseded }, Release},
-	{"not all that was asked of it is true", func(*Case) bool { return true }, Wait},
+	}, MoveCloseGuard},
+	{"only the cache says that it is gone", func(c *Case) bool { return !c.Known.Confirmed }, MoveConfirmGone},
+	{"its StatefulSet is not shown", func(c *Case) bool { return c.Vanished && !c.Known.SetGone }, MoveFindSet},
+	{"it has gone for good, and its volumes are there", func(c *Case) bool { return c.awaitsVolumes() && c.leftForGood() && !c.Stopped }, MoveDeleteVolumes},
+	{"it is not recreated, and its volumes are there", func(c *Case) bool { return c.awaitsVolumes() && !c.Recreated }, MoveWait},
+	{"it is recreated on a claimed volume", func(c *Case) bool { return c.awaitsVolumes() && c.Known.Inheritor != "" }, MoveFollowSuccessor},
+	{"its volumes are not known to be new", (*Case).awaitsVolumes, MoveAwaitVolumes},
+	{"it is neither back in the database nor given up on", func(c *Case) bool { return !c.scalesDown() && !c.Rejoined && !c.Failed }, MoveWait},
+	{"its drain is not undone", (*Case).mustRestore, MoveRestore},
+	{"it is back, or need not be", func(c *Case) bool { return c.scalesDown() || c.Back || c.Superseded }, MoveRelease},
+	{"not all that was asked of it is true", func(*Case) bool { return true }, MoveWait},
 }

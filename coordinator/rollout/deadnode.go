@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // deleteByOverride deletes the objects of those pods that a person has named, because they
@@ -24,7 +25,7 @@ func (a *step) deleteByOverride() {
 			a.out.wake(r.retryAt)
 		default:
 			r.busy = true
-			a.effect(DeleteByForce{Pod: Target{Pod: pod.Name, UID: pod.UID}, Node: pod.Node, Expected: a.expected()})
+			a.effect(effect.DeleteByForce{Pod: effect.Target{Pod: pod.Name, UID: pod.UID}, Node: pod.Node, Expected: a.expected()})
 		}
 	}
 	for uid, r := range a.s.forced {
@@ -34,7 +35,7 @@ func (a *step) deleteByOverride() {
 	}
 }
 
-func (res DeletedByForce) learn(a *step) {
+func (a *step) learnDeletedByForce(res effect.DeletedByForce) {
 	r := a.s.forced[res.Pod.UID]
 	if r == nil {
 		return
@@ -45,10 +46,10 @@ func (res DeletedByForce) learn(a *step) {
 		a.out.warn("pod deleted by force, as an override of node-gone asks for", "pod", res.Pod.Pod, "uid", res.Pod.UID, "node", res.Node)
 		r.succeeded()
 		r.done = true
-	case errors.Is(res.Err, ErrGone):
+	case errors.Is(res.Err, effect.ErrGone):
 		r.succeeded()
 		r.done = true
-	case errors.Is(res.Err, ErrSuperseded):
+	case errors.Is(res.Err, effect.ErrSuperseded):
 		a.s.superseded = true
 	default:
 		a.out.warn("pod not deleted by force", "pod", res.Pod.Pod, "error", res.Err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // Decision is what a step comes to.
@@ -15,7 +16,7 @@ type Decision struct {
 	// made from, or not at all: the next step asks again for what is still wanted.
 	Edits Edits
 	// Effects are to be carried out now, beside each other.
-	Effects []Effect
+	Effects []effect.Effect
 	// Wake is when to step again if nothing happens before; zero: never.
 	Wake time.Time
 	// Absences are the pods whose claims end in this step, and how long they were away.

@@ -6,13 +6,14 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // order is what the agent of a claimed pod is asked for now.
-func (a *step) order(claim model.Claim) Order {
-	order := Order{Claim: claim.ID, Epoch: a.s.epoch, Prepare: claim.Prepare, Eligible: policy.Successors(a.Snapshot, claim.Pod)}
+func (a *step) order(claim model.Claim) effect.Order {
+	order := effect.Order{Claim: claim.ID, Epoch: a.s.epoch, Prepare: claim.Prepare, Eligible: policy.Successors(a.Snapshot, claim.Pod)}
 	if record := sharedBy(&a.Record, claim.ID); record != nil {
-		order.Shared = Shared{Knob: record.Knob, Undo: record.Undo}
+		order.Shared = effect.Shared{Knob: record.Knob, Undo: record.Undo}
 	}
 	return order
 }
@@ -20,19 +21,19 @@ func (a *step) order(claim model.Claim) Order {
 func (a *step) planDrain(claim model.Claim) {
 	to, order, err := a.address(claim)
 	if err != nil {
-		a.failAtOnce(DrainPlanned{Claim: claim.ID, Err: err})
+		a.failAtOnce(effect.DrainPlanned{Claim: claim.ID, Err: err})
 		return
 	}
-	a.effect(PlanDrain{Claim: claim.ID, To: to, Order: order})
+	a.effect(effect.PlanDrain{Claim: claim.ID, To: to, Order: order})
 }
 
-func (res DrainPlanned) learn(a *step) {
+func (a *step) learnDrainPlanned(res effect.DrainPlanned) {
 	a.noteSuperseded(res.Err)
 	r := a.done(res.Claim)
 	if r == nil {
 		return
 	}
-	var own *OwnAgentOnlyError
+	var own *effect.OwnAgentOnlyError
 	switch {
 	case errors.As(res.Err, &own):
 		r.abandon(own.Why, model.Vetoed)
@@ -47,13 +48,13 @@ func (res DrainPlanned) learn(a *step) {
 func (a *step) drain(claim model.Claim) {
 	to, order, err := a.address(claim)
 	if err != nil {
-		a.failAtOnce(DrainAnswered{Claim: claim.ID, Began: a.now, Order: order, Err: err})
+		a.failAtOnce(effect.DrainAnswered{Claim: claim.ID, Began: a.now, Order: order, Err: err})
 		return
 	}
-	a.effect(Drain{Claim: claim.ID, To: to, Order: order, Undo: claim.Undo})
+	a.effect(effect.Drain{Claim: claim.ID, To: to, Order: order, Undo: claim.Undo})
 }
 
-func (res DrainAnswered) learn(a *step) {
+func (a *step) learnDrainAnswered(res effect.DrainAnswered) {
 	a.noteSuperseded(res.Err)
 	r := a.done(res.Claim)
 	if r == nil {
@@ -69,7 +70,7 @@ func (res DrainAnswered) learn(a *step) {
 	case res.Progress.State == model.DrainPrepared:
 		r.succeeded()
 		r.known.Drained = DrainedBySelf
-		if res.Order.For != (Subject{}) {
+		if res.Order.For != (effect.Subject{}) {
 			r.known.Drained = DrainedByOther
 		}
 		r.backToBarrier()

@@ -4,49 +4,50 @@ import (
 	"slices"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // start has a move carried out: it becomes an effect, and what comes of it is learned by a
 // later step.
 func (a *step) start(claim model.Claim, r *attempt, move Move) {
 	r.busy = true
-	pod := Target{Pod: claim.Pod, UID: claim.UID}
+	pod := effect.Target{Pod: claim.Pod, UID: claim.UID}
 	switch move {
-	case AskPlan:
+	case MovePlanDrain:
 		r.askedIn = a.s.restored
 		a.planDrain(claim)
-	case ApplyDrain:
+	case MoveDrain:
 		a.drain(claim)
-	case HandOff:
+	case MoveHandoffOnBehalf:
 		a.handOffOnBehalf(claim, r)
-	case LookForVolumes:
-		a.effect(FindVolumes{Claim: claim.ID, Pod: pod})
-	case RemoveVolumes:
+	case MoveFindVolumes:
+		a.effect(effect.FindVolumes{Claim: claim.ID, Pod: pod})
+	case MoveDeleteVolumes:
 		a.deleteVolumes(claim)
-	case LookForNewVolumes:
-		a.effect(AwaitVolumes{Claim: claim.ID, Pod: claim.Pod, Volumes: claim.Volumes})
-	case LookAnew:
+	case MoveAwaitVolumes:
+		a.effect(effect.AwaitVolumes{Claim: claim.ID, Pod: claim.Pod, Volumes: claim.Volumes})
+	case MoveObserve:
 		a.observe(claim, r)
-	case Open:
+	case MoveOpenGuard:
 		a.openGuard(claim)
-	case Evict:
-		a.remove(claim, r)
-	case Close:
+	case MoveEvict:
+		a.evict(claim, r)
+	case MoveCloseGuard:
 		a.closeGuard(claim, r)
-	case Undo:
+	case MoveRestore:
 		a.restore(claim, r)
-	case Confirm:
-		a.effect(ConfirmGone{Claim: claim.ID, Pod: pod, SetHidden: vanished(a.Snapshot, claim)})
-	case LookForSet:
-		a.effect(FindSet{Claim: claim.ID, Set: model.SetOf(claim.Pod)})
+	case MoveConfirmGone:
+		a.effect(effect.ConfirmGone{Claim: claim.ID, Pod: pod, SetHidden: vanished(a.Snapshot, claim)})
+	case MoveFindSet:
+		a.effect(effect.FindSet{Claim: claim.ID, Set: model.SetOf(claim.Pod)})
 	}
 }
 
-func (a *step) effect(e Effect) { a.out.Effects = append(a.out.Effects, e) }
+func (a *step) effect(e effect.Effect) { a.out.Effects = append(a.out.Effects, e) }
 
 // failAtOnce is for an effect that cannot even be begun: its result is there at once.
-func (a *step) failAtOnce(res Result) {
-	res.learn(a)
+func (a *step) failAtOnce(res effect.Result) {
+	a.learn(res)
 	a.out.wake(a.now)
 }
 
@@ -71,12 +72,12 @@ func (a *step) podOfClaim(id string) string {
 }
 
 // expected is the DatabaseCluster that was decided on, led in this epoch.
-func (a *step) expected() Expected {
-	return Expected{Object: a.Object, Epoch: a.s.epoch, Paused: a.Snapshot.Cluster.Paused}
+func (a *step) expected() effect.Expected {
+	return effect.Expected{Object: a.Object, Epoch: a.s.epoch, Paused: a.Snapshot.Cluster.Paused}
 }
 
 // expectedWith is the DatabaseCluster with a claim.
-func (a *step) expectedWith(claim model.Claim) Expected {
+func (a *step) expectedWith(claim model.Claim) effect.Expected {
 	e := a.expected()
 	e.Claim = &claim
 	return e
@@ -84,7 +85,7 @@ func (a *step) expectedWith(claim model.Claim) Expected {
 
 // expectedOfAll is all that could have changed since the snapshot: the StatefulSets, and
 // who must be there. going is the pod that is to be freed or removed, if it is one.
-func (a *step) expectedOfAll(going string) Expected {
+func (a *step) expectedOfAll(going string) effect.Expected {
 	e := a.expected()
 	e.Pools = a.Pools
 	for i := range a.Snapshot.Pods {
@@ -92,7 +93,7 @@ func (a *step) expectedOfAll(going string) Expected {
 		if p.Phase == model.Missing || p.Phase == model.Terminating || charged(a.Snapshot, p.UID, going) || a.pool(p.Pool) == nil {
 			continue
 		}
-		e.Pods = append(e.Pods, Target{Pod: p.Name, UID: p.UID})
+		e.Pods = append(e.Pods, effect.Target{Pod: p.Name, UID: p.UID})
 	}
 	return e
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // A claimed pod that the partition frees only after another is counted on when that one goes, so it must be there. One that
@@ -20,10 +21,10 @@ func TestWhoIsFreedLaterMustBeThere(t *testing.T) {
 		s.Cluster.Status.Claims = append(s.Cluster.Status.Claims,
 			model.Claim{ID: "of " + pod.Name, Pod: pod.Name, UID: pod.UID, Action: model.LowerPartition, Phase: model.PhasePrepared})
 	}
-	a := stepOn(Facts{Snapshot: s, Pools: []Pool{{Name: "s", UID: "set"}}}, now)
-	for going, pods := range map[string][]Target{
-		"s-2": {{"s-0", "0"}, {"s-1", "1"}},
-		"s-1": {{"s-0", "0"}},
+	a := stepOn(Facts{Snapshot: s, Pools: []effect.Pool{{Name: "s", UID: "set"}}}, now)
+	for going, pods := range map[string][]effect.Target{
+		"s-2": {{Pod: "s-0", UID: "0"}, {Pod: "s-1", UID: "1"}},
+		"s-1": {{Pod: "s-0", UID: "0"}},
 	} {
 		e := a.expectedOfAll(going)
 		require.Equal(t, pods, e.Pods, going)
@@ -53,7 +54,7 @@ func TestOnlyOwnVolumesAreDeleted(t *testing.T) {
 		a := stepOn(Facts{Volumes: c.templates, Record: Record{Claims: []model.Claim{claim}}}, time.Unix(10_000, 0))
 		a.deleteVolumes(claim)
 		require.Len(t, a.out.Effects, 1, name)
-		e := a.out.Effects[0].(DeleteVolumes)
+		e := a.out.Effects[0].(effect.DeleteVolumes)
 		require.Equal(t, c.own, e.Own, name)
 		require.Equal(t, c.shown, e.SetShown, name)
 		require.True(t, e.PodGone, name)
@@ -66,11 +67,11 @@ func TestOnlyOwnVolumesAreDeleted(t *testing.T) {
 func TestAPauseThatWasDecidedOnIsExpected(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for _, paused := range []bool{false, true} {
-		a := stepOn(Facts{Snapshot: threePods(now), Pools: []Pool{{Name: "s"}}}, now)
+		a := stepOn(Facts{Snapshot: threePods(now), Pools: []effect.Pool{{Name: "s"}}}, now)
 		a.Snapshot.Cluster.Paused = paused
 		a.Snapshot.Pools[0].Strategy = model.RollingUpdateStrategy
 		a.movePartition(a.Pools[0], model.Line{Pool: "s", Partition: 3})
-		require.Equal(t, paused, a.out.Effects[0].(MovePartition).Expected.Paused)
+		require.Equal(t, paused, a.out.Effects[0].(effect.MovePartition).Expected.Paused)
 		require.Equal(t, paused, a.expectedOfAll("").Paused)
 	}
 }

@@ -5,18 +5,19 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // Facts are what one step goes by: one look at Kubernetes and at what the agents report.
 type Facts struct {
-	Object Object
+	Object effect.Object
 	// Record is what the DatabaseCluster's status says of the rollout.
 	Record   Record
 	Snapshot model.Snapshot
 	// Versions are the resourceVersions of the pods from which Snapshot was made, by UID.
 	Versions map[string]string
 	// Pools are the StatefulSets from which Snapshot was made.
-	Pools []Pool
+	Pools []effect.Pool
 	// Volumes are the names of the volume claim templates of each StatefulSet, by its name.
 	Volumes map[string][]string
 	// Names are the names that the database has for pods, by pod, as far as they are
@@ -33,15 +34,6 @@ type Facts struct {
 	// as other database clusters are concerned.
 	Unlimited bool
 	Room      int
-}
-
-// Object is the DatabaseCluster from which the facts were made.
-type Object struct {
-	Generation int64
-	// Paused is the value of the annotation that pauses it.
-	Paused string
-	// Deleted is when its deletion was asked for; zero: it was not.
-	Deleted time.Time
 }
 
 // Record is what the status of a DatabaseCluster says of the rollout. All that a coordinator
@@ -62,22 +54,8 @@ type Engine struct {
 	OwnAgentOnly bool
 }
 
-// Pool is what must be known of a StatefulSet beyond what a snapshot has.
-type Pool struct {
-	Name string
-	UID  string
-	// Generation of the spec that was decided on.
-	Generation int64
-	// CurrentRevision is what pods below the partition come back on.
-	CurrentRevision string
-	// Selector finds its pods.
-	Selector string
-	// Foreign: its partition is not the one that a coordinator has written last.
-	Foreign bool
-}
-
-func (f *Facts) pool(name string) *Pool {
-	at := slices.IndexFunc(f.Pools, func(p Pool) bool { return p.Name == name })
+func (f *Facts) pool(name string) *effect.Pool {
+	at := slices.IndexFunc(f.Pools, func(p effect.Pool) bool { return p.Name == name })
 	if at < 0 {
 		return nil
 	}

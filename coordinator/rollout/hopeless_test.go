@@ -151,7 +151,7 @@ func TestWhoIsRestartedFirst(t *testing.T) {
 	a.Snapshot.Cluster.Status.Claims = []model.Claim{claim}
 	r := &attempt{}
 	restarting, _, _ := a.assess(claim, r)
-	require.Equal(t, LookAnew, next(restarting))
+	require.Equal(t, MoveObserve, next(restarting))
 	r.known.Guard, r.observedAt = KnownOpen, a.now
 	restarting, _, _ = a.assess(claim, r)
 	require.Equal(t, KnownOpen, restarting.Known.Guard, "nothing has changed")
@@ -159,10 +159,10 @@ func TestWhoIsRestartedFirst(t *testing.T) {
 	pod.Phase, pod.Problem = model.Ready, ""
 	pod.Report = &model.Report{UID: "1", Self: true, Fresh: true, Member: model.Live, Settled: true}
 	started, _, _ := a.assess(claim, r)
-	require.Equal(t, Close, next(started))
+	require.Equal(t, MoveCloseGuard, next(started))
 	r.known.Guard, r.known.Found = LeftAlone, true
 	started, _, _ = a.assess(claim, r)
-	require.Equal(t, ApplyDrain, next(started))
+	require.Equal(t, MoveDrain, next(started))
 }
 
 // Whatever else its pod is to be restarted for: without an agent it came a moment ago, and might again.

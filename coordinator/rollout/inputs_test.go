@@ -146,7 +146,7 @@ func (in *inputs) all(n int, visit func(Case)) met {
 	random := rand.New(rand.NewPCG(1, 2))
 	m := met{set: map[string]int{}, decided: map[string]int{}, moves: map[Move]int{}}
 	var set [64]int
-	var seen [Release + 1][]drawn
+	var seen [MoveRelease + 1][]drawn
 	for i := range n {
 		d := drawn{in.claims[random.IntN(len(in.claims))], Whereabouts(random.IntN(4)), random.Uint64()}
 		if known := seen[random.IntN(len(seen))]; i%2 == 0 && len(known) > 0 {

@@ -85,8 +85,8 @@ func TestWhoIsHeldForTooLongIsClosedBeforeItIsUndone(t *testing.T) {
 	a.s.attempts["c"] = r
 	c, _, _ := a.assess(claim, r)
 	require.NotEmpty(t, r.giveUp)
-	require.Equal(t, Close.String(), next(c).String())
+	require.Equal(t, MoveCloseGuard.String(), next(c).String())
 	r.known.Guard = KnownClosed
 	c, _, _ = a.assess(claim, r)
-	require.Equal(t, Undo.String(), next(c).String())
+	require.Equal(t, MoveRestore.String(), next(c).String())
 }

@@ -1,6 +1,9 @@
 package rollout
 
-import "github.com/rollcall-dev/rollcall/coordinator/model"
+import (
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
+)
 
 // Known is what one coordinator knows of a claim beyond what is written down. All
 // of it can be had again by repeating moves.
@@ -9,7 +12,7 @@ type Known struct {
 	// cluster setting that it will write, if any.
 	Asked  bool
 	Undo   []byte
-	Shared Shared
+	Shared effect.Shared
 	// Drained says whether the pod is safe to stop.
 	Drained Drained
 	// HandedOff: another agent has handed over for the pod, or had its time.

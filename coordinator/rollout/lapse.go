@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // A prepare that was acknowledged need not last: somebody else may hand the pod its
@@ -73,19 +74,19 @@ func (a *step) observe(claim model.Claim, r *attempt) {
 	if r.restarts {
 		going = asRestart(claim) // nobody need call it empty
 	}
-	e := Observe{Claim: claim.ID, Barrier: barrierOf(a.Snapshot, going), Continues: r.goesOn(a.now)}
+	e := effect.Observe{Claim: claim.ID, Barrier: barrierOf(a.Snapshot, going), Continues: r.goesOn(a.now)}
 	if a.mustLast(claim, r) {
 		to, order, err := a.address(claim)
 		if err != nil {
-			a.failAtOnce(Observed{Claim: claim.ID, Err: err})
+			a.failAtOnce(effect.Observed{Claim: claim.ID, Err: err})
 			return
 		}
-		e.Confirm = &Drain{Claim: claim.ID, To: to, Order: order, Undo: claim.Undo}
+		e.Confirm = &effect.Drain{Claim: claim.ID, To: to, Order: order, Undo: claim.Undo}
 	}
 	a.effect(e)
 }
 
-func (res Observed) learn(a *step) {
+func (a *step) learnObserved(res effect.Observed) {
 	a.noteSuperseded(res.Err)
 	r, claim := a.done(res.Claim), a.open(res.Claim)
 	if r == nil || claim == nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // A claim may have to end while nobody is there who could undo its prepare: no pod has an
@@ -45,7 +46,7 @@ func (a *step) restoreLeftovers() {
 			a.out.wake(r.retryAt)
 		default:
 			r.busy = true
-			a.effect(RestoreLeftover{Leftover: left, Targets: targets, Expected: a.expected()})
+			a.effect(effect.RestoreLeftover{Leftover: left, Targets: targets, Expected: a.expected()})
 		}
 		if r.problem != "" {
 			a.out.setting(fmt.Sprintf("what was prepared on %s under claim %s", left.Pod, left.Claim), r.problem)
@@ -70,7 +71,7 @@ func preparing(s model.Snapshot, pod string) bool {
 	return false
 }
 
-func (res LeftoverRestored) learn(a *step) {
+func (a *step) learnLeftoverRestored(res effect.LeftoverRestored) {
 	a.noteSuperseded(res.Err)
 	r := a.s.leftovers[res.Leftover.Claim]
 	if r == nil {

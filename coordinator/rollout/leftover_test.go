@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // undoneBy has a claim's drain undone, with nobody who answers. hidden: the API server knows of a pod
@@ -17,9 +18,9 @@ func undoneBy(t *testing.T, a *step, claim model.Claim, r *attempt, hidden bool)
 	a.s.attempts[claim.ID], a.Record.Claims = r, []model.Claim{claim}
 	a.restore(claim, r)
 	require.Len(t, a.out.Effects, 1)
-	e := a.out.Effects[0].(Restore)
-	res := Restored{Claim: claim.ID, Err: errors.New("connection refused"), Nobody: e.FindAgents && !hidden}
-	res.learn(a)
+	e := a.out.Effects[0].(effect.Restore)
+	res := effect.Restored{Claim: claim.ID, Err: errors.New("connection refused"), Nobody: e.FindAgents && !hidden}
+	a.learn(res)
 }
 
 // After a time without a webhook nobody has an agent, and what a prepare has

@@ -179,7 +179,7 @@ func (a *step) wordsOf(claim model.Claim, r *attempt, v sight, c *Case, k kept, 
 	case r.problem == "":
 	case why == "":
 		why = r.problem
-	case next(*c) == Undo:
+	case next(*c) == MoveRestore:
 		why += "; what was prepared is not undone yet: " + r.problem
 	}
 	return why

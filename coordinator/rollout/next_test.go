@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 var (
@@ -40,99 +41,99 @@ func TestNext(t *testing.T) {
 		move  Move
 		phase model.ClaimPhase
 	}{
-		"new claim":                       {Case{Claim: handoff, Pod: Here}, AskPlan, model.PhaseClaimed},
-		"nothing is known of the pod":     {Case{Claim: handoff}, Wait, model.PhaseClaimed},
-		"undo was answered":               {Case{Claim: handoff, Pod: Here, Known: Known{Asked: true, Undo: []byte("u")}}, RecordDrain, model.PhasePreparing},
-		"nothing to undo":                 {Case{Claim: handoff, Pod: Here, Known: Known{Asked: true}}, ApplyDrain, model.PhasePreparing},
-		"undo is stored":                  {Case{Claim: stored, Pod: Here}, ApplyDrain, model.PhasePreparing},
-		"a setting without any undo":      {Case{Claim: handoff, Pod: Here, Known: Known{Asked: true, Shared: Shared{Knob: "k"}}}, RecordDrain, model.PhasePreparing},
-		"a setting is recorded":           {Case{Claim: handoff, Pod: Here, Listed: true, Known: Known{Asked: true, Shared: Shared{Knob: "k"}}}, ApplyDrain, model.PhasePreparing},
-		"others write the setting":        {Case{Claim: stored, Pod: Here, Listed: true, Queued: true}, Wait, model.PhasePreparing},
-		"given up in the queue":           {Case{Claim: stored, Pod: Here, Listed: true, Queued: true, GiveUp: true}, Close, model.PhasePreparing},
-		"prepared":                        {Case{Claim: stored, Pod: Here, Known: Known{Drained: DrainedBySelf}}, LookAnew, model.PhasePrepared},
-		"held":                            {Case{Claim: stored, Pod: Here, Held: true, Known: ready}, Wait, model.PhasePrepared},
-		"may go":                          {Case{Claim: stored, Pod: Here, Known: ready}, Open, model.PhasePrepared},
-		"the cache is behind":             {Case{Claim: stored, Pod: Here, Known: opened}, Wait, model.PhaseOpened},
-		"the cache has caught up":         {Case{Claim: stored, Pod: Here, CaughtUp: true, Known: opened}, Evict, model.PhaseOpened},
-		"opened by force, not drained":    {Case{Claim: stored, Pod: Here, CaughtUp: true, Known: Known{Guard: KnownOpen}}, Close, model.PhaseOpened},
-		"held when opened":                {Case{Claim: stored, Pod: Here, Held: true, CaughtUp: true, Known: opened}, Close, model.PhaseOpened},
-		"broken pods need no prepare":     {Case{Claim: broke, Pod: Here}, LookAnew, model.PhaseClaimed},
-		"nobody in the pod can prepare":   {Case{Claim: broke, Pod: Here, Alone: true}, HandOff, model.PhaseClaimed},
-		"another has handed over for it":  {Case{Claim: broke, Pod: Here, Alone: true, Known: Known{HandedOff: true}}, LookAnew, model.PhaseClaimed},
-		"sent":                            {Case{Claim: stored, Pod: Here, Known: Known{Guard: RemovalSent}}, Wait, model.PhaseOpened},
-		"terminating":                     {Case{Claim: stored, Pod: Leaving, GiveUp: true}, Wait, model.PhaseOpened},
-		"gone, says the cache":            {Case{Claim: stored, Pod: Gone, Rejoined: true, Back: true}, Confirm, model.PhaseRestoring},
-		"gone":                            {Case{Claim: stored, Pod: Gone, Known: Known{Confirmed: true}}, Wait, model.PhaseGone},
-		"rejoined":                        {Case{Claim: stored, Pod: Gone, Rejoined: true, Known: Known{Confirmed: true}}, Undo, model.PhaseRestoring},
-		"undone":                          {Case{Claim: stored, Pod: Gone, Rejoined: true, Known: Known{Confirmed: true, Restored: true}}, Wait, model.PhaseSettling},
-		"back":                            {Case{Claim: stored, Pod: Gone, Rejoined: true, Back: true, Known: Known{Confirmed: true, Restored: true}}, Release, model.PhaseSettling},
-		"back, nothing to undo":           {Case{Claim: handoff, Pod: Gone, Rejoined: true, Back: true, Known: Known{Confirmed: true}}, Release, model.PhaseSettling},
-		"failed":                          {Case{Claim: stored, Pod: Gone, Failed: true, Known: Known{Confirmed: true}}, Undo, model.PhaseRestoring},
-		"failed and undone":               {Case{Claim: stored, Pod: Gone, Failed: true, Known: Known{Confirmed: true, Restored: true}}, Wait, model.PhaseGone},
-		"failed, and to go again":         {Case{Claim: stored, Pod: Gone, Failed: true, Superseded: true, Known: Known{Confirmed: true, Restored: true}}, Release, model.PhaseGone},
-		"failed, to go again, and noted":  {Case{Claim: stored, Pod: Gone, Failed: true, Superseded: true, Known: Known{Confirmed: true, Left: true}}, Release, model.PhaseGone},
-		"failed, and noted":               {Case{Claim: stored, Pod: Gone, Failed: true, Known: Known{Confirmed: true, Left: true}}, Wait, model.PhaseGone},
-		"given up, shut and noted":        {Case{Claim: stored, Pod: Here, GiveUp: true, Known: Known{Guard: KnownClosed, Left: true}}, Release, model.PhasePreparing},
-		"given up, noted and not shut":    {Case{Claim: stored, Pod: Here, GiveUp: true, Known: Known{Left: true}}, Close, model.PhasePreparing},
-		"removed":                         {Case{Claim: removal, Pod: Gone, Known: Known{Confirmed: true}}, Undo, model.PhaseGone},
-		"removed and undone":              {Case{Claim: removal, Pod: Gone, Known: Known{Confirmed: true, Restored: true}}, Release, model.PhaseGone},
-		"held when the look is old":       {Case{Claim: stored, Pod: Here, Held: true, Known: Known{Drained: DrainedBySelf, Guard: KnownOpen}}, Close, model.PhaseOpened},
-		"left open":                       {Case{Claim: stored, Pod: Here, Known: Known{Guard: PossiblyOpen}}, Close, model.PhasePreparing},
-		"left open, and sent":             {Case{Claim: stored, Pod: Here, Known: Known{Guard: RemovalSent}}, Wait, model.PhaseOpened},
-		"given up":                        {Case{Claim: stored, Pod: Here, GiveUp: true, Known: opened}, Close, model.PhaseOpened},
-		"given up and shut":               {Case{Claim: stored, Pod: Here, GiveUp: true, Known: Known{Guard: KnownClosed}}, Undo, model.PhaseRestoring},
-		"given up, shut and undone":       {Case{Claim: stored, Pod: Here, GiveUp: true, Known: Known{Guard: KnownClosed, Restored: true}}, Release, model.PhasePreparing},
-		"volumes come first":              {Case{Claim: swap, Pod: Here}, LookForVolumes, model.PhaseClaimed},
-		"then what is moved":              {Case{Claim: swap, Pod: Here, Known: Known{Found: true}}, AskPlan, model.PhaseClaimed},
-		"volumes are stored":              {Case{Claim: swap, Pod: Here, Known: Known{Found: true, Asked: true, Volumes: swapped.Volumes}}, RecordDrain, model.PhasePreparing},
-		"volumes of a follower":           {Case{Claim: withUndo(swap), Pod: Here, Known: Known{Found: true, Volumes: swapped.Volumes}}, RecordDrain, model.PhasePreparing},
-		"data is moved":                   {Case{Claim: swapped, Pod: Here, Known: Known{Found: true}}, ApplyDrain, model.PhasePreparing},
-		"moved, and not looked at":        {Case{Claim: swapped, Pod: Here, Known: Known{Found: true, Drained: DrainedBySelf}}, LookAnew, model.PhasePrepared},
-		"moved, and not empty":            {Case{Claim: swapped, Pod: Here, Known: found}, Wait, model.PhasePrepared},
-		"empty":                           {Case{Claim: swapped, Pod: Here, Empty: true, Known: found}, RecordEmpty, model.PhasePrepared},
-		"empty, and held":                 {Case{Claim: swapped, Pod: Here, Empty: true, Held: true, Known: found}, Wait, model.PhasePrepared},
-		"empty, and given up":             {Case{Claim: swapped, Pod: Here, Empty: true, GiveUp: true, Known: found}, Close, model.PhasePrepared},
-		"empty, as is written":            {Case{Claim: emptied, Pod: Here, Empty: true, Known: found}, RemoveVolumes, model.PhaseEmptied},
-		"written, and not empty any more": {Case{Claim: emptied, Pod: Here, Known: found}, Wait, model.PhaseEmptied},
-		"written, and given up":           {Case{Claim: emptied, Pod: Here, GiveUp: true, Held: true, Known: Known{Found: true, Drained: DrainedBySelf, Observed: true, Guard: KnownClosed}}, Wait, model.PhaseEmptied},
-		"written, and stopped":            {Case{Claim: emptied, Pod: Here, Empty: true, Stopped: true, Held: true, Known: found}, Wait, model.PhaseEmptied},
-		"opened, and stopped":             {Case{Claim: emptied, Pod: Here, Stopped: true, Held: true, Known: opened}, Close, model.PhaseOpened},
-		"volumes are deleted":             {Case{Claim: emptied, Pod: Here, Empty: true, Known: discarded}, Open, model.PhaseEmptied},
-		"no volumes":                      {Case{Claim: empties(swap), Pod: Here, Empty: true, Known: found}, Open, model.PhaseEmptied},
-		"its successor is awaited":        {Case{Claim: emptied, Pod: Gone, Known: Known{Confirmed: true}}, Wait, model.PhaseGone},
-		"its successor is there":          {Case{Claim: emptied, Pod: Gone, Recreated: true, Rejoined: true, Back: true, Known: Known{Confirmed: true}}, LookForNewVolumes, model.PhaseGone},
-		"its successor failed":            {Case{Claim: emptied, Pod: Gone, Recreated: true, Failed: true, Superseded: true, Known: Known{Confirmed: true}}, LookForNewVolumes, model.PhaseGone},
-		"its successor has its volumes":   {Case{Claim: emptied, Pod: Gone, Recreated: true, Known: Known{Confirmed: true, Inheritor: "w"}}, FollowSuccessor, model.PhaseGone},
-		"its successor has its own":       {Case{Claim: emptied, Pod: Gone, Recreated: true, Rejoined: true, Known: Known{Confirmed: true, VolumesNew: true}}, Undo, model.PhaseRestoring},
-		"nobody comes in its place":       {Case{Claim: swapped, Pod: Gone, Rejoined: true, Back: true, Known: Known{Confirmed: true}}, Undo, model.PhaseRestoring},
-		"nobody comes to its volumes":     {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Known: Known{Confirmed: true}}, RemoveVolumes, model.PhaseGone},
-		"they are not to be deleted now":  {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Stopped: true, Held: true, Known: Known{Confirmed: true}}, Wait, model.PhaseGone},
-		"its volumes are gone, too":       {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Known: Known{Confirmed: true, VolumesDeleted: true}}, Undo, model.PhaseRestoring},
-		"gone before it was empty":        {Case{Claim: swapped, Pod: Gone, Recreated: true, Rejoined: true, Known: Known{Confirmed: true}}, LookForNewVolumes, model.PhaseGone},
-		"forced":                          {Case{Claim: broke, Pod: Here, Forced: true}, Open, model.PhaseClaimed},
-		"forced, and opened":              {Case{Claim: broke, Pod: Here, Forced: true, CaughtUp: true, Known: opened}, Wait, model.PhaseOpened},
-		"forced, and waited for":          {Case{Claim: broke, Pod: Here, Forced: true, Awaited: true, CaughtUp: true, Known: opened}, Evict, model.PhaseOpened},
-		"forced, waited for, not shown":   {Case{Claim: broke, Pod: Here, Forced: true, Awaited: true, Known: opened}, Wait, model.PhaseOpened},
-		"forced, and held":                {Case{Claim: broke, Pod: Here, Forced: true, Held: true}, Wait, model.PhaseClaimed},
-		"held, and left open":             {Case{Claim: stored, Pod: Here, Held: true, Known: Known{Guard: PossiblyOpen}}, Close, model.PhasePreparing},
-		"emptied, without an agent":       {Case{Claim: emptied, Pod: Here, Restarts: true}, LookAnew, model.PhaseEmptied},
-		"and another hands over":          {Case{Claim: emptied, Pod: Here, Restarts: true, Alone: true}, HandOff, model.PhaseEmptied},
-		"and it may not go":               {Case{Claim: emptied, Pod: Here, Restarts: true, Held: true, Known: Known{Observed: true}}, Wait, model.PhaseEmptied},
-		"and it may":                      {Case{Claim: emptied, Pod: Here, Restarts: true, Known: Known{Observed: true}}, Open, model.PhaseEmptied},
-		"and is shown with it":            {Case{Claim: emptied, Pod: Here, Restarts: true, CaughtUp: true, Known: Known{Observed: true, Guard: KnownOpen}}, Evict, model.PhaseOpened},
-		"emptied, and not prepared":       {Case{Claim: emptied, Pod: Here, Stopped: true, Held: true, Known: Known{Found: true}}, Wait, model.PhaseEmptied},
-		"behind, and given up":            {Case{Claim: stored, Pod: Here, Behind: true, GiveUp: true, Known: ready}, Close, model.PhasePrepared},
-		"out of sight":                    {Case{Claim: stored, Pod: Gone, Vanished: true}, Confirm, model.PhaseGone},
-		"out of sight, and there":         {Case{Claim: model.Claim{Phase: model.PhasePrepared}, Pod: Gone, Vanished: true, Known: Known{Hidden: true}}, Confirm, model.PhasePrepared},
-		"out of sight with an open guard": {Case{Claim: stored, Pod: Gone, Vanished: true, Known: Known{Hidden: true, Guard: KnownOpen}}, Close, ""},
-		"out of sight, left open":         {Case{Claim: stored, Pod: Gone, Vanished: true, Known: Known{Hidden: true, Guard: PossiblyOpen}}, Close, ""},
-		"out of sight, and sent":          {Case{Claim: stored, Pod: Gone, Vanished: true, Known: Known{Hidden: true, Guard: RemovalSent}}, Confirm, ""},
-		"gone, and its pool out of sight": {Case{Claim: stored, Pod: Gone, Vanished: true, Rejoined: true, Back: true, Known: Known{Confirmed: true}}, LookForSet, model.PhaseRestoring},
-		"removed, and its pool as well":   {Case{Claim: removal, Pod: Gone, Vanished: true, Known: Known{Confirmed: true}}, LookForSet, model.PhaseGone},
-		"its pool is gone, too":           {Case{Claim: stored, Pod: Gone, Vanished: true, Rejoined: true, Back: true, Known: Known{Confirmed: true, SetGone: true}}, Undo, model.PhaseRestoring},
-		"back, unprepared":                {Case{Claim: broke, Pod: Gone, Rejoined: true, Back: true, Known: Known{Confirmed: true}}, Release, model.PhaseSettling},
-		"unprepared, and given up":        {Case{Claim: broke, Pod: Here, GiveUp: true, Known: Known{Guard: KnownClosed}}, Release, model.PhaseClaimed},
-		"given up before it was stored":   {Case{Claim: handoff, Pod: Here, GiveUp: true, Known: Known{Guard: KnownClosed}}, Undo, model.PhaseRestoring},
+		"new claim":                       {Case{Claim: handoff, Pod: Here}, MovePlanDrain, model.PhaseClaimed},
+		"nothing is known of the pod":     {Case{Claim: handoff}, MoveWait, model.PhaseClaimed},
+		"undo was answered":               {Case{Claim: handoff, Pod: Here, Known: Known{Asked: true, Undo: []byte("u")}}, MoveRecordDrain, model.PhasePreparing},
+		"nothing to undo":                 {Case{Claim: handoff, Pod: Here, Known: Known{Asked: true}}, MoveDrain, model.PhasePreparing},
+		"undo is stored":                  {Case{Claim: stored, Pod: Here}, MoveDrain, model.PhasePreparing},
+		"a setting without any undo":      {Case{Claim: handoff, Pod: Here, Known: Known{Asked: true, Shared: effect.Shared{Knob: "k"}}}, MoveRecordDrain, model.PhasePreparing},
+		"a setting is recorded":           {Case{Claim: handoff, Pod: Here, Listed: true, Known: Known{Asked: true, Shared: effect.Shared{Knob: "k"}}}, MoveDrain, model.PhasePreparing},
+		"others write the setting":        {Case{Claim: stored, Pod: Here, Listed: true, Queued: true}, MoveWait, model.PhasePreparing},
+		"given up in the queue":           {Case{Claim: stored, Pod: Here, Listed: true, Queued: true, GiveUp: true}, MoveCloseGuard, model.PhasePreparing},
+		"prepared":                        {Case{Claim: stored, Pod: Here, Known: Known{Drained: DrainedBySelf}}, MoveObserve, model.PhasePrepared},
+		"held":                            {Case{Claim: stored, Pod: Here, Held: true, Known: ready}, MoveWait, model.PhasePrepared},
+		"may go":                          {Case{Claim: stored, Pod: Here, Known: ready}, MoveOpenGuard, model.PhasePrepared},
+		"the cache is behind":             {Case{Claim: stored, Pod: Here, Known: opened}, MoveWait, model.PhaseOpened},
+		"the cache has caught up":         {Case{Claim: stored, Pod: Here, CaughtUp: true, Known: opened}, MoveEvict, model.PhaseOpened},
+		"opened by force, not drained":    {Case{Claim: stored, Pod: Here, CaughtUp: true, Known: Known{Guard: KnownOpen}}, MoveCloseGuard, model.PhaseOpened},
+		"held when opened":                {Case{Claim: stored, Pod: Here, Held: true, CaughtUp: true, Known: opened}, MoveCloseGuard, model.PhaseOpened},
+		"broken pods need no prepare":     {Case{Claim: broke, Pod: Here}, MoveObserve, model.PhaseClaimed},
+		"nobody in the pod can prepare":   {Case{Claim: broke, Pod: Here, Alone: true}, MoveHandoffOnBehalf, model.PhaseClaimed},
+		"another has handed over for it":  {Case{Claim: broke, Pod: Here, Alone: true, Known: Known{HandedOff: true}}, MoveObserve, model.PhaseClaimed},
+		"sent":                            {Case{Claim: stored, Pod: Here, Known: Known{Guard: RemovalSent}}, MoveWait, model.PhaseOpened},
+		"terminating":                     {Case{Claim: stored, Pod: Leaving, GiveUp: true}, MoveWait, model.PhaseOpened},
+		"gone, says the cache":            {Case{Claim: stored, Pod: Gone, Rejoined: true, Back: true}, MoveConfirmGone, model.PhaseRestoring},
+		"gone":                            {Case{Claim: stored, Pod: Gone, Known: Known{Confirmed: true}}, MoveWait, model.PhaseGone},
+		"rejoined":                        {Case{Claim: stored, Pod: Gone, Rejoined: true, Known: Known{Confirmed: true}}, MoveRestore, model.PhaseRestoring},
+		"undone":                          {Case{Claim: stored, Pod: Gone, Rejoined: true, Known: Known{Confirmed: true, Restored: true}}, MoveWait, model.PhaseSettling},
+		"back":                            {Case{Claim: stored, Pod: Gone, Rejoined: true, Back: true, Known: Known{Confirmed: true, Restored: true}}, MoveRelease, model.PhaseSettling},
+		"back, nothing to undo":           {Case{Claim: handoff, Pod: Gone, Rejoined: true, Back: true, Known: Known{Confirmed: true}}, MoveRelease, model.PhaseSettling},
+		"failed":                          {Case{Claim: stored, Pod: Gone, Failed: true, Known: Known{Confirmed: true}}, MoveRestore, model.PhaseRestoring},
+		"failed and undone":               {Case{Claim: stored, Pod: Gone, Failed: true, Known: Known{Confirmed: true, Restored: true}}, MoveWait, model.PhaseGone},
+		"failed, and to go again":         {Case{Claim: stored, Pod: Gone, Failed: true, Superseded: true, Known: Known{Confirmed: true, Restored: true}}, MoveRelease, model.PhaseGone},
+		"failed, to go again, and noted":  {Case{Claim: stored, Pod: Gone, Failed: true, Superseded: true, Known: Known{Confirmed: true, Left: true}}, MoveRelease, model.PhaseGone},
+		"failed, and noted":               {Case{Claim: stored, Pod: Gone, Failed: true, Known: Known{Confirmed: true, Left: true}}, MoveWait, model.PhaseGone},
+		"given up, shut and noted":        {Case{Claim: stored, Pod: Here, GiveUp: true, Known: Known{Guard: KnownClosed, Left: true}}, MoveRelease, model.PhasePreparing},
+		"given up, noted and not shut":    {Case{Claim: stored, Pod: Here, GiveUp: true, Known: Known{Left: true}}, MoveCloseGuard, model.PhasePreparing},
+		"removed":                         {Case{Claim: removal, Pod: Gone, Known: Known{Confirmed: true}}, MoveRestore, model.PhaseGone},
+		"removed and undone":              {Case{Claim: removal, Pod: Gone, Known: Known{Confirmed: true, Restored: true}}, MoveRelease, model.PhaseGone},
+		"held when the look is old":       {Case{Claim: stored, Pod: Here, Held: true, Known: Known{Drained: DrainedBySelf, Guard: KnownOpen}}, MoveCloseGuard, model.PhaseOpened},
+		"left open":                       {Case{Claim: stored, Pod: Here, Known: Known{Guard: PossiblyOpen}}, MoveCloseGuard, model.PhasePreparing},
+		"left open, and sent":             {Case{Claim: stored, Pod: Here, Known: Known{Guard: RemovalSent}}, MoveWait, model.PhaseOpened},
+		"given up":                        {Case{Claim: stored, Pod: Here, GiveUp: true, Known: opened}, MoveCloseGuard, model.PhaseOpened},
+		"given up and shut":               {Case{Claim: stored, Pod: Here, GiveUp: true, Known: Known{Guard: KnownClosed}}, MoveRestore, model.PhaseRestoring},
+		"given up, shut and undone":       {Case{Claim: stored, Pod: Here, GiveUp: true, Known: Known{Guard: KnownClosed, Restored: true}}, MoveRelease, model.PhasePreparing},
+		"volumes come first":              {Case{Claim: swap, Pod: Here}, MoveFindVolumes, model.PhaseClaimed},
+		"then what is moved":              {Case{Claim: swap, Pod: Here, Known: Known{Found: true}}, MovePlanDrain, model.PhaseClaimed},
+		"volumes are stored":              {Case{Claim: swap, Pod: Here, Known: Known{Found: true, Asked: true, Volumes: swapped.Volumes}}, MoveRecordDrain, model.PhasePreparing},
+		"volumes of a follower":           {Case{Claim: withUndo(swap), Pod: Here, Known: Known{Found: true, Volumes: swapped.Volumes}}, MoveRecordDrain, model.PhasePreparing},
+		"data is moved":                   {Case{Claim: swapped, Pod: Here, Known: Known{Found: true}}, MoveDrain, model.PhasePreparing},
+		"moved, and not looked at":        {Case{Claim: swapped, Pod: Here, Known: Known{Found: true, Drained: DrainedBySelf}}, MoveObserve, model.PhasePrepared},
+		"moved, and not empty":            {Case{Claim: swapped, Pod: Here, Known: found}, MoveWait, model.PhasePrepared},
+		"empty":                           {Case{Claim: swapped, Pod: Here, Empty: true, Known: found}, MoveRecordEmpty, model.PhasePrepared},
+		"empty, and held":                 {Case{Claim: swapped, Pod: Here, Empty: true, Held: true, Known: found}, MoveWait, model.PhasePrepared},
+		"empty, and given up":             {Case{Claim: swapped, Pod: Here, Empty: true, GiveUp: true, Known: found}, MoveCloseGuard, model.PhasePrepared},
+		"empty, as is written":            {Case{Claim: emptied, Pod: Here, Empty: true, Known: found}, MoveDeleteVolumes, model.PhaseEmptied},
+		"written, and not empty any more": {Case{Claim: emptied, Pod: Here, Known: found}, MoveWait, model.PhaseEmptied},
+		"written, and given up":           {Case{Claim: emptied, Pod: Here, GiveUp: true, Held: true, Known: Known{Found: true, Drained: DrainedBySelf, Observed: true, Guard: KnownClosed}}, MoveWait, model.PhaseEmptied},
+		"written, and stopped":            {Case{Claim: emptied, Pod: Here, Empty: true, Stopped: true, Held: true, Known: found}, MoveWait, model.PhaseEmptied},
+		"opened, and stopped":             {Case{Claim: emptied, Pod: Here, Stopped: true, Held: true, Known: opened}, MoveCloseGuard, model.PhaseOpened},
+		"volumes are deleted":             {Case{Claim: emptied, Pod: Here, Empty: true, Known: discarded}, MoveOpenGuard, model.PhaseEmptied},
+		"no volumes":                      {Case{Claim: empties(swap), Pod: Here, Empty: true, Known: found}, MoveOpenGuard, model.PhaseEmptied},
+		"its successor is awaited":        {Case{Claim: emptied, Pod: Gone, Known: Known{Confirmed: true}}, MoveWait, model.PhaseGone},
+		"its successor is there":          {Case{Claim: emptied, Pod: Gone, Recreated: true, Rejoined: true, Back: true, Known: Known{Confirmed: true}}, MoveAwaitVolumes, model.PhaseGone},
+		"its successor failed":            {Case{Claim: emptied, Pod: Gone, Recreated: true, Failed: true, Superseded: true, Known: Known{Confirmed: true}}, MoveAwaitVolumes, model.PhaseGone},
+		"its successor has its volumes":   {Case{Claim: emptied, Pod: Gone, Recreated: true, Known: Known{Confirmed: true, Inheritor: "w"}}, MoveFollowSuccessor, model.PhaseGone},
+		"its successor has its own":       {Case{Claim: emptied, Pod: Gone, Recreated: true, Rejoined: true, Known: Known{Confirmed: true, VolumesNew: true}}, MoveRestore, model.PhaseRestoring},
+		"nobody comes in its place":       {Case{Claim: swapped, Pod: Gone, Rejoined: true, Back: true, Known: Known{Confirmed: true}}, MoveRestore, model.PhaseRestoring},
+		"nobody comes to its volumes":     {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Known: Known{Confirmed: true}}, MoveDeleteVolumes, model.PhaseGone},
+		"they are not to be deleted now":  {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Stopped: true, Held: true, Known: Known{Confirmed: true}}, MoveWait, model.PhaseGone},
+		"its volumes are gone, too":       {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Known: Known{Confirmed: true, VolumesDeleted: true}}, MoveRestore, model.PhaseRestoring},
+		"gone before it was empty":        {Case{Claim: swapped, Pod: Gone, Recreated: true, Rejoined: true, Known: Known{Confirmed: true}}, MoveAwaitVolumes, model.PhaseGone},
+		"forced":                          {Case{Claim: broke, Pod: Here, Forced: true}, MoveOpenGuard, model.PhaseClaimed},
+		"forced, and opened":              {Case{Claim: broke, Pod: Here, Forced: true, CaughtUp: true, Known: opened}, MoveWait, model.PhaseOpened},
+		"forced, and waited for":          {Case{Claim: broke, Pod: Here, Forced: true, Awaited: true, CaughtUp: true, Known: opened}, MoveEvict, model.PhaseOpened},
+		"forced, waited for, not shown":   {Case{Claim: broke, Pod: Here, Forced: true, Awaited: true, Known: opened}, MoveWait, model.PhaseOpened},
+		"forced, and held":                {Case{Claim: broke, Pod: Here, Forced: true, Held: true}, MoveWait, model.PhaseClaimed},
+		"held, and left open":             {Case{Claim: stored, Pod: Here, Held: true, Known: Known{Guard: PossiblyOpen}}, MoveCloseGuard, model.PhasePreparing},
+		"emptied, without an agent":       {Case{Claim: emptied, Pod: Here, Restarts: true}, MoveObserve, model.PhaseEmptied},
+		"and another hands over":          {Case{Claim: emptied, Pod: Here, Restarts: true, Alone: true}, MoveHandoffOnBehalf, model.PhaseEmptied},
+		"and it may not go":               {Case{Claim: emptied, Pod: Here, Restarts: true, Held: true, Known: Known{Observed: true}}, MoveWait, model.PhaseEmptied},
+		"and it may":                      {Case{Claim: emptied, Pod: Here, Restarts: true, Known: Known{Observed: true}}, MoveOpenGuard, model.PhaseEmptied},
+		"and is shown with it":            {Case{Claim: emptied, Pod: Here, Restarts: true, CaughtUp: true, Known: Known{Observed: true, Guard: KnownOpen}}, MoveEvict, model.PhaseOpened},
+		"emptied, and not prepared":       {Case{Claim: emptied, Pod: Here, Stopped: true, Held: true, Known: Known{Found: true}}, MoveWait, model.PhaseEmptied},
+		"behind, and given up":            {Case{Claim: stored, Pod: Here, Behind: true, GiveUp: true, Known: ready}, MoveCloseGuard, model.PhasePrepared},
+		"out of sight":                    {Case{Claim: stored, Pod: Gone, Vanished: true}, MoveConfirmGone, model.PhaseGone},
+		"out of sight, and there":         {Case{Claim: model.Claim{Phase: model.PhasePrepared}, Pod: Gone, Vanished: true, Known: Known{Hidden: true}}, MoveConfirmGone, model.PhasePrepared},
+		"out of sight with an open guard": {Case{Claim: stored, Pod: Gone, Vanished: true, Known: Known{Hidden: true, Guard: KnownOpen}}, MoveCloseGuard, ""},
+		"out of sight, left open":         {Case{Claim: stored, Pod: Gone, Vanished: true, Known: Known{Hidden: true, Guard: PossiblyOpen}}, MoveCloseGuard, ""},
+		"out of sight, and sent":          {Case{Claim: stored, Pod: Gone, Vanished: true, Known: Known{Hidden: true, Guard: RemovalSent}}, MoveConfirmGone, ""},
+		"gone, and its pool out of sight": {Case{Claim: stored, Pod: Gone, Vanished: true, Rejoined: true, Back: true, Known: Known{Confirmed: true}}, MoveFindSet, model.PhaseRestoring},
+		"removed, and its pool as well":   {Case{Claim: removal, Pod: Gone, Vanished: true, Known: Known{Confirmed: true}}, MoveFindSet, model.PhaseGone},
+		"its pool is gone, too":           {Case{Claim: stored, Pod: Gone, Vanished: true, Rejoined: true, Back: true, Known: Known{Confirmed: true, SetGone: true}}, MoveRestore, model.PhaseRestoring},
+		"back, unprepared":                {Case{Claim: broke, Pod: Gone, Rejoined: true, Back: true, Known: Known{Confirmed: true}}, MoveRelease, model.PhaseSettling},
+		"unprepared, and given up":        {Case{Claim: broke, Pod: Here, GiveUp: true, Known: Known{Guard: KnownClosed}}, MoveRelease, model.PhaseClaimed},
+		"given up before it was stored":   {Case{Claim: handoff, Pod: Here, GiveUp: true, Known: Known{Guard: KnownClosed}}, MoveRestore, model.PhaseRestoring},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, c.move.String(), next(c.in).String())
@@ -150,14 +151,14 @@ func TestBehind(t *testing.T) {
 	} {
 		for _, claim := range []model.Claim{stored, broke} {
 			c := Case{Claim: claim, Pod: Here, Behind: true, CaughtUp: true, Known: heard}
-			require.Equal(t, Wait.String(), next(c).String(), "%+v", heard)
+			require.Equal(t, MoveWait.String(), next(c).String(), "%+v", heard)
 			c.Behind = false
-			require.NotEqual(t, Wait.String(), next(c).String(), "%+v", heard)
+			require.NotEqual(t, MoveWait.String(), next(c).String(), "%+v", heard)
 		}
 	}
 	// What leads to no removal does not wait for them.
-	require.Equal(t, AskPlan, next(Case{Claim: handoff, Pod: Here, Behind: true}))
-	require.Equal(t, Close, next(Case{Claim: stored, Pod: Here, Behind: true, Known: Known{Guard: PossiblyOpen}}))
+	require.Equal(t, MovePlanDrain, next(Case{Claim: handoff, Pod: Here, Behind: true}))
+	require.Equal(t, MoveCloseGuard, next(Case{Claim: stored, Pod: Here, Behind: true, Known: Known{Guard: PossiblyOpen}}))
 }
 
 // The promises of the step machine, on all that can be said to it. Each field is
@@ -179,7 +180,7 @@ func TestNextNeverBreaksItsPromises(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"Known.Shared.Undo"}, idle, "what only is stored decides nothing, all else does")
-	for move := Wait; move <= Release; move++ {
+	for move := MoveWait; move <= MoveRelease; move++ {
 		require.Greater(t, m.moves[move], drawn/100, move.String())
 	}
 }
@@ -191,19 +192,19 @@ func breach(c Case) string {
 	// The guard of a pod that a person has handed to its controller is to be open.
 	openInVain := c.Known.Guard == PossiblyOpen && (!c.Forced || c.Held) || c.Known.Guard == KnownOpen && c.Held
 	switch {
-	case c.Pod == Here && !stays && c.Known.Guard != RemovalSent && openInVain && move != Close:
+	case c.Pod == Here && !stays && c.Known.Guard != RemovalSent && openInVain && move != MoveCloseGuard:
 		return "a guard stays open with no decision behind it"
-	case c.Pod == Here && stays && c.Known.Guard != KnownClosed && move != Close:
+	case c.Pod == Here && stays && c.Known.Guard != KnownClosed && move != MoveCloseGuard:
 		return "something else is done before the guard of a pod that stays is shut"
-	case c.Pod != Here && c.Pod != Gone && move != Wait:
+	case c.Pod != Here && c.Pod != Gone && move != MoveWait:
 		return "something is done about a pod that is nowhere to be seen, or on its way"
-	case c.Pod == Here && !stays && c.Known.Guard == RemovalSent && move != Wait:
+	case c.Pod == Here && !stays && c.Known.Guard == RemovalSent && move != MoveWait:
 		return "something is done about a pod that is removed already"
-	case c.Pod == Here && !stays && c.Stopped && move != Wait && move != Close:
+	case c.Pod == Here && !stays && c.Stopped && move != MoveWait && move != MoveCloseGuard:
 		return "a claim that has been stopped goes on"
-	case c.Pod == Here && !stays && c.Forced && !c.Awaited && move != Wait && move != Close && move != Open:
+	case c.Pod == Here && !stays && c.Forced && !c.Awaited && move != MoveWait && move != MoveCloseGuard && move != MoveOpenGuard:
 		return "more is done about a pod that is its controller's than to open its guard"
-	case c.Pod == Gone && c.Known.Hidden && !c.Known.Confirmed && c.Known.Guard != RemovalSent && c.Known.Guard.mayBeOpen() && move != Close:
+	case c.Pod == Gone && c.Known.Hidden && !c.Known.Confirmed && c.Known.Guard != RemovalSent && c.Known.Guard.mayBeOpen() && move != MoveCloseGuard:
 		return "the guard of a pod stays open that is only out of sight"
 	}
 	// haunted: the pod has gone, and one of its volumes may be met again, or deleted late.
@@ -212,35 +213,35 @@ func breach(c Case) string {
 	bare := c.Restarts && committed(c.Claim)
 	looked := (c.Known.Drained != NotDrained || !prepares(c.Claim) || bare) && (c.Known.HandedOff || !c.Alone) && c.Known.Observed && !c.Behind
 	switch move {
-	case LookForVolumes, AskPlan, RecordDrain, ApplyDrain, HandOff, LookAnew, RecordEmpty, RemoveVolumes, Open, Evict:
-		if unwanted := move == RemoveVolumes && c.Pod == Gone && c.Back && !c.Recreated; c.Pod != Here && !unwanted || stays {
+	case MoveFindVolumes, MovePlanDrain, MoveRecordDrain, MoveDrain, MoveHandoffOnBehalf, MoveObserve, MoveRecordEmpty, MoveDeleteVolumes, MoveOpenGuard, MoveEvict:
+		if unwanted := move == MoveDeleteVolumes && c.Pod == Gone && c.Back && !c.Recreated; c.Pod != Here && !unwanted || stays {
 			return "a claim goes on whose pod has gone or stays"
 		}
-	case LookForNewVolumes, FollowSuccessor, Confirm, LookForSet:
+	case MoveAwaitVolumes, MoveFollowSuccessor, MoveConfirmGone, MoveFindSet:
 		if c.Pod != Gone {
 			return "a successor is looked for while the pod is there"
 		}
-	case Undo, Release:
+	case MoveRestore, MoveRelease:
 		if c.Pod == Gone && c.Vanished && !c.Known.SetGone {
 			return "a claim ends whose pool is only out of sight"
 		}
 	}
 	switch move {
-	case LookForVolumes, AskPlan, RecordDrain, ApplyDrain, RecordEmpty, RemoveVolumes:
+	case MoveFindVolumes, MovePlanDrain, MoveRecordDrain, MoveDrain, MoveRecordEmpty, MoveDeleteVolumes:
 		if bare && c.Pod == Here {
 			return "a pod in which no agent runs is emptied"
 		}
 	}
 	switch move {
-	case HandOff:
+	case MoveHandoffOnBehalf:
 		if !c.Alone || c.Known.HandedOff {
 			return "another pod hands over for one that needs none"
 		}
-	case LookAnew:
+	case MoveObserve:
 		if prepares(c.Claim) && c.Known.Drained == NotDrained && !bare || c.Alone && !c.Known.HandedOff || c.Behind {
 			return "a look before there is anything to see"
 		}
-	case RemoveVolumes:
+	case MoveDeleteVolumes:
 		if c.Pod == Gone {
 			if c.Claim.EmptiedAt == nil || !c.Known.Confirmed || c.Vanished && !c.Known.SetGone || c.Stopped {
 				return "a volume is deleted of a pod that may be there, may have data, or is to be left as it is"
@@ -250,19 +251,19 @@ func breach(c Case) string {
 		if c.Claim.EmptiedAt == nil || !c.Empty && c.Known.Guard != KnownOpen || !looked || c.Held {
 			return "a volume is deleted that may have data"
 		}
-	case RecordEmpty:
+	case MoveRecordEmpty:
 		if !c.Empty && c.Known.Guard != KnownOpen || !looked || c.Held {
 			return "a pod is called empty that nobody has seen so"
 		}
-	case FollowSuccessor:
+	case MoveFollowSuccessor:
 		if !c.Known.Confirmed || c.Known.Inheritor == "" {
 			return "a claim leaves a pod that may be there"
 		}
-	case Open, Evict:
+	case MoveOpenGuard, MoveEvict:
 		if c.Held {
 			return "a pod goes that is held"
 		}
-		if move == Evict && !(c.Known.Guard == KnownOpen && c.CaughtUp) {
+		if move == MoveEvict && !(c.Known.Guard == KnownOpen && c.CaughtUp) {
 			return "a pod goes that the cache has not shown with its guard open"
 		}
 		if c.Forced {
@@ -274,11 +275,11 @@ func breach(c Case) string {
 		if !looked {
 			return "a pod goes that is not prepared, not looked at, or not its turn"
 		}
-	case AskPlan, RecordDrain, ApplyDrain:
+	case MovePlanDrain, MoveRecordDrain, MoveDrain:
 		if replaces(c.Claim) && !c.Known.Found {
 			return "data is moved before the volumes are known"
 		}
-		if move != ApplyDrain {
+		if move != MoveDrain {
 			break
 		}
 		if len(c.Claim.Undo) == 0 && !c.Known.Asked && !c.Listed {
@@ -291,7 +292,7 @@ func breach(c Case) string {
 		if c.Queued || len(c.Claim.Undo) == 0 && c.Known.Shared.Knob != "" && !c.Listed {
 			return "applied out of its turn, or before the value of a setting is recorded"
 		}
-	case Undo:
+	case MoveRestore:
 		if replaces(c.Claim) && len(c.Claim.Volumes) > 0 && (c.Pod == Here && c.Claim.EmptiedAt != nil || haunted) {
 			return "data comes back before the volumes are new"
 		}
@@ -301,7 +302,7 @@ func breach(c Case) string {
 		if c.Pod == Gone && c.Claim.Action != model.Remove && !c.Rejoined && !c.Failed {
 			return "undone before the pod is back"
 		}
-	case Release:
+	case MoveRelease:
 		if replaces(c.Claim) && (c.Pod == Here && c.Claim.EmptiedAt != nil || haunted) {
 			return "released with volumes that may go"
 		}
@@ -319,8 +320,8 @@ func breach(c Case) string {
 }
 
 func TestNamesOfMoves(t *testing.T) {
-	require.Equal(t, "Wait", Wait.String())
-	require.Equal(t, "OpenGuard", Open.String())
-	require.Equal(t, "Release", Release.String())
+	require.Equal(t, "Wait", MoveWait.String())
+	require.Equal(t, "OpenGuard", MoveOpenGuard.String())
+	require.Equal(t, "Release", MoveRelease.String())
 	require.Equal(t, "Gone", Gone.String())
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // relieveFor is how long other agents may take to hand over for a pod that has none.
@@ -33,7 +34,7 @@ type onBehalf struct {
 // restart brings its agent, and until then nobody in it can. An agent that gives no answer is
 // passed over.
 func (a *step) handOffOnBehalf(claim model.Claim, r *attempt) {
-	e := HandoffOnBehalf{Claim: claim.ID, Pod: Target{Pod: claim.Pod, UID: claim.UID}, Order: a.order(claim)}
+	e := effect.HandoffOnBehalf{Claim: claim.ID, Pod: effect.Target{Pod: claim.Pod, UID: claim.UID}, Order: a.order(claim)}
 	others := a.relievers(claim)
 	member, named := a.Names[claim.Pod]
 	why := ""
@@ -46,13 +47,13 @@ func (a *step) handOffOnBehalf(claim model.Claim, r *attempt) {
 		why = nobodyKnows
 	}
 	if why != "" {
-		a.failAtOnce(HandedOff{Claim: claim.ID, Began: a.now, Err: errors.New(why)})
+		a.failAtOnce(effect.HandedOff{Claim: claim.ID, Began: a.now, Err: errors.New(why)})
 		return
 	}
 	a.effect(e)
 }
 
-func (res HandedOff) learn(a *step) {
+func (a *step) learnHandedOff(res effect.HandedOff) {
 	a.noteSuperseded(res.Err)
 	r := a.done(res.Claim)
 	if r == nil {
@@ -66,7 +67,7 @@ func (res HandedOff) learn(a *step) {
 		problem = res.Err.Error()
 	}
 	late := a.now.Sub(r.drainBegan) > relieveFor
-	var own *OwnAgentOnlyError
+	var own *effect.OwnAgentOnlyError
 	switch {
 	case res.Err == nil && res.Progress.State == model.DrainPrepared:
 		r.relieved(res.By)
@@ -161,14 +162,14 @@ func unattended(s model.Snapshot) bool {
 
 // relievers are the agents that can hand over for a claimed pod, those of
 // updated pods first.
-func (a *step) relievers(claim model.Claim) []Target {
-	var updated, others []Target
+func (a *step) relievers(claim model.Claim) []effect.Target {
+	var updated, others []effect.Target
 	for i := range a.Snapshot.Pods {
 		pod := &a.Snapshot.Pods[i]
 		if pod.Name == claim.Pod || !pod.Agent || pod.Phase != model.Ready || pod.Report == nil || pod.Report.Member != model.Live {
 			continue
 		}
-		target := Target{Pod: pod.Name, UID: pod.UID}
+		target := effect.Target{Pod: pod.Name, UID: pod.UID}
 		if pod.Revision == claim.To {
 			updated = append(updated, target)
 		} else {

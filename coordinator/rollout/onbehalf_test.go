@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // adopting is a database of which one pod has no agent, and a claim on that.
@@ -30,7 +31,7 @@ func adopting() (*step, model.Claim) {
 func TestANeighbourHandsOverUpdatedOnesFirst(t *testing.T) {
 	a, claim := adopting()
 	require.True(t, a.alone(claim))
-	require.Equal(t, []Target{{Pod: "s-2", UID: "2"}, {Pod: "s-1", UID: "1"}}, a.relievers(claim))
+	require.Equal(t, []effect.Target{{Pod: "s-2", UID: "2"}, {Pod: "s-1", UID: "1"}}, a.relievers(claim))
 
 	a.Snapshot.Pods[2].Report.Member = model.NotLive
 	a.Snapshot.Pods[1].Phase = model.Started
@@ -101,18 +102,18 @@ func TestAReliefThatNeverLasts(t *testing.T) {
 // takes, and the reason is what a person reads.
 func TestAPodThatOnlyItsOwnAgentCouldHandOverStays(t *testing.T) {
 	a, claim := adopting()
-	own := fmt.Errorf("hand over for it through s-2: %w", &OwnAgentOnlyError{Why: "s-2 follows s-0, which has no agent"})
+	own := fmt.Errorf("hand over for it through s-2: %w", &effect.OwnAgentOnlyError{Why: "s-2 follows s-0, which has no agent"})
 	for _, began := range []time.Time{{}, a.now, a.now.Add(-time.Hour)} {
 		r := &attempt{drainBegan: began}
 		a.s.attempts[claim.ID] = r
-		HandedOff{Claim: claim.ID, Began: a.now, By: "s-2", Err: own}.learn(a)
+		a.learn(effect.HandedOff{Claim: claim.ID, Began: a.now, By: "s-2", Err: own})
 		require.False(t, r.known.HandedOff)
 		require.Equal(t, "s-2 follows s-0, which has no agent", r.giveUp)
 		require.Equal(t, model.Vetoed, r.backoff)
 		moves := Case{Claim: claim, Pod: Here, Alone: true, GiveUp: r.giveUp != ""}
-		require.Equal(t, Close, next(moves))
+		require.Equal(t, MoveCloseGuard, next(moves))
 		moves.Known.Guard = KnownClosed
-		require.Equal(t, Release, next(moves))
+		require.Equal(t, MoveRelease, next(moves))
 	}
 }
 
@@ -124,8 +125,8 @@ type neighbours struct {
 }
 
 // handOff is what comes of the effect, and how long it takes.
-func (n *neighbours) handOff(e HandoffOnBehalf, began time.Time) (HandedOff, time.Duration) {
-	res := HandedOff{Claim: e.Claim, Began: began, By: "the coordinator"}
+func (n *neighbours) handOff(e effect.HandoffOnBehalf, began time.Time) (effect.HandedOff, time.Duration) {
+	res := effect.HandedOff{Claim: e.Claim, Began: began, By: "the coordinator"}
 	if e.By == nil {
 		res.Err = errors.New("hand over for it: the database asks for credentials")
 		return res, 0
@@ -134,9 +135,9 @@ func (n *neighbours) handOff(e HandoffOnBehalf, began time.Time) (HandedOff, tim
 	n.asked = append(n.asked, e.By.Pod)
 	if slices.Contains(n.silent, e.By.Pod) {
 		res.Err = fmt.Errorf("hand over for it through %s: %w", e.By.Pod, context.DeadlineExceeded)
-		return res, CallTimeout
+		return res, effect.CallTimeout
 	}
-	res.Progress = Progress{State: n.answers, Detail: "1 left"}
+	res.Progress = effect.Progress{State: n.answers, Detail: "1 left"}
 	return res, 0
 }
 
@@ -194,10 +195,10 @@ func TestWhoFreesAPodWithoutAnAgent(t *testing.T) {
 				require.Less(t, a.now.Sub(began), 2*relieveFor)
 				a.out.Effects, r.busy = nil, true
 				a.handOffOnBehalf(claim, r)
-				for _, effect := range a.out.Effects {
-					res, takes := agents.handOff(effect.(HandoffOnBehalf), a.now)
+				for _, e := range a.out.Effects {
+					res, takes := agents.handOff(e.(effect.HandoffOnBehalf), a.now)
 					a.now = a.now.Add(takes)
-					res.learn(a)
+					a.learn(res)
 				}
 				require.False(t, r.busy)
 				if r.retryAt.After(a.now) {

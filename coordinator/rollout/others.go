@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // A pod that is replaced is emptied by its own agent. In a pod that finds no node, or
@@ -53,19 +54,19 @@ func (r *attempt) changeHands(byOthers bool) {
 }
 
 // address is the order for a claimed pod, and whose agent gets it.
-func (a *step) address(claim model.Claim) (Target, Order, error) {
+func (a *step) address(claim model.Claim) (effect.Target, effect.Order, error) {
 	order := a.order(claim)
 	pod := podNamed(a.Snapshot, claim.Pod)
 	if !replaces(claim) || pod == nil || !a.emptiedByOthers(pod) {
-		return Target{Pod: claim.Pod, UID: claim.UID}, order, nil
+		return effect.Target{Pod: claim.Pod, UID: claim.UID}, order, nil
 	}
 	others := a.relievers(claim)
-	order.For = Subject{UID: claim.UID, Node: a.Names[claim.Pod]}
+	order.For = effect.Subject{UID: claim.UID, Node: a.Names[claim.Pod]}
 	switch {
 	case order.For.Node == "":
-		return Target{}, order, errors.New(nameUnknown)
+		return effect.Target{}, order, errors.New(nameUnknown)
 	case len(others) == 0:
-		return Target{}, order, errors.New(nobodyWell)
+		return effect.Target{}, order, errors.New(nobodyWell)
 	}
 	return others[0], order, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // TestAddress: who gets the order for a pod, and what it says.
@@ -58,7 +59,7 @@ func TestBarrierOfAStrandedPod(t *testing.T) {
 	claim := model.Claim{Pod: "s-1", UID: "u1", Action: model.Replace, Reason: model.ReasonReplacement}
 	b := barrierOf(model.Snapshot{Pods: pods}, claim)
 	require.Nil(t, b.Own)
-	require.Equal(t, []Target{{"s-0", "u0"}, {"s-2", "u2"}}, b.Witnesses)
+	require.Equal(t, []effect.Target{{Pod: "s-0", UID: "u0"}, {Pod: "s-2", UID: "u2"}}, b.Witnesses)
 	what, missing := b.Missing(map[string]bool{})
 	require.True(t, missing)
 	require.Equal(t, "no fresh report from any of s-0, s-2", what)

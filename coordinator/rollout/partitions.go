@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // manyResets of what was written to a partition are no order of a person: some
@@ -19,7 +20,7 @@ type partition struct {
 	retry
 	// moved is the StatefulSet as it was after our last write of its partition;
 	// undone: somebody has written another one since.
-	moved   *SetSeen
+	moved   *effect.SetSeen
 	undone  bool
 	resets  int
 	resetAt time.Time
@@ -33,7 +34,7 @@ func (a *step) partitionOf(pool string) *partition {
 }
 
 // moved notes a write of a partition.
-func (a *step) moved(set *SetSeen) {
+func (a *step) moved(set *effect.SetSeen) {
 	if set != nil {
 		l := a.partitionOf(set.Name)
 		l.moved, l.undone = set, false
@@ -66,7 +67,7 @@ func (a *step) movePartitions() {
 }
 
 // count tells an edit of the partition after ours from a cache that is behind.
-func (l *partition) count(now time.Time, pool Pool) {
+func (l *partition) count(now time.Time, pool effect.Pool) {
 	if l.resets > 0 && now.Sub(l.resetAt) > resetsForget {
 		l.resets = 0
 	}
@@ -84,7 +85,7 @@ func (l *partition) count(now time.Time, pool Pool) {
 // mayMove: the line goes back to rest after a rollout only when the StatefulSet
 // controller has made the new revision the current one: what is recreated below
 // the line comes back on that.
-func (a *step) mayMove(pool Pool, to model.Line) bool {
+func (a *step) mayMove(pool effect.Pool, to model.Line) bool {
 	known := slices.IndexFunc(a.Snapshot.Pools, func(p model.Pool) bool { return p.Name == pool.Name })
 	return known >= 0 && (!rests(a.Snapshot, a.Snapshot.Pools[known], to) || pool.CurrentRevision == a.Snapshot.Pools[known].Revision)
 }
@@ -96,10 +97,10 @@ func rests(s model.Snapshot, pool model.Pool, to model.Line) bool {
 	})
 }
 
-func (a *step) movePartition(known Pool, to model.Line) {
+func (a *step) movePartition(known effect.Pool, to model.Line) {
 	at := slices.IndexFunc(a.Snapshot.Pools, func(p model.Pool) bool { return p.Name == to.Pool })
 	pool := a.Snapshot.Pools[at]
-	e := MovePartition{Move: PartitionMove{Pool: known, Force: pool.Force, To: to.Partition}, Reason: to.Reason, Expected: a.expected()}
+	e := effect.MovePartition{Move: effect.PartitionMove{Pool: known, Force: pool.Force, To: to.Partition}, Reason: to.Reason, Expected: a.expected()}
 	if rests(a.Snapshot, pool, to) {
 		e.Finished = pool.Revision
 	}
@@ -109,7 +110,7 @@ func (a *step) movePartition(known Pool, to model.Line) {
 	a.effect(e)
 }
 
-func (res PartitionMoved) learn(a *step) {
+func (a *step) learnPartitionMoved(res effect.PartitionMoved) {
 	l := a.partitionOf(res.Pool)
 	l.busy = false
 	a.moved(res.Moved)

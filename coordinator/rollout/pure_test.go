@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // Step is a function of its arguments: the same give the same result, and none of them is changed. Nor
@@ -47,8 +49,8 @@ func TestStepIsPure(t *testing.T) {
 			w.goOn(d)
 		}
 	}
-	for _, e := range []Effect{PlanDrain{}, Drain{}, HandoffOnBehalf{}, Observe{}, OpenGuard{}, Remove{}, CloseGuard{}, Restore{}, ConfirmGone{}, FindSet{},
-		FindVolumes{}, DeleteVolumes{}, AwaitVolumes{}, MovePartition{}, RestoreSetting{}, RestoreLeftover{}, DeleteByForce{}} {
+	for _, e := range []effect.Effect{effect.PlanDrain{}, effect.Drain{}, effect.HandoffOnBehalf{}, effect.Observe{}, effect.OpenGuard{}, effect.Evict{}, effect.CloseGuard{}, effect.Restore{}, effect.ConfirmGone{}, effect.FindSet{},
+		effect.FindVolumes{}, effect.DeleteVolumes{}, effect.AwaitVolumes{}, effect.MovePartition{}, effect.RestoreSetting{}, effect.RestoreLeftover{}, effect.DeleteByForce{}} {
 		require.Positive(t, kinds[e.Kind()], "%s in %v", e.Kind(), kinds)
 	}
 	for field := range reflect.TypeFor[Edits]().Fields() {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 const (
@@ -26,7 +27,7 @@ func listed() *step {
 	a.s.shared = map[string]bool{"a": true}
 	for _, claim := range claims {
 		a.Snapshot.Pods = append(a.Snapshot.Pods, model.Pod{Name: claim.Pod, UID: claim.UID, Phase: model.Ready})
-		a.s.attempts[claim.ID] = &attempt{known: Known{Asked: true, Shared: Shared{Knob: knobName}}}
+		a.s.attempts[claim.ID] = &attempt{known: Known{Asked: true, Shared: effect.Shared{Knob: knobName}}}
 	}
 	a.learnSettings()
 	return a

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // randomWorld is a database to which anything may happen, and whose API server and agents may answer
@@ -15,13 +16,13 @@ import (
 type randomWorld struct {
 	*rand.Rand
 	now     time.Time
-	object  Object
+	object  effect.Object
 	record  Record
 	s       model.Snapshot
 	names   map[string]string
 	engine  Engine
 	budgets map[string]string
-	pending []Effect
+	pending []effect.Effect
 	uids    int
 	ids     int
 	// replaces: pods are replaced in this world; bare: some have no agent; shares: drains write a setting;
@@ -119,7 +120,7 @@ func (w *randomWorld) facts() Facts {
 	f := Facts{Object: w.object, Record: w.record, Snapshot: s, Versions: versions, Volumes: map[string][]string{"s": {"data"}}, Names: w.names,
 		Engine: w.engine, Budgets: w.budgets, Unlimited: w.one(2), Room: w.IntN(4)}
 	for _, pool := range s.Pools {
-		f.Pools = append(f.Pools, Pool{Name: pool.Name, UID: "set", Generation: int64(w.IntN(9)), CurrentRevision: pick(w, "v1", pool.Revision), Foreign: w.one(2)})
+		f.Pools = append(f.Pools, effect.Pool{Name: pool.Name, UID: "set", Generation: int64(w.IntN(9)), CurrentRevision: pick(w, "v1", pool.Revision), Foreign: w.one(2)})
 	}
 	return f
 }
@@ -186,9 +187,9 @@ func (w *randomWorld) goOn(d Decision) {
 }
 
 // results are those of most effects that have not ended yet.
-func (w *randomWorld) results() []Result {
-	var out []Result
-	w.pending = slices.DeleteFunc(w.pending, func(e Effect) bool {
+func (w *randomWorld) results() []effect.Result {
+	var out []effect.Result
+	w.pending = slices.DeleteFunc(w.pending, func(e effect.Effect) bool {
 		if w.one(5) {
 			return false
 		}
@@ -203,38 +204,38 @@ func (w *randomWorld) fail() error {
 	if !w.one(2 + w.calm) {
 		return nil
 	}
-	return pick(w, ErrGone, ErrConflict, ErrBudget, ErrChanged, ErrSetChanged, ErrBehind, ErrNotObserved, ErrVolumeKept, ErrForbidden,
-		error(&OwnAgentOnlyError{Why: "it leads"}), errors.New("no route"), errors.New("refused"), pick(w, ErrSuperseded, ErrStaleEpoch, ErrGone, ErrConflict))
+	return pick(w, effect.ErrGone, effect.ErrConflict, effect.ErrBudget, effect.ErrChanged, effect.ErrSetChanged, effect.ErrBehind, effect.ErrNotObserved, effect.ErrVolumeKept, effect.ErrForbidden,
+		error(&effect.OwnAgentOnlyError{Why: "it leads"}), errors.New("no route"), errors.New("refused"), pick(w, effect.ErrSuperseded, effect.ErrStaleEpoch, effect.ErrGone, effect.ErrConflict))
 }
 
-func (w *randomWorld) progress() Progress {
-	return Progress{State: pick(w, model.DrainPrepared, model.DrainPrepared, model.DrainPreparing, pick(w, model.DrainPrepared, model.DrainRefused)), Detail: "so"}
+func (w *randomWorld) progress() effect.Progress {
+	return effect.Progress{State: pick(w, model.DrainPrepared, model.DrainPrepared, model.DrainPreparing, pick(w, model.DrainPrepared, model.DrainRefused)), Detail: "so"}
 }
 
 // result is what may come of an effect.
-func (w *randomWorld) result(e Effect) Result {
+func (w *randomWorld) result(e effect.Effect) effect.Result {
 	switch e := e.(type) {
-	case PlanDrain:
-		res := DrainPlanned{Claim: e.Claim, Undo: []byte("undo"), Err: w.fail()}
+	case effect.PlanDrain:
+		res := effect.DrainPlanned{Claim: e.Claim, Undo: []byte("undo"), Err: w.fail()}
 		if w.shares {
-			res.Shared = Shared{Knob: knobName, Undo: []byte(before)}
+			res.Shared = effect.Shared{Knob: knobName, Undo: []byte(before)}
 		}
 		return res
-	case Drain:
-		e.Order.NotAfter = w.now.Add(WriteAhead)
-		return DrainAnswered{Claim: e.Claim, Began: w.now, Order: e.Order, Progress: w.progress(), Err: w.fail()}
-	case HandoffOnBehalf:
-		return HandedOff{Claim: e.Claim, Began: w.now, By: "s-1", Progress: w.progress(), Err: w.fail()}
-	case Observe:
-		res := Observed{Claim: e.Claim, Missing: pick(w, "", "", "", "no fresh report")}
+	case effect.Drain:
+		e.Order.NotAfter = w.now.Add(effect.WriteAhead)
+		return effect.DrainAnswered{Claim: e.Claim, Began: w.now, Order: e.Order, Progress: w.progress(), Err: w.fail()}
+	case effect.HandoffOnBehalf:
+		return effect.HandedOff{Claim: e.Claim, Began: w.now, By: "s-1", Progress: w.progress(), Err: w.fail()}
+	case effect.Observe:
+		res := effect.Observed{Claim: e.Claim, Missing: pick(w, "", "", "", "no fresh report")}
 		if e.Confirm != nil {
 			res.Confirmed, res.Progress, res.Err = &e.Confirm.Order, w.progress(), w.fail()
 		}
 		return res
-	case OpenGuard:
-		return GuardOpened{Claim: e.Claim, Pod: w.seen(e.Pod), Err: w.fail(), Unanswered: w.one(3)}
-	case Remove:
-		res := Removed{Claim: e.Claim, Err: w.fail(), Unanswered: w.one(3)}
+	case effect.OpenGuard:
+		return effect.GuardOpened{Claim: e.Claim, Pod: w.seen(e.Pod), Err: w.fail(), Unanswered: w.one(3)}
+	case effect.Evict:
+		res := effect.Evicted{Claim: e.Claim, Err: w.fail(), Unanswered: w.one(3)}
 		if e.Lower != nil {
 			res.Moved = w.moved(e.Lower.Pool.Name)
 		}
@@ -242,38 +243,38 @@ func (w *randomWorld) result(e Effect) Result {
 			w.away(e.Opened.UID)
 		}
 		return res
-	case CloseGuard:
-		return GuardClosed{Claim: e.Claim, Pod: w.seen(e.Pod), Err: w.fail()}
-	case Restore:
-		return Restored{Claim: e.Claim, Answered: !w.one(3), Done: !w.one(3), Err: errors.New("nobody"), Nobody: w.one(2)}
-	case ConfirmGone:
-		return GoneConfirmed{Claim: e.Claim, Gone: !w.one(3), Why: pick(w, "", "out of sight"), Err: w.fail()}
-	case FindSet:
-		return SetFound{Claim: e.Claim, Why: pick(w, "", "out of sight"), Err: w.fail()}
-	case FindVolumes:
-		return VolumesFound{Claim: e.Claim, Volumes: []model.VolumeClaim{{Name: "data-" + e.Pod.Pod, UID: "v" + e.Pod.UID}}, Err: w.fail()}
-	case DeleteVolumes:
-		return VolumesDeleted{Claim: e.Claim.ID, PodGone: e.PodGone, Err: w.fail(), Unanswered: w.one(3)}
-	case AwaitVolumes:
-		return VolumesAwaited{Claim: e.Claim, Successor: PodSeen{Name: e.Pod, UID: fmt.Sprint(w.uids), Leaving: w.one(5)}, Inherited: w.one(3), Missing: pick(w, "", "it is not there"), Err: w.fail()}
-	case MovePartition:
-		return PartitionMoved{Pool: e.Move.Pool.Name, Moved: w.moved(e.Move.Pool.Name), Err: w.fail()}
-	case RestoreSetting:
-		return SettingRestored{Name: e.Setting.Knob, Ended: w.now, Done: w.one(2), Err: w.fail()}
-	case RestoreLeftover:
-		return LeftoverRestored{Leftover: e.Leftover, Done: w.one(2), Err: w.fail()}
-	case DeleteByForce:
-		return DeletedByForce{Pod: e.Pod, Node: e.Node, Err: w.fail()}
+	case effect.CloseGuard:
+		return effect.GuardClosed{Claim: e.Claim, Pod: w.seen(e.Pod), Err: w.fail()}
+	case effect.Restore:
+		return effect.Restored{Claim: e.Claim, Answered: !w.one(3), Done: !w.one(3), Err: errors.New("nobody"), Nobody: w.one(2)}
+	case effect.ConfirmGone:
+		return effect.GoneConfirmed{Claim: e.Claim, Gone: !w.one(3), Why: pick(w, "", "out of sight"), Err: w.fail()}
+	case effect.FindSet:
+		return effect.SetFound{Claim: e.Claim, Why: pick(w, "", "out of sight"), Err: w.fail()}
+	case effect.FindVolumes:
+		return effect.VolumesFound{Claim: e.Claim, Volumes: []model.VolumeClaim{{Name: "data-" + e.Pod.Pod, UID: "v" + e.Pod.UID}}, Err: w.fail()}
+	case effect.DeleteVolumes:
+		return effect.VolumesDeleted{Claim: e.Claim.ID, PodGone: e.PodGone, Err: w.fail(), Unanswered: w.one(3)}
+	case effect.AwaitVolumes:
+		return effect.VolumesAwaited{Claim: e.Claim, Successor: effect.PodSeen{Name: e.Pod, UID: fmt.Sprint(w.uids), Leaving: w.one(5)}, Inherited: w.one(3), Missing: pick(w, "", "it is not there"), Err: w.fail()}
+	case effect.MovePartition:
+		return effect.PartitionMoved{Pool: e.Move.Pool.Name, Moved: w.moved(e.Move.Pool.Name), Err: w.fail()}
+	case effect.RestoreSetting:
+		return effect.SettingRestored{Name: e.Setting.Knob, Ended: w.now, Done: w.one(2), Err: w.fail()}
+	case effect.RestoreLeftover:
+		return effect.LeftoverRestored{Leftover: e.Leftover, Done: w.one(2), Err: w.fail()}
+	case effect.DeleteByForce:
+		return effect.DeletedByForce{Pod: e.Pod, Node: e.Node, Err: w.fail()}
 	}
 	panic("no such effect: " + e.Kind())
 }
 
-func (w *randomWorld) seen(pod Target) PodSeen {
-	return PodSeen{Name: pod.Pod, UID: pod.UID, ResourceVersion: "100", Guard: "open", Leaving: w.one(20)}
+func (w *randomWorld) seen(pod effect.Target) effect.PodSeen {
+	return effect.PodSeen{Name: pod.Pod, UID: pod.UID, ResourceVersion: "100", Guard: "open", Leaving: w.one(20)}
 }
 
-func (w *randomWorld) moved(pool string) *SetSeen {
-	return &SetSeen{Name: pool, UID: "set", Generation: 1}
+func (w *randomWorld) moved(pool string) *effect.SetSeen {
+	return &effect.SetSeen{Name: pool, UID: "set", Generation: 1}
 }
 
 // away: the pod goes, and one of its name comes.

@@ -3,11 +3,10 @@ package rollout
 import (
 	"errors"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // restore has an agent undo the drain: while the pod is there only its own, and
@@ -22,10 +21,10 @@ func (a *step) restore(claim model.Claim, r *attempt) {
 		return
 	}
 	r.makesRoom = !here && a.judgeReturn(claim).superseded && len(living(a.Snapshot)) == 0
-	a.effect(Restore{Claim: claim.ID, Targets: a.undoers(claim, here, r.notAfter), Undo: claim.Undo, FindAgents: unattended(a.Snapshot)})
+	a.effect(effect.Restore{Claim: claim.ID, Targets: a.undoers(claim, here, r.notAfter), Undo: claim.Undo, FindAgents: unattended(a.Snapshot)})
 }
 
-func (res Restored) learn(a *step) {
+func (a *step) learnRestored(res effect.Restored) {
 	a.noteSuperseded(res.Err)
 	r, claim := a.done(res.Claim), a.open(res.Claim)
 	switch {
@@ -49,15 +48,15 @@ func (res Restored) learn(a *step) {
 
 // undoers are the agents that may undo a claim's drain, best first: that of
 // the pod or of its successor, then the others that are well.
-func (a *step) undoers(claim model.Claim, here bool, notAfter time.Time) []Target {
+func (a *step) undoers(claim model.Claim, here bool, notAfter time.Time) []effect.Target {
 	const most = 3
-	var first, others []Target
+	var first, others []effect.Target
 	for i := range a.Snapshot.Pods {
 		pod := &a.Snapshot.Pods[i]
 		if !pod.Agent || pod.UID == "" || pod.Phase == model.Terminating || pod.Phase == model.Missing {
 			continue
 		}
-		target := Target{Pod: pod.Name, UID: pod.UID}
+		target := effect.Target{Pod: pod.Name, UID: pod.UID}
 		switch {
 		case pod.Name == claim.Pod:
 			first = append(first, target)
@@ -72,7 +71,7 @@ func (a *step) undoers(claim model.Claim, here bool, notAfter time.Time) []Targe
 	return all[:min(most, len(all))]
 }
 
-func (res GoneConfirmed) learn(a *step) {
+func (a *step) learnGoneConfirmed(res effect.GoneConfirmed) {
 	r := a.done(res.Claim)
 	switch {
 	case r == nil:
@@ -96,17 +95,10 @@ func (res GoneConfirmed) learn(a *step) {
 
 // vanished: the snapshot shows nothing of the pool that a claimed pod is of.
 func vanished(s model.Snapshot, claim model.Claim) bool {
-	return !slices.ContainsFunc(s.Pools, func(p model.Pool) bool { return IsOf(claim.Pod, p.Name) })
+	return !slices.ContainsFunc(s.Pools, func(p model.Pool) bool { return model.IsOf(claim.Pod, p.Name) })
 }
 
-// IsOf reads the name of a StatefulSet off that of its pod.
-func IsOf(pod, set string) bool {
-	ordinal, ok := strings.CutPrefix(pod, set+"-")
-	n, err := strconv.Atoi(ordinal)
-	return ok && err == nil && strconv.Itoa(n) == ordinal && n >= 0
-}
-
-func (res SetFound) learn(a *step) {
+func (a *step) learnSetFound(res effect.SetFound) {
 	r := a.done(res.Claim)
 	switch {
 	case r == nil:

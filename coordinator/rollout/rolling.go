@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // The controller of a StatefulSet with the strategy RollingUpdate removes an
@@ -116,7 +117,7 @@ func (a *step) deadlock(claim model.Claim, ahead []model.Pod) string {
 }
 
 // lowerFor is the move of the partition that lets a claimed pod go; nil: it is low enough.
-func (a *step) lowerFor(claim model.Claim) (*PartitionMove, error) {
+func (a *step) lowerFor(claim model.Claim) (*effect.PartitionMove, error) {
 	to, moves := target(a.Snapshot, claim.Pod)
 	pool := poolOf(a.Snapshot, claim.Pod)
 	if !moves || pool.Partition <= to {
@@ -124,9 +125,9 @@ func (a *step) lowerFor(claim model.Claim) (*PartitionMove, error) {
 	}
 	known := a.pool(pool.Name)
 	if known == nil {
-		return nil, fmt.Errorf("%w: %s is not known", ErrSetChanged, pool.Name)
+		return nil, fmt.Errorf("%w: %s is not known", effect.ErrSetChanged, pool.Name)
 	}
-	return &PartitionMove{Pool: *known, Force: pool.Force, To: to}, nil
+	return &effect.PartitionMove{Pool: *known, Force: pool.Force, To: to}, nil
 }
 
 // onlyLineKeeps: no guard keeps the controller from this pod, and no person has

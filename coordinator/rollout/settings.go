@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // undoShared is how long after its deletion a DatabaseCluster waits for pods
@@ -45,7 +46,7 @@ func sharedNamed(status *Record, name string) *model.SharedSetting {
 
 // share adds a claim to the record of a setting, or begins one: only the first
 // saves a value, the others would save what the first has changed.
-func share(status *Record, claim string, s Shared) {
+func share(status *Record, claim string, s effect.Shared) {
 	if record := sharedNamed(status, s.Knob); record != nil {
 		if !slices.Contains(record.Claims, claim) {
 			record.Claims = append(record.Claims, claim)
@@ -145,7 +146,7 @@ func (a *step) learnSettings() {
 		}
 		k := &setting{}
 		if !slices.ContainsFunc(record.Claims, func(id string) bool { return a.s.shared[id] }) {
-			k.lateUntil = a.now.Add(CallTimeout)
+			k.lateUntil = a.now.Add(effect.CallTimeout)
 		}
 		a.s.settings[record.Knob] = k
 	}
@@ -205,14 +206,14 @@ func (a *step) nobodyRelies(record *model.SharedSetting) bool {
 
 func (a *step) startRestoring(record *model.SharedSetting, k *setting) {
 	k.busy = true
-	e := RestoreSetting{Setting: Shared{Knob: record.Knob, Undo: record.Undo}, Targets: restorers(a.Snapshot, k.errors), Expected: a.expected()}
+	e := effect.RestoreSetting{Setting: effect.Shared{Knob: record.Knob, Undo: record.Undo}, Targets: restorers(a.Snapshot, k.errors), Expected: a.expected()}
 	if len(e.Targets) == 0 && unattended(a.Snapshot) {
 		e.Targets, e.ByCoordinator = rotated(serving(a.Snapshot), k.errors), true
 	}
 	a.effect(e)
 }
 
-func (res SettingRestored) learn(a *step) {
+func (a *step) learnSettingRestored(res effect.SettingRestored) {
 	a.noteSuperseded(res.Err)
 	k := a.s.settings[res.Name]
 	if k == nil {
@@ -223,7 +224,7 @@ func (res SettingRestored) learn(a *step) {
 	case res.Err != nil:
 		a.out.warn("cluster setting not restored yet", "setting", res.Name, "error", res.Err)
 		k.failed(a.now, res.Err)
-		k.lateUntil = res.Ended.Add(CallTimeout)
+		k.lateUntil = res.Ended.Add(effect.CallTimeout)
 	case res.Done:
 		a.out.info("cluster setting restored", "setting", res.Name)
 		k.succeeded()
@@ -236,11 +237,11 @@ func (res SettingRestored) learn(a *step) {
 }
 
 // restorers are the agents that may put a setting back.
-func restorers(s model.Snapshot, failures int) []Target { return rotated(living(s), failures) }
+func restorers(s model.Snapshot, failures int) []effect.Target { return rotated(living(s), failures) }
 
 // rotated are three of all. Some may be too old, or not answer: after each failure
 // others are the first.
-func rotated(all []Target, failures int) []Target {
+func rotated(all []effect.Target, failures int) []effect.Target {
 	const most = 3
 	if len(all) <= most {
 		return all
@@ -250,22 +251,22 @@ func rotated(all []Target, failures int) []Target {
 }
 
 // serving are the pods that a database can be asked through that has no agents.
-func serving(s model.Snapshot) []Target {
-	var out []Target
+func serving(s model.Snapshot) []effect.Target {
+	var out []effect.Target
 	for i := range s.Pods {
 		if pod := &s.Pods[i]; pod.UID != "" && pod.Phase == model.Ready {
-			out = append(out, Target{Pod: pod.Name, UID: pod.UID})
+			out = append(out, effect.Target{Pod: pod.Name, UID: pod.UID})
 		}
 	}
 	return out
 }
 
-func living(s model.Snapshot) []Target {
-	var out []Target
+func living(s model.Snapshot) []effect.Target {
+	var out []effect.Target
 	for i := range s.Pods {
 		pod := &s.Pods[i]
 		if pod.Agent && pod.UID != "" && pod.Phase == model.Ready && pod.Report != nil && pod.Report.Member == model.Live {
-			out = append(out, Target{Pod: pod.Name, UID: pod.UID})
+			out = append(out, effect.Target{Pod: pod.Name, UID: pod.UID})
 		}
 	}
 	return out

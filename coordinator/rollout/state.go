@@ -9,10 +9,6 @@ import (
 
 // How long things may take, and how long to wait before they are tried again.
 const (
-	// CallTimeout bounds one request to an agent.
-	CallTimeout = 10 * time.Second
-	// WriteAhead is how long after an order its agent may still start a write.
-	WriteAhead = 30 * time.Second
 	// observedFor is how long a look of the pod and its witnesses is good for.
 	observedFor = 2 * time.Second
 	// patience is how long a drained pod may be held before its claim is given up.

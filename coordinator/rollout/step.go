@@ -7,6 +7,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // step is one run of Step.
@@ -21,10 +22,10 @@ type step struct {
 
 // Step decides what is to be done next about one database cluster. results are those of effects
 // that had ended before the facts were gathered; now is when the gathering began.
-func Step(state State, facts Facts, results []Result, now time.Time) (State, Decision) {
+func Step(state State, facts Facts, results []effect.Result, now time.Time) (State, Decision) {
 	a := &step{s: state.clone(), Facts: facts, now: now, out: &Decision{}}
 	for _, r := range results {
-		r.learn(a)
+		a.learn(r)
 	}
 	if a.s.superseded || a.Record.Epoch != a.s.epoch {
 		a.s.superseded = true
@@ -160,7 +161,7 @@ func withObserved(k Known, observed bool) Known {
 // say logs transitions, not steps.
 func (a *step) say(r *attempt, claim model.Claim, c Case, move Move, why string) {
 	what := move.String() + " " + why
-	if what == r.said || move == ApplyDrain && r.said == "Drain "+why {
+	if what == r.said || move == MoveDrain && r.said == "Drain "+why {
 		return
 	}
 	r.said = what
@@ -171,8 +172,8 @@ func (a *step) say(r *attempt, claim model.Claim, c Case, move Move, why string)
 func (a *step) edit(claim model.Claim, r *attempt, c Case, move Move) bool {
 	edits := &a.out.Edits
 	switch move {
-	case Wait:
-	case RecordDrain:
+	case MoveWait:
+	case MoveRecordDrain:
 		if len(r.known.Undo) > 0 || r.known.Shared.Knob != "" {
 			edits.Undo[claim.ID] = r.known.Undo
 		}
@@ -182,16 +183,16 @@ func (a *step) edit(claim model.Claim, r *attempt, c Case, move Move) bool {
 		if r.known.Shared.Knob != "" {
 			edits.Share[claim.ID], a.s.shared[claim.ID] = r.known.Shared, true
 		}
-	case RecordEmpty:
+	case MoveRecordEmpty:
 		edits.Emptied[claim.ID] = model.At(a.now)
-	case FollowSuccessor:
+	case MoveFollowSuccessor:
 		if r.busy {
 			break // what is under way is about the pod that has gone
 		}
 		edits.Follow[claim.ID] = r.known.Inheritor
 		delete(a.s.attempts, claim.ID) // nothing that was heard of the pod is true of its successor
 		a.s.made[claim.ID] = false
-	case Release:
+	case MoveRelease:
 		if r.backoff != "" && c.Pod == Here {
 			a.leaveAlone(claim.UID, r.backoff, r.giveUp)
 			r.backoff = ""

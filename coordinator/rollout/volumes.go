@@ -5,6 +5,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // A pod that is written down as empty may go by itself before its volumes are deleted, and
@@ -28,17 +29,17 @@ func (a *step) mayNotDiscard() string {
 // pod is still the one that was emptied, or after it has gone for good.
 func (a *step) deleteVolumes(claim model.Claim) {
 	templates, shown := a.Volumes[model.SetOf(claim.Pod)]
-	e := DeleteVolumes{Claim: claim, SetShown: shown && templates != nil, PodGone: whereabouts(a.Snapshot, claim) == Gone, Expected: a.expectedWith(claim)}
+	e := effect.DeleteVolumes{Claim: claim, SetShown: shown && templates != nil, PodGone: whereabouts(a.Snapshot, claim) == Gone, Expected: a.expectedWith(claim)}
 	for _, template := range templates {
 		e.Own = append(e.Own, template+"-"+claim.Pod)
 	}
 	a.effect(e)
 }
 
-func (res VolumesDeleted) learn(a *step) {
+func (a *step) learnVolumesDeleted(res effect.VolumesDeleted) {
 	r := a.done(res.Claim)
 	switch {
-	case r == nil, res.PodGone && errors.Is(res.Err, ErrSuperseded):
+	case r == nil, res.PodGone && errors.Is(res.Err, effect.ErrSuperseded):
 		a.noteSuperseded(res.Err)
 	case res.Err != nil && res.PodGone:
 		r.failed(a.now, res.Err)
@@ -50,11 +51,11 @@ func (res VolumesDeleted) learn(a *step) {
 	}
 }
 
-func (res VolumesFound) learn(a *step) {
+func (a *step) learnVolumesFound(res effect.VolumesFound) {
 	r, claim := a.done(res.Claim), a.open(res.Claim)
 	switch {
 	case r == nil || claim == nil:
-	case errors.Is(res.Err, ErrForbidden) && !committed(*claim):
+	case errors.Is(res.Err, effect.ErrForbidden) && !committed(*claim):
 		r.abandon(res.Err.Error(), model.Vetoed)
 	case res.Err != nil:
 		r.failed(a.now, res.Err)
@@ -64,7 +65,7 @@ func (res VolumesFound) learn(a *step) {
 	}
 }
 
-func (res VolumesAwaited) learn(a *step) {
+func (a *step) learnVolumesAwaited(res effect.VolumesAwaited) {
 	r := a.done(res.Claim)
 	switch {
 	case r == nil:

@@ -6,25 +6,16 @@ import (
 	"strings"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
-
-// Barrier says whose reports must be newer than the prepare before a pod goes:
-// its own, and for every group in which another member has an agent, one of those. For
-// a pod that others have emptied anybody speaks.
-type Barrier struct {
-	Own *Target
-	// Witnesses are all that can speak, Groups which of them can for each group.
-	Witnesses []Target
-	Groups    [][]string
-}
 
 // barrierOf is the barrier of a claimed pod. A pod whose database does not run need
 // not speak for itself: its agent may not have started either. One that is said to be
 // broken while it runs must: it may have been slow, and be well again. So must one that is
 // not shown as started and whose agent speaks: what is shown may be late.
-func barrierOf(s model.Snapshot, claim model.Claim) Barrier {
-	var b Barrier
-	agents := map[string]Target{}
+func barrierOf(s model.Snapshot, claim model.Claim) effect.Barrier {
+	var b effect.Barrier
+	agents := map[string]effect.Target{}
 	claimed := podNamed(s, claim.Pod)
 	byOthers := replaces(claim) && claimed != nil && claimed.UID == claim.UID && !hasAgent(claimed)
 	for i := range s.Pods {
@@ -32,7 +23,7 @@ func barrierOf(s model.Snapshot, claim model.Claim) Barrier {
 		if !pod.Agent || pod.UID == "" || pod.Phase == model.Terminating || pod.Phase == model.Missing {
 			continue
 		}
-		target := Target{Pod: pod.Name, UID: pod.UID}
+		target := effect.Target{Pod: pod.Name, UID: pod.UID}
 		if pod.UID == claim.UID {
 			if (runs(pod) || speaks(pod)) && !byOthers {
 				b.Own = &target
@@ -64,39 +55,8 @@ func barrierOf(s model.Snapshot, claim model.Claim) Barrier {
 		// Nobody need see a member of it, and somebody must have looked.
 		b.Witnesses, b.Groups = slices.Collect(maps.Values(agents)), append(b.Groups, slices.Sorted(maps.Keys(agents)))
 	}
-	slices.SortFunc(b.Witnesses, func(x, y Target) int { return strings.Compare(x.Pod, y.Pod) })
+	slices.SortFunc(b.Witnesses, func(x, y effect.Target) int { return strings.Compare(x.Pod, y.Pod) })
 	return b
-}
-
-// Missing answers a group for which nobody has spoken, or the pod itself.
-func (b Barrier) Missing(spoke map[string]bool) (string, bool) {
-	if b.Own != nil && !spoke[b.Own.Pod] {
-		return "no fresh report from " + b.Own.Pod, true
-	}
-	for _, speak := range b.Groups {
-		if !slices.ContainsFunc(speak, func(pod string) bool { return spoke[pod] }) {
-			return "no fresh report from any of " + ListPods(speak), true
-		}
-	}
-	return "", false
-}
-
-func ListPods(pods []string) string {
-	const most = 5
-	if len(pods) == 0 {
-		return "the other pods: none is ready"
-	}
-	out := ""
-	for i, pod := range pods {
-		if i == most {
-			return out + " and others"
-		}
-		if i > 0 {
-			out += ", "
-		}
-		out += pod
-	}
-	return out
 }
 
 // broken says whether a claim is for a pod that cannot be asked or prepared.

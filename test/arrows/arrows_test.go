@@ -74,6 +74,7 @@ func TestEachRuleCanBreak(t *testing.T) {
 		{"what is known of a cluster knows no rules", "coordinator/policy/cluster", "coordinator/policy"},
 		{"a forecast knows no rules", "coordinator/policy/forecast", "coordinator/policy"},
 		{"the model decides nothing", "coordinator/model", "coordinator/policy"},
+		{"effects know nothing of who decides on them", "coordinator/rollout/effect", "coordinator/rollout"},
 	} {
 		want.From, want.To = Module+"/"+want.From, Module+"/"+want.To
 		require.Contains(t, Check(Module, []Package{{ImportPath: want.From, Deps: []string{want.To}}}, rules), want)

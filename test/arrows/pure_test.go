@@ -12,7 +12,8 @@ import (
 // TestTheCoreIsPure: all is decided by functions that ask no clock, start nothing and keep nothing, in packages that
 // import nothing but the standard library and each other.
 func TestTheCoreIsPure(t *testing.T) {
-	requirePure(t, "coordinator/rollout", "coordinator/progress", "coordinator/policy", "coordinator/model")
+	requirePure(t, "coordinator/rollout", "coordinator/rollout/effect", "coordinator/progress", "coordinator/policy", "coordinator/model")
+	requirePure(t, "coordinator/rollout/effect", "coordinator/model")
 	requirePure(t, "coordinator/progress", "coordinator/policy", "coordinator/model")
 }
 

@@ -63,6 +63,7 @@ func Rules(packages []Package) []Rule {
 		{Name: "what is known of a cluster knows no rules", From: []string{"coordinator/policy/cluster"}, Never: []string{"coordinator/policy"}},
 		{Name: "a forecast knows no rules", From: []string{"coordinator/policy/forecast"}, Never: []string{"coordinator/policy"}},
 		{Name: "the model decides nothing", From: []string{"coordinator/model"}, Never: []string{"coordinator/policy"}},
+		{Name: "effects know nothing of who decides on them", From: []string{"coordinator/rollout/effect"}, Never: []string{"coordinator/rollout", "coordinator/policy"}},
 		{Name: "policy is values in, values out", From: []string{"coordinator/model", "coordinator/policy"}, StandardOnly: true},
 		{Name: "the rollout core is values in, values out", From: []string{"coordinator/progress", "coordinator/rollout"}, StandardOnly: true},
 	}

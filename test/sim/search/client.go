@@ -15,7 +15,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // Careless is what a client does wrong, to check that the search notices.
@@ -158,7 +158,7 @@ type agents struct{ l *leader }
 
 // order carries an order out, which the agent of a pod refuses from a leader
 // whose epoch is below the highest that it has heard of.
-func (a agents) order(ctx context.Context, verb string, to rollout.Target, epoch int64, do func()) error {
+func (a agents) order(ctx context.Context, verb string, to effect.Target, epoch int64, do func()) error {
 	w := a.l.w
 	_, err := ask(ctx, a.l, call{verb: verb, object: "the agent of " + to.Pod, write: true}, func() (struct{}, error) {
 		pod, err := w.server.pod(to.Pod)
@@ -166,7 +166,7 @@ func (a agents) order(ctx context.Context, verb string, to rollout.Target, epoch
 		case err != nil || string(pod.UID) != to.UID:
 			return struct{}{}, errNoAgent
 		case epoch < w.heard[to.UID]:
-			return struct{}{}, rollout.ErrStaleEpoch
+			return struct{}{}, effect.ErrStaleEpoch
 		}
 		w.heard[to.UID] = epoch
 		do()
@@ -175,40 +175,40 @@ func (a agents) order(ctx context.Context, verb string, to rollout.Target, epoch
 	return err
 }
 
-func (a agents) Plan(ctx context.Context, to rollout.Target, order rollout.Order) ([]byte, rollout.Shared, error) {
-	return []byte("undo"), rollout.Shared{}, a.order(ctx, "ask", to, order.Epoch, func() {})
+func (a agents) Plan(ctx context.Context, to effect.Target, order effect.Order) ([]byte, effect.Shared, error) {
+	return []byte("undo"), effect.Shared{}, a.order(ctx, "ask", to, order.Epoch, func() {})
 }
 
-func (a agents) Prepare(ctx context.Context, to rollout.Target, order rollout.Order, _ []byte) (rollout.Progress, error) {
+func (a agents) Prepare(ctx context.Context, to effect.Target, order effect.Order, _ []byte) (effect.Progress, error) {
 	if order.Anew { // it lasts; that its agent would refuse a former leader here must not be needed
-		return rollout.Progress{State: model.DrainPrepared}, nil
+		return effect.Progress{State: model.DrainPrepared}, nil
 	}
 	err := a.order(ctx, "order a prepare of", to, order.Epoch, func() { a.l.w.prepared[to.UID] = true })
-	return rollout.Progress{State: model.DrainPrepared}, err
+	return effect.Progress{State: model.DrainPrepared}, err
 }
 
-func (a agents) Restore(ctx context.Context, to rollout.Target, _ string, epoch int64, _ []byte) (bool, error) {
+func (a agents) Restore(ctx context.Context, to effect.Target, _ string, epoch int64, _ []byte) (bool, error) {
 	err := a.order(ctx, "order a restore of", to, epoch, func() { delete(a.l.w.prepared, to.UID) })
 	return err == nil, err
 }
 
-func (a agents) RestoreShared(context.Context, rollout.Target, rollout.Shared, int64, time.Time) (bool, error) {
+func (a agents) RestoreShared(context.Context, effect.Target, effect.Shared, int64, time.Time) (bool, error) {
 	return false, errNoAgent // no prepare tells of a setting of the whole database
 }
 
-func (a agents) RestoreUnaided(context.Context, rollout.Target, rollout.Shared, time.Time) (bool, error) {
+func (a agents) RestoreUnaided(context.Context, effect.Target, effect.Shared, time.Time) (bool, error) {
 	return false, errNoAgent
 }
 
-func (a agents) Relieve(context.Context, rollout.Target, rollout.Order, string) (rollout.Progress, error) {
-	return rollout.Progress{}, errNoAgent
+func (a agents) Relieve(context.Context, effect.Target, effect.Order, string) (effect.Progress, error) {
+	return effect.Progress{}, errNoAgent
 }
 
-func (a agents) Unaided(context.Context, rollout.Target, rollout.Order) (rollout.Progress, error) {
-	return rollout.Progress{}, errNoAgent
+func (a agents) Unaided(context.Context, effect.Target, effect.Order) (effect.Progress, error) {
+	return effect.Progress{}, errNoAgent
 }
 
-func (a agents) Fresh(ctx context.Context, to rollout.Target) error {
+func (a agents) Fresh(ctx context.Context, to effect.Target) error {
 	_, err := ask(ctx, a.l, call{verb: look, object: members + " through " + to.Pod}, func() (struct{}, error) {
 		pod, err := a.l.w.server.pod(to.Pod)
 		if err != nil || string(pod.UID) != to.UID {

@@ -17,6 +17,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // leader is a coordinator's loop around rollout.Step, as short as it can be. What it
@@ -138,7 +139,7 @@ func (l *leader) pass(ctx context.Context, executor *act.Executor) bool {
 	}
 	now := time.Now()
 	state, out := rollout.Step(l.state, rollout.Facts{
-		Object: rollout.Object{Generation: known.Generation}, Record: recordOf(known.Status),
+		Object: effect.Object{Generation: known.Generation}, Record: recordOf(known.Status),
 		Snapshot: s, Versions: versions, Unlimited: true,
 	}, executor.Results(now), now)
 	if out.Superseded {

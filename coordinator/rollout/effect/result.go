@@ -1,4 +1,4 @@
-package rollout
+package effect
 
 import (
 	"time"
@@ -8,44 +8,8 @@ import (
 
 // Result is what came of an effect: one type for each.
 type Result interface {
-	// learn takes the result into the state.
-	learn(a *step)
+	result()
 }
-
-// PodSeen is a pod as the API server answered it, not a cache.
-type PodSeen struct {
-	Name            string
-	UID             string
-	ResourceVersion string
-	// Leaving: its deletion was accepted.
-	Leaving bool
-	// Guard is the value of the guard's label; empty without one.
-	Guard string
-	// Claim is the id under which the pod was opened; empty while it is not.
-	Claim string
-	// Placed: it has a node.
-	Placed bool
-	// Volumes are the names of its own volume claims.
-	Volumes []string
-}
-
-// SetSeen is a StatefulSet as the API server answered it, not a cache.
-type SetSeen struct {
-	Name               string
-	UID                string
-	ResourceVersion    string
-	Generation         int64
-	ObservedGeneration int64
-	Current, Update    string
-	// Partition is counted from Start, the first ordinal.
-	Partition int32
-	Start     int32
-	Force     bool
-	Paused    bool
-}
-
-// Line is the first ordinal that the StatefulSet controller takes.
-func (s SetSeen) Line() int32 { return model.LineOf(s.Partition, s.Start) }
 
 // DrainPlanned is the result of PlanDrain.
 type DrainPlanned struct {
@@ -91,14 +55,14 @@ type GuardOpened struct {
 	Claim string
 	Pod   PodSeen
 	Err   error
-	// Unanswered: a write may still be carried out. So in the others.
+	// Unanswered: there was no answer, so the write may still be carried out. It means the same in other results.
 	Unanswered bool
 }
 
-// Removed is the result of Remove.
-type Removed struct {
+// Evicted is the result of Evict.
+type Evicted struct {
 	Claim string
-	// Moved is the StatefulSet after its partition was moved; nil: it was not. So in the others.
+	// Moved is the StatefulSet after its partition was moved; nil: it was not. It means the same in other results.
 	Moved      *SetSeen
 	Err        error
 	Unanswered bool
@@ -194,3 +158,37 @@ type DeletedByForce struct {
 	Node string
 	Err  error
 }
+
+func (DrainPlanned) result() {}
+
+func (DrainAnswered) result() {}
+
+func (HandedOff) result() {}
+
+func (Observed) result() {}
+
+func (GuardOpened) result() {}
+
+func (Evicted) result() {}
+
+func (GuardClosed) result() {}
+
+func (Restored) result() {}
+
+func (GoneConfirmed) result() {}
+
+func (SetFound) result() {}
+
+func (VolumesFound) result() {}
+
+func (VolumesDeleted) result() {}
+
+func (VolumesAwaited) result() {}
+
+func (PartitionMoved) result() {}
+
+func (SettingRestored) result() {}
+
+func (LeftoverRestored) result() {}
+
+func (DeletedByForce) result() {}

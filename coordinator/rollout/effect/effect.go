@@ -1,72 +1,12 @@
-package rollout
+package effect
 
-import (
-	"time"
-
-	"github.com/rollcall-dev/rollcall/coordinator/model"
-)
+import "github.com/rollcall-dev/rollcall/coordinator/model"
 
 // Effect is something to be carried out outside of the core. Its result is given to a later
 // step. Every effect may be carried out again: a successor does so, which knows of no results.
 type Effect interface {
 	// Kind names the effect, for logs.
 	Kind() string
-}
-
-// Target is a pod's agent, or the pod itself.
-type Target struct{ Pod, UID string }
-
-// Order is what an agent is told about a drain.
-type Order struct {
-	Claim   string
-	Epoch   int64
-	Prepare model.Prepare
-	// Eligible are the pods that may take over duties; empty means any.
-	Eligible []string
-	// Shared is the cluster setting that may be written, with the value that it had before
-	// anybody wrote it. Without it the agent leaves the setting alone.
-	Shared Shared
-	// NotAfter is the time past which the agent starts no write. Whoever sends the order sets it.
-	NotAfter time.Time
-	// For is the pod that is evacuated by another pod's agent, because none runs in it.
-	// Zero: the pod of the agent that is asked.
-	For Subject
-	// Anew: the agent looks again at what it drained before, and its answer is true of the
-	// database after this order. Otherwise the answer may be that of before.
-	Anew bool
-}
-
-// Subject is a pod and the name that the database has for its member.
-type Subject struct{ UID, Node string }
-
-// Shared is a cluster setting that a claim's drain will write.
-type Shared struct {
-	// Knob names it, in the engine's words; empty: there is none.
-	Knob string
-	// Undo is with what any agent can put it back.
-	Undo []byte
-}
-
-// Progress is how far a drain is.
-type Progress struct {
-	State  model.DrainState
-	Detail string
-}
-
-// Expected is what was decided on, and must be so still when the effect is carried out, or
-// the effect fails without any write.
-type Expected struct {
-	// Object is the DatabaseCluster. A newer spec, or a pause, means that it has changed.
-	Object Object
-	// Claim must still be in the status, in this epoch; nil: the epoch alone counts.
-	Claim *model.Claim
-	Epoch int64
-	// Paused: the database cluster is paused, so paused StatefulSets are no news.
-	Paused bool
-	// Pools and Pods must be there, with nobody having deleted them; not looked at when
-	// Pools is empty.
-	Pools []Pool
-	Pods  []Target
 }
 
 // PlanDrain asks an agent what a drain would change. It changes nothing.
@@ -120,8 +60,8 @@ type OpenGuard struct {
 	Expected Expected
 }
 
-// Remove evicts or deletes exactly the pod that was opened.
-type Remove struct {
+// Evict evicts or deletes, as Method says, exactly the pod that was opened.
+type Evict struct {
 	Claim  string
 	Method model.Method
 	Opened PodSeen
@@ -243,20 +183,36 @@ type DeleteByForce struct {
 	Expected Expected
 }
 
-func (PlanDrain) Kind() string       { return "PlanDrain" }
-func (Drain) Kind() string           { return "Drain" }
+func (PlanDrain) Kind() string { return "PlanDrain" }
+
+func (Drain) Kind() string { return "Drain" }
+
 func (HandoffOnBehalf) Kind() string { return "HandoffOnBehalf" }
-func (Observe) Kind() string         { return "Observe" }
-func (OpenGuard) Kind() string       { return "OpenGuard" }
-func (Remove) Kind() string          { return "Remove" }
-func (CloseGuard) Kind() string      { return "CloseGuard" }
-func (Restore) Kind() string         { return "Restore" }
-func (ConfirmGone) Kind() string     { return "ConfirmGone" }
-func (FindSet) Kind() string         { return "FindSet" }
-func (FindVolumes) Kind() string     { return "FindVolumes" }
-func (DeleteVolumes) Kind() string   { return "DeleteVolumes" }
-func (AwaitVolumes) Kind() string    { return "AwaitVolumes" }
-func (MovePartition) Kind() string   { return "MovePartition" }
-func (RestoreSetting) Kind() string  { return "RestoreSetting" }
+
+func (Observe) Kind() string { return "Observe" }
+
+func (OpenGuard) Kind() string { return "OpenGuard" }
+
+func (Evict) Kind() string { return "Evict" }
+
+func (CloseGuard) Kind() string { return "CloseGuard" }
+
+func (Restore) Kind() string { return "Restore" }
+
+func (ConfirmGone) Kind() string { return "ConfirmGone" }
+
+func (FindSet) Kind() string { return "FindSet" }
+
+func (FindVolumes) Kind() string { return "FindVolumes" }
+
+func (DeleteVolumes) Kind() string { return "DeleteVolumes" }
+
+func (AwaitVolumes) Kind() string { return "AwaitVolumes" }
+
+func (MovePartition) Kind() string { return "MovePartition" }
+
+func (RestoreSetting) Kind() string { return "RestoreSetting" }
+
 func (RestoreLeftover) Kind() string { return "RestoreLeftover" }
-func (DeleteByForce) Kind() string   { return "DeleteByForce" }
+
+func (DeleteByForce) Kind() string { return "DeleteByForce" }

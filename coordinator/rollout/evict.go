@@ -5,16 +5,17 @@ import (
 	"fmt"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // openGuard has the guard opened; or, in a pool whose controller would not wait for more,
 // only the claim noted on the pod.
 func (a *step) openGuard(claim model.Claim) {
-	e := OpenGuard{Claim: claim.ID, Pod: Target{Pod: claim.Pod, UID: claim.UID}}
+	e := effect.OpenGuard{Claim: claim.ID, Pod: effect.Target{Pod: claim.Pod, UID: claim.UID}}
 	if forced(a.Snapshot, claim) {
 		lower, err := a.lowerFor(claim)
 		if err != nil {
-			a.failAtOnce(GuardOpened{Claim: claim.ID, Err: err})
+			a.failAtOnce(effect.GuardOpened{Claim: claim.ID, Err: err})
 			return
 		}
 		e.Lower, e.Expected = lower, a.expectedWith(claim)
@@ -31,7 +32,7 @@ func (a *step) openGuard(claim model.Claim) {
 	a.effect(e)
 }
 
-func (res GuardOpened) learn(a *step) {
+func (a *step) learnGuardOpened(res effect.GuardOpened) {
 	r := a.done(res.Claim)
 	switch {
 	case r == nil:
@@ -45,15 +46,15 @@ func (res GuardOpened) learn(a *step) {
 	}
 }
 
-// remove has the pod removed as it has been since its guard was opened, or the claim
+// evict has the pod evicted or deleted as it has been since its guard was opened, or the claim
 // noted on it.
-func (a *step) remove(claim model.Claim, r *attempt) {
-	e := Remove{Claim: claim.ID, Method: a.Snapshot.Cluster.Spec.Update.Method, Opened: r.opened, Expected: a.expectedOfAll(claim.Pod)}
+func (a *step) evict(claim model.Claim, r *attempt) {
+	e := effect.Evict{Claim: claim.ID, Method: a.Snapshot.Cluster.Spec.Update.Method, Opened: r.opened, Expected: a.expectedOfAll(claim.Pod)}
 	e.Expected.Claim = &claim
 	if rolls(poolOf(a.Snapshot, claim.Pod)) {
 		lower, err := a.lowerFor(claim)
 		if err != nil {
-			a.failAtOnce(Removed{Claim: claim.ID, Err: err})
+			a.failAtOnce(effect.Evicted{Claim: claim.ID, Err: err})
 			return
 		}
 		e.Release, e.Lower = true, lower
@@ -61,7 +62,7 @@ func (a *step) remove(claim model.Claim, r *attempt) {
 	a.effect(e)
 }
 
-func (res Removed) learn(a *step) {
+func (a *step) learnEvicted(res effect.Evicted) {
 	a.moved(res.Moved)
 	r := a.done(res.Claim)
 	switch {
@@ -81,30 +82,30 @@ func (res Removed) learn(a *step) {
 func (a *step) refused(r *attempt, err error, unanswered bool) {
 	r.unanswered = r.unanswered || unanswered
 	switch {
-	case errors.Is(err, ErrGone):
+	case errors.Is(err, effect.ErrGone):
 		a.out.info("somebody else removed the pod", "error", err)
 		r.succeeded()
 		r.sent(a.now)
 		return
-	case errors.Is(err, ErrSuperseded):
+	case errors.Is(err, effect.ErrSuperseded):
 		a.s.superseded = true
-	case errors.Is(err, ErrConflict):
+	case errors.Is(err, effect.ErrConflict):
 		r.conflicts++
 		if r.conflicts >= maxConflicts {
 			r.abandon(fmt.Sprintf("the pod kept changing, %d times in a row", r.conflicts), model.Unstable)
 		}
-	case errors.Is(err, ErrBudget):
+	case errors.Is(err, effect.ErrBudget):
 		r.budgets++
 		r.refusedFor(a.now, refusalPause, err)
 		if r.budgets >= maxRefusals {
 			r.abandon(err.Error(), model.ForeignBudget)
 		}
-	case errors.Is(err, ErrBehind):
+	case errors.Is(err, effect.ErrBehind):
 		r.problem, r.refusedUntil = err.Error(), a.now.Add(behindPause)
 		if r.behinds++; r.behinds >= maxBehind {
 			r.abandon(err.Error(), model.Unstable)
 		}
-	case errors.Is(err, ErrChanged), errors.Is(err, ErrSetChanged):
+	case errors.Is(err, effect.ErrChanged), errors.Is(err, effect.ErrSetChanged):
 		// Decide again on what it is now.
 	default:
 		// Once is nothing, but a right that is missing, or somebody's webhook, refuses for ever.
@@ -119,21 +120,21 @@ func (a *step) refused(r *attempt, err error, unanswered bool) {
 // closeGuard has the guard of a pod closed that stays, or that nobody has decided on anew,
 // and the partition put above a pod without one.
 func (a *step) closeGuard(claim model.Claim, r *attempt) {
-	e := CloseGuard{Claim: claim.ID, Pod: Target{Pod: claim.Pod, UID: claim.UID}, Rewrite: r.unanswered, Expected: a.expectedWith(claim)}
+	e := effect.CloseGuard{Claim: claim.ID, Pod: effect.Target{Pod: claim.Pod, UID: claim.UID}, Rewrite: r.unanswered, Expected: a.expectedWith(claim)}
 	if pod := podNamed(a.Snapshot, claim.Pod); onlyLineKeeps(a.Snapshot, claim) {
-		e.Raise = &PartitionRaise{Pool: pod.Pool, Ordinal: pod.Ordinal}
+		e.Raise = &effect.PartitionRaise{Pool: pod.Pool, Ordinal: pod.Ordinal}
 	}
 	a.effect(e)
 }
 
-func (res GuardClosed) learn(a *step) {
+func (a *step) learnGuardClosed(res effect.GuardClosed) {
 	a.moved(res.Moved)
 	r := a.done(res.Claim)
 	switch {
-	case errors.Is(res.Err, ErrSuperseded):
+	case errors.Is(res.Err, effect.ErrSuperseded):
 		a.s.superseded = true
 	case r == nil:
-	case errors.Is(res.Err, ErrGone), res.Err == nil && res.Pod.Leaving:
+	case errors.Is(res.Err, effect.ErrGone), res.Err == nil && res.Pod.Leaving:
 		// It goes nevertheless. The cache will show it.
 		r.sent(a.now)
 		r.giveUp = ""

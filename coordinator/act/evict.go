@@ -11,36 +11,36 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // openGuard reads the pod and, live, the DatabaseCluster, and opens the guard; or, in
 // a pool whose controller would not wait for more, only notes the claim on the
 // pod. Each write depends on what was read just before it.
-func (x *Executor) openGuard(ctx context.Context, e rollout.OpenGuard) rollout.Result {
+func (x *Executor) openGuard(ctx context.Context, e effect.OpenGuard) effect.Result {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()
 	opened, err := x.open(ctx, e)
 	if err == nil && e.Lower != nil {
 		_, err = x.move(ctx, *e.Lower, e.Expected)
 	}
-	return rollout.GuardOpened{Claim: e.Claim, Pod: opened, Err: err, Unanswered: unanswered(err)}
+	return effect.GuardOpened{Claim: e.Claim, Pod: opened, Err: err, Unanswered: unanswered(err)}
 }
 
-func (x *Executor) open(ctx context.Context, e rollout.OpenGuard) (rollout.PodSeen, error) {
+func (x *Executor) open(ctx context.Context, e effect.OpenGuard) (effect.PodSeen, error) {
 	seen, err := x.pods.read(ctx, e.Pod.Pod, e.Pod.UID)
 	if err != nil {
-		return rollout.PodSeen{}, err
+		return effect.PodSeen{}, err
 	}
 	if seen.Leaving {
-		return rollout.PodSeen{}, rollout.ErrGone
+		return effect.PodSeen{}, effect.ErrGone
 	}
 	if err := x.unchanged(ctx, e.Expected); err != nil {
-		return rollout.PodSeen{}, err
+		return effect.PodSeen{}, err
 	}
 	if e.CheckOthers && seen.Guard == v1alpha1.GuardClosed {
 		if err := x.stillThere(ctx, e.Expected); err != nil {
-			return rollout.PodSeen{}, err
+			return effect.PodSeen{}, err
 		}
 	}
 	if e.NoteOnly {
@@ -51,10 +51,10 @@ func (x *Executor) open(ctx context.Context, e rollout.OpenGuard) (rollout.PodSe
 
 // remove removes the pod as it has been since its guard was opened, or the claim
 // noted on it.
-func (x *Executor) remove(ctx context.Context, e rollout.Remove) rollout.Result {
+func (x *Executor) evict(ctx context.Context, e effect.Evict) effect.Result {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()
-	res := rollout.Removed{Claim: e.Claim}
+	res := effect.Evicted{Claim: e.Claim}
 	if res.Err = x.stillThere(ctx, e.Expected); res.Err == nil {
 		if e.Release {
 			res.Moved, res.Err = x.release(ctx, e)
@@ -69,7 +69,7 @@ func (x *Executor) remove(ctx context.Context, e rollout.Remove) rollout.Result 
 // release takes away what keeps the pod's own controller from it, and removes the pod
 // as it has been since the claim was noted on it. That the controller is first
 // is the same removal.
-func (x *Executor) release(ctx context.Context, e rollout.Remove) (moved *rollout.SetSeen, err error) {
+func (x *Executor) release(ctx context.Context, e effect.Evict) (moved *effect.SetSeen, err error) {
 	if e.Lower != nil {
 		if moved, err = x.move(ctx, *e.Lower, e.Expected); err != nil {
 			return nil, err
@@ -88,13 +88,13 @@ func (x *Executor) release(ctx context.Context, e rollout.Remove) (moved *rollou
 }
 
 // unlessItGoes finds out whether a pod that changed was removed by its controller.
-func (x *Executor) unlessItGoes(ctx context.Context, pod rollout.PodSeen, conflict error) error {
-	if !errors.Is(conflict, rollout.ErrConflict) {
+func (x *Executor) unlessItGoes(ctx context.Context, pod effect.PodSeen, conflict error) error {
+	if !errors.Is(conflict, effect.ErrConflict) {
 		return conflict
 	}
 	switch seen, err := x.pods.read(ctx, pod.Name, pod.UID); {
-	case errors.Is(err, rollout.ErrGone), err == nil && seen.Leaving:
-		return rollout.ErrGone
+	case errors.Is(err, effect.ErrGone), err == nil && seen.Leaving:
+		return effect.ErrGone
 	}
 	return conflict
 }
@@ -104,10 +104,10 @@ func (x *Executor) unlessItGoes(ctx context.Context, pod rollout.PodSeen, confli
 // the pod is not terminating may the drain be undone. After a write that was not
 // answered it writes even what is closed: that write may be carried out later, and fails
 // only on a new resourceVersion.
-func (x *Executor) closeGuard(ctx context.Context, e rollout.CloseGuard) rollout.Result {
+func (x *Executor) closeGuard(ctx context.Context, e effect.CloseGuard) effect.Result {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()
-	res := rollout.GuardClosed{Claim: e.Claim}
+	res := effect.GuardClosed{Claim: e.Claim}
 	seen, err := x.pods.read(ctx, e.Pod.Pod, e.Pod.UID)
 	if err == nil && !seen.Leaving && e.Raise != nil {
 		if res.Moved, err = x.raise(ctx, *e.Raise, e); err == nil {
@@ -122,7 +122,7 @@ func (x *Executor) closeGuard(ctx context.Context, e rollout.CloseGuard) rollout
 }
 
 // deleteByForce deletes the object of a pod that terminates on a node that is gone.
-func (x *Executor) deleteByForce(ctx context.Context, e rollout.DeleteByForce) rollout.Result {
+func (x *Executor) deleteByForce(ctx context.Context, e effect.DeleteByForce) effect.Result {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()
 	seen, err := x.pods.read(ctx, e.Pod.Pod, e.Pod.UID)
@@ -132,7 +132,7 @@ func (x *Executor) deleteByForce(ctx context.Context, e rollout.DeleteByForce) r
 	if err == nil {
 		err = x.pods.removeByForce(ctx, seen)
 	}
-	return rollout.DeletedByForce{Pod: e.Pod, Node: e.Node, Err: err}
+	return effect.DeletedByForce{Pod: e.Pod, Node: e.Node, Err: err}
 }
 
 // unanswered says whether a request may still be carried out later. A server that is too slow,
@@ -141,7 +141,7 @@ func unanswered(err error) bool {
 	if err == nil {
 		return false
 	}
-	for _, known := range []error{rollout.ErrGone, rollout.ErrConflict, rollout.ErrBudget, rollout.ErrSuperseded, rollout.ErrChanged, rollout.ErrSetChanged, rollout.ErrVolumeKept} {
+	for _, known := range []error{effect.ErrGone, effect.ErrConflict, effect.ErrBudget, effect.ErrSuperseded, effect.ErrChanged, effect.ErrSetChanged, effect.ErrVolumeKept} {
 		if errors.Is(err, known) {
 			return false
 		}
@@ -156,17 +156,17 @@ func unanswered(err error) bool {
 
 // unchanged asks the API server itself whether the claim stands, in this epoch,
 // and whether what was asked of us is what was decided on.
-func (x *Executor) unchanged(ctx context.Context, e rollout.Expected) error {
+func (x *Executor) unchanged(ctx context.Context, e effect.Expected) error {
 	live, err := x.options.Clusters.DatabaseClusters(x.options.Namespace).Get(ctx, x.options.Name, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read the DatabaseCluster: %w", err)
 	}
 	if string(live.UID) != x.options.UID || live.Status.Epoch != e.Epoch || e.Claim != nil && !holds(live.Status.Claims, *e.Claim) {
-		return rollout.ErrSuperseded
+		return effect.ErrSuperseded
 	}
 	if live.Generation != e.Object.Generation || live.DeletionTimestamp != nil ||
 		live.Annotations[v1alpha1.AnnotationPaused] != e.Object.Paused {
-		return rollout.ErrChanged
+		return effect.ErrChanged
 	}
 	return nil
 }

@@ -1,0 +1,49 @@
+package rollout
+
+import (
+	"fmt"
+
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
+)
+
+// learn takes what came of an effect into the state. TestEachResultIsLearned wants a line for each type.
+func (a *step) learn(res effect.Result) {
+	switch res := res.(type) {
+	case effect.DrainPlanned:
+		a.learnDrainPlanned(res)
+	case effect.DrainAnswered:
+		a.learnDrainAnswered(res)
+	case effect.HandedOff:
+		a.learnHandedOff(res)
+	case effect.Observed:
+		a.learnObserved(res)
+	case effect.GuardOpened:
+		a.learnGuardOpened(res)
+	case effect.Evicted:
+		a.learnEvicted(res)
+	case effect.GuardClosed:
+		a.learnGuardClosed(res)
+	case effect.Restored:
+		a.learnRestored(res)
+	case effect.GoneConfirmed:
+		a.learnGoneConfirmed(res)
+	case effect.SetFound:
+		a.learnSetFound(res)
+	case effect.VolumesFound:
+		a.learnVolumesFound(res)
+	case effect.VolumesDeleted:
+		a.learnVolumesDeleted(res)
+	case effect.VolumesAwaited:
+		a.learnVolumesAwaited(res)
+	case effect.PartitionMoved:
+		a.learnPartitionMoved(res)
+	case effect.SettingRestored:
+		a.learnSettingRestored(res)
+	case effect.LeftoverRestored:
+		a.learnLeftoverRestored(res)
+	case effect.DeletedByForce:
+		a.learnDeletedByForce(res)
+	default:
+		panic(fmt.Sprintf("nobody learns from a %T", res))
+	}
+}
