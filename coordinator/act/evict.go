@@ -161,7 +161,7 @@ func (x *Executor) unchanged(ctx context.Context, e effect.Expected) error {
 	if err != nil {
 		return fmt.Errorf("read the DatabaseCluster: %w", err)
 	}
-	if string(live.UID) != x.options.UID || live.Status.Epoch != e.Epoch || e.Claim != nil && !holds(live.Status.Claims, *e.Claim) {
+	if string(live.UID) != x.options.UID || live.Status.Epoch != x.options.Epoch || e.Claim != nil && !holds(live.Status.Claims, *e.Claim) {
 		return effect.ErrSuperseded
 	}
 	if live.Generation != e.Object.Generation || live.DeletionTimestamp != nil ||

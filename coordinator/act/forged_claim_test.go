@@ -70,7 +70,7 @@ func TestVolumesOfNoTemplateAreLeft(t *testing.T) {
 			a, err := New(Options{Agents: &restoring{}, Kubernetes: client.Kubernetes, Clusters: client.Clusters, Notify: func() {},
 				Namespace: namespace, Name: name, UID: string(made.UID), Epoch: 1})
 			require.NoError(t, err)
-			e := effect.DeleteVolumes{Claim: claim, Own: c.own, SetShown: c.own != nil, PodGone: true, Expected: effect.Expected{Claim: &claim, Epoch: 1}}
+			e := effect.DeleteVolumes{Claim: claim, Own: c.own, SetShown: c.own != nil, PodGone: true, Expected: effect.Expected{Claim: &claim}}
 			err = a.deleteOwn(t.Context(), e)
 			_, gone := claims.Get(t.Context(), volume, metav1.GetOptions{})
 			if c.says == "" {

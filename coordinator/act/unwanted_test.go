@@ -78,7 +78,7 @@ func TestVolumesOfWhoIsThereAgainAreNotCalledDeleted(t *testing.T) {
 				w.start(pod, w.update)
 			}
 			res := p.leader.deleteVolumes(p.ctx, effect.DeleteVolumes{Claim: claim, Own: []string{diskOf(pod)}, SetShown: true, PodGone: true,
-				Expected: effect.Expected{Object: facts.Object, Claim: &claim, Epoch: claim.Epoch}}).(effect.VolumesDeleted)
+				Expected: effect.Expected{Object: facts.Object, Claim: &claim}}).(effect.VolumesDeleted)
 			require.Equal(t, !there, res.Err == nil, "%v", res.Err)
 			require.False(t, res.Err != nil && !res.PodGone)
 			require.False(t, w.kept(pod))

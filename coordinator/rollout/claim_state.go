@@ -13,6 +13,8 @@ type Case struct {
 
 	// GiveUp: the claim is not to be carried out any more.
 	GiveUp bool
+	// Observed: pod and witnesses have looked since the pod was drained, not long ago.
+	Observed bool
 	// Alone: the pod serves and has no agent; another pod's can hand over for it.
 	Alone bool
 	// Forced: a person has handed the pod to its controller, which takes it when it

@@ -68,7 +68,7 @@ var whenHere = []transition{
 	{"it has no agent, and another can hand over", func(c *Case) bool { return c.Alone && !c.Known.HandedOff }, MoveHandoffOnBehalf},
 
 	{"others go first", func(c *Case) bool { return c.Behind }, MoveWait},
-	{"pod and witnesses have not looked", func(c *Case) bool { return !c.Known.Observed }, MoveObserve},
+	{"pod and witnesses have not looked", func(c *Case) bool { return !c.Observed }, MoveObserve},
 	{"it is held", func(c *Case) bool { return c.Held }, MoveWait},
 	{"it is not empty", func(c *Case) bool { return replaces(c.Claim) && !c.Empty && c.Known.Guard != KnownOpen }, MoveWait},
 	{"that it is empty is not recorded", func(c *Case) bool { return replaces(c.Claim) && c.Claim.EmptiedAt == nil }, MoveRecordEmpty},

@@ -73,7 +73,7 @@ func (a *step) podOfClaim(id string) string {
 
 // expected is the DatabaseCluster that was decided on, led in this epoch.
 func (a *step) expected() effect.Expected {
-	return effect.Expected{Object: a.Object, Epoch: a.s.epoch, Paused: a.Snapshot.Cluster.Paused}
+	return effect.Expected{Object: a.Object, Paused: a.Snapshot.Cluster.Paused}
 }
 
 // expectedWith is the DatabaseCluster with a claim.

@@ -17,8 +17,6 @@ type Known struct {
 	Drained Drained
 	// HandedOff: another agent has handed over for the pod, or had its time.
 	HandedOff bool
-	// Observed: pod and witnesses have looked after that, not long ago.
-	Observed bool
 	// Guard is how far the removal of a pod is that is there.
 	Guard Guard
 	// Found: the pod's own volume claims are known, and that we may delete them.

@@ -88,7 +88,7 @@ func (v *sight) recreated(claim model.Claim) bool {
 // go now: see keeps. It changes nothing. stopped: the claim is not to be carried out now.
 func (a *step) caseOf(claim model.Claim, r *attempt, v sight, stopped bool) Case {
 	c := Case{Claim: claim, Pod: v.where, Known: r.known, GiveUp: r.giveUp != "", Listed: v.listed, Forced: v.forced, Restarts: v.restarts, Vanished: v.vanished}
-	c.Known.Observed = !r.observedAt.IsZero() && a.now.Sub(r.observedAt) <= observedFor
+	c.Observed = !r.observedAt.IsZero() && a.now.Sub(r.observedAt) <= observedFor
 	c.CaughtUp = r.known.Guard == KnownOpen && notBefore(a.Versions[claim.UID], r.opened.ResourceVersion)
 	switch v.where {
 	case Here:
@@ -128,7 +128,7 @@ func (a *step) keeps(claim model.Claim, v sight, c *Case) kept {
 		return kept{}
 	case c.Behind:
 		return kept{asked: true, why: a.deadlock(claim, v.ahead)}
-	case c.Stopped || !c.Known.Observed && c.Known.Guard != KnownOpen && !c.Forced:
+	case c.Stopped || !c.Observed && c.Known.Guard != KnownOpen && !c.Forced:
 		return kept{}
 	}
 	k := kept{asked: true}

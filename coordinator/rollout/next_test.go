@@ -32,10 +32,10 @@ func withUndo(c model.Claim) model.Claim {
 }
 
 func TestNext(t *testing.T) {
-	ready := Known{Asked: true, Drained: DrainedBySelf, Observed: true}
-	opened := Known{Asked: true, Drained: DrainedBySelf, Observed: true, Guard: KnownOpen}
-	found := Known{Asked: true, Drained: DrainedBySelf, Observed: true, Found: true}
-	discarded := Known{Asked: true, Drained: DrainedBySelf, Observed: true, Found: true, VolumesDeleted: true}
+	ready := Known{Asked: true, Drained: DrainedBySelf}
+	opened := Known{Asked: true, Drained: DrainedBySelf, Guard: KnownOpen}
+	found := Known{Asked: true, Drained: DrainedBySelf, Found: true}
+	discarded := Known{Asked: true, Drained: DrainedBySelf, Found: true, VolumesDeleted: true}
 	for name, c := range map[string]struct {
 		in    Case
 		move  Move
@@ -51,12 +51,12 @@ func TestNext(t *testing.T) {
 		"others write the setting":        {Case{Claim: stored, Pod: Here, Listed: true, Queued: true}, MoveWait, model.PhasePreparing},
 		"given up in the queue":           {Case{Claim: stored, Pod: Here, Listed: true, Queued: true, GiveUp: true}, MoveCloseGuard, model.PhasePreparing},
 		"prepared":                        {Case{Claim: stored, Pod: Here, Known: Known{Drained: DrainedBySelf}}, MoveObserve, model.PhasePrepared},
-		"held":                            {Case{Claim: stored, Pod: Here, Held: true, Known: ready}, MoveWait, model.PhasePrepared},
-		"may go":                          {Case{Claim: stored, Pod: Here, Known: ready}, MoveOpenGuard, model.PhasePrepared},
-		"the cache is behind":             {Case{Claim: stored, Pod: Here, Known: opened}, MoveWait, model.PhaseOpened},
-		"the cache has caught up":         {Case{Claim: stored, Pod: Here, CaughtUp: true, Known: opened}, MoveEvict, model.PhaseOpened},
+		"held":                            {Case{Claim: stored, Pod: Here, Held: true, Observed: true, Known: ready}, MoveWait, model.PhasePrepared},
+		"may go":                          {Case{Claim: stored, Pod: Here, Observed: true, Known: ready}, MoveOpenGuard, model.PhasePrepared},
+		"the cache is behind":             {Case{Claim: stored, Pod: Here, Observed: true, Known: opened}, MoveWait, model.PhaseOpened},
+		"the cache has caught up":         {Case{Claim: stored, Pod: Here, CaughtUp: true, Observed: true, Known: opened}, MoveEvict, model.PhaseOpened},
 		"opened by force, not drained":    {Case{Claim: stored, Pod: Here, CaughtUp: true, Known: Known{Guard: KnownOpen}}, MoveCloseGuard, model.PhaseOpened},
-		"held when opened":                {Case{Claim: stored, Pod: Here, Held: true, CaughtUp: true, Known: opened}, MoveCloseGuard, model.PhaseOpened},
+		"held when opened":                {Case{Claim: stored, Pod: Here, Held: true, CaughtUp: true, Observed: true, Known: opened}, MoveCloseGuard, model.PhaseOpened},
 		"broken pods need no prepare":     {Case{Claim: broke, Pod: Here}, MoveObserve, model.PhaseClaimed},
 		"nobody in the pod can prepare":   {Case{Claim: broke, Pod: Here, Alone: true}, MoveHandoffOnBehalf, model.PhaseClaimed},
 		"another has handed over for it":  {Case{Claim: broke, Pod: Here, Alone: true, Known: Known{HandedOff: true}}, MoveObserve, model.PhaseClaimed},
@@ -80,7 +80,7 @@ func TestNext(t *testing.T) {
 		"held when the look is old":       {Case{Claim: stored, Pod: Here, Held: true, Known: Known{Drained: DrainedBySelf, Guard: KnownOpen}}, MoveCloseGuard, model.PhaseOpened},
 		"left open":                       {Case{Claim: stored, Pod: Here, Known: Known{Guard: PossiblyOpen}}, MoveCloseGuard, model.PhasePreparing},
 		"left open, and sent":             {Case{Claim: stored, Pod: Here, Known: Known{Guard: RemovalSent}}, MoveWait, model.PhaseOpened},
-		"given up":                        {Case{Claim: stored, Pod: Here, GiveUp: true, Known: opened}, MoveCloseGuard, model.PhaseOpened},
+		"given up":                        {Case{Claim: stored, Pod: Here, GiveUp: true, Observed: true, Known: opened}, MoveCloseGuard, model.PhaseOpened},
 		"given up and shut":               {Case{Claim: stored, Pod: Here, GiveUp: true, Known: Known{Guard: KnownClosed}}, MoveRestore, model.PhaseRestoring},
 		"given up, shut and undone":       {Case{Claim: stored, Pod: Here, GiveUp: true, Known: Known{Guard: KnownClosed, Restored: true}}, MoveRelease, model.PhasePreparing},
 		"volumes come first":              {Case{Claim: swap, Pod: Here}, MoveFindVolumes, model.PhaseClaimed},
@@ -89,17 +89,17 @@ func TestNext(t *testing.T) {
 		"volumes of a follower":           {Case{Claim: withUndo(swap), Pod: Here, Known: Known{Found: true, Volumes: swapped.Volumes}}, MoveRecordDrain, model.PhasePreparing},
 		"data is moved":                   {Case{Claim: swapped, Pod: Here, Known: Known{Found: true}}, MoveDrain, model.PhasePreparing},
 		"moved, and not looked at":        {Case{Claim: swapped, Pod: Here, Known: Known{Found: true, Drained: DrainedBySelf}}, MoveObserve, model.PhasePrepared},
-		"moved, and not empty":            {Case{Claim: swapped, Pod: Here, Known: found}, MoveWait, model.PhasePrepared},
-		"empty":                           {Case{Claim: swapped, Pod: Here, Empty: true, Known: found}, MoveRecordEmpty, model.PhasePrepared},
-		"empty, and held":                 {Case{Claim: swapped, Pod: Here, Empty: true, Held: true, Known: found}, MoveWait, model.PhasePrepared},
-		"empty, and given up":             {Case{Claim: swapped, Pod: Here, Empty: true, GiveUp: true, Known: found}, MoveCloseGuard, model.PhasePrepared},
-		"empty, as is written":            {Case{Claim: emptied, Pod: Here, Empty: true, Known: found}, MoveDeleteVolumes, model.PhaseEmptied},
-		"written, and not empty any more": {Case{Claim: emptied, Pod: Here, Known: found}, MoveWait, model.PhaseEmptied},
-		"written, and given up":           {Case{Claim: emptied, Pod: Here, GiveUp: true, Held: true, Known: Known{Found: true, Drained: DrainedBySelf, Observed: true, Guard: KnownClosed}}, MoveWait, model.PhaseEmptied},
-		"written, and stopped":            {Case{Claim: emptied, Pod: Here, Empty: true, Stopped: true, Held: true, Known: found}, MoveWait, model.PhaseEmptied},
-		"opened, and stopped":             {Case{Claim: emptied, Pod: Here, Stopped: true, Held: true, Known: opened}, MoveCloseGuard, model.PhaseOpened},
-		"volumes are deleted":             {Case{Claim: emptied, Pod: Here, Empty: true, Known: discarded}, MoveOpenGuard, model.PhaseEmptied},
-		"no volumes":                      {Case{Claim: empties(swap), Pod: Here, Empty: true, Known: found}, MoveOpenGuard, model.PhaseEmptied},
+		"moved, and not empty":            {Case{Claim: swapped, Pod: Here, Observed: true, Known: found}, MoveWait, model.PhasePrepared},
+		"empty":                           {Case{Claim: swapped, Pod: Here, Empty: true, Observed: true, Known: found}, MoveRecordEmpty, model.PhasePrepared},
+		"empty, and held":                 {Case{Claim: swapped, Pod: Here, Empty: true, Held: true, Observed: true, Known: found}, MoveWait, model.PhasePrepared},
+		"empty, and given up":             {Case{Claim: swapped, Pod: Here, Empty: true, GiveUp: true, Observed: true, Known: found}, MoveCloseGuard, model.PhasePrepared},
+		"empty, as is written":            {Case{Claim: emptied, Pod: Here, Empty: true, Observed: true, Known: found}, MoveDeleteVolumes, model.PhaseEmptied},
+		"written, and not empty any more": {Case{Claim: emptied, Pod: Here, Observed: true, Known: found}, MoveWait, model.PhaseEmptied},
+		"written, and given up":           {Case{Claim: emptied, Pod: Here, GiveUp: true, Held: true, Observed: true, Known: Known{Found: true, Drained: DrainedBySelf, Guard: KnownClosed}}, MoveWait, model.PhaseEmptied},
+		"written, and stopped":            {Case{Claim: emptied, Pod: Here, Empty: true, Stopped: true, Held: true, Observed: true, Known: found}, MoveWait, model.PhaseEmptied},
+		"opened, and stopped":             {Case{Claim: emptied, Pod: Here, Stopped: true, Held: true, Observed: true, Known: opened}, MoveCloseGuard, model.PhaseOpened},
+		"volumes are deleted":             {Case{Claim: emptied, Pod: Here, Empty: true, Observed: true, Known: discarded}, MoveOpenGuard, model.PhaseEmptied},
+		"no volumes":                      {Case{Claim: empties(swap), Pod: Here, Empty: true, Observed: true, Known: found}, MoveOpenGuard, model.PhaseEmptied},
 		"its successor is awaited":        {Case{Claim: emptied, Pod: Gone, Known: Known{Confirmed: true}}, MoveWait, model.PhaseGone},
 		"its successor is there":          {Case{Claim: emptied, Pod: Gone, Recreated: true, Rejoined: true, Back: true, Known: Known{Confirmed: true}}, MoveAwaitVolumes, model.PhaseGone},
 		"its successor failed":            {Case{Claim: emptied, Pod: Gone, Recreated: true, Failed: true, Superseded: true, Known: Known{Confirmed: true}}, MoveAwaitVolumes, model.PhaseGone},
@@ -111,18 +111,18 @@ func TestNext(t *testing.T) {
 		"its volumes are gone, too":       {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Known: Known{Confirmed: true, VolumesDeleted: true}}, MoveRestore, model.PhaseRestoring},
 		"gone before it was empty":        {Case{Claim: swapped, Pod: Gone, Recreated: true, Rejoined: true, Known: Known{Confirmed: true}}, MoveAwaitVolumes, model.PhaseGone},
 		"forced":                          {Case{Claim: broke, Pod: Here, Forced: true}, MoveOpenGuard, model.PhaseClaimed},
-		"forced, and opened":              {Case{Claim: broke, Pod: Here, Forced: true, CaughtUp: true, Known: opened}, MoveWait, model.PhaseOpened},
-		"forced, and waited for":          {Case{Claim: broke, Pod: Here, Forced: true, Awaited: true, CaughtUp: true, Known: opened}, MoveEvict, model.PhaseOpened},
-		"forced, waited for, not shown":   {Case{Claim: broke, Pod: Here, Forced: true, Awaited: true, Known: opened}, MoveWait, model.PhaseOpened},
+		"forced, and opened":              {Case{Claim: broke, Pod: Here, Forced: true, CaughtUp: true, Observed: true, Known: opened}, MoveWait, model.PhaseOpened},
+		"forced, and waited for":          {Case{Claim: broke, Pod: Here, Forced: true, Awaited: true, CaughtUp: true, Observed: true, Known: opened}, MoveEvict, model.PhaseOpened},
+		"forced, waited for, not shown":   {Case{Claim: broke, Pod: Here, Forced: true, Awaited: true, Observed: true, Known: opened}, MoveWait, model.PhaseOpened},
 		"forced, and held":                {Case{Claim: broke, Pod: Here, Forced: true, Held: true}, MoveWait, model.PhaseClaimed},
 		"held, and left open":             {Case{Claim: stored, Pod: Here, Held: true, Known: Known{Guard: PossiblyOpen}}, MoveCloseGuard, model.PhasePreparing},
 		"emptied, without an agent":       {Case{Claim: emptied, Pod: Here, Restarts: true}, MoveObserve, model.PhaseEmptied},
 		"and another hands over":          {Case{Claim: emptied, Pod: Here, Restarts: true, Alone: true}, MoveHandoffOnBehalf, model.PhaseEmptied},
-		"and it may not go":               {Case{Claim: emptied, Pod: Here, Restarts: true, Held: true, Known: Known{Observed: true}}, MoveWait, model.PhaseEmptied},
-		"and it may":                      {Case{Claim: emptied, Pod: Here, Restarts: true, Known: Known{Observed: true}}, MoveOpenGuard, model.PhaseEmptied},
-		"and is shown with it":            {Case{Claim: emptied, Pod: Here, Restarts: true, CaughtUp: true, Known: Known{Observed: true, Guard: KnownOpen}}, MoveEvict, model.PhaseOpened},
+		"and it may not go":               {Case{Claim: emptied, Pod: Here, Restarts: true, Held: true, Observed: true}, MoveWait, model.PhaseEmptied},
+		"and it may":                      {Case{Claim: emptied, Pod: Here, Restarts: true, Observed: true}, MoveOpenGuard, model.PhaseEmptied},
+		"and is shown with it":            {Case{Claim: emptied, Pod: Here, Restarts: true, CaughtUp: true, Observed: true, Known: Known{Guard: KnownOpen}}, MoveEvict, model.PhaseOpened},
 		"emptied, and not prepared":       {Case{Claim: emptied, Pod: Here, Stopped: true, Held: true, Known: Known{Found: true}}, MoveWait, model.PhaseEmptied},
-		"behind, and given up":            {Case{Claim: stored, Pod: Here, Behind: true, GiveUp: true, Known: ready}, MoveCloseGuard, model.PhasePrepared},
+		"behind, and given up":            {Case{Claim: stored, Pod: Here, Behind: true, GiveUp: true, Observed: true, Known: ready}, MoveCloseGuard, model.PhasePrepared},
 		"out of sight":                    {Case{Claim: stored, Pod: Gone, Vanished: true}, MoveConfirmGone, model.PhaseGone},
 		"out of sight, and there":         {Case{Claim: model.Claim{Phase: model.PhasePrepared}, Pod: Gone, Vanished: true, Known: Known{Hidden: true}}, MoveConfirmGone, model.PhasePrepared},
 		"out of sight with an open guard": {Case{Claim: stored, Pod: Gone, Vanished: true, Known: Known{Hidden: true, Guard: KnownOpen}}, MoveCloseGuard, ""},
@@ -146,14 +146,16 @@ func TestNext(t *testing.T) {
 // them however far it is, and is neither looked at, nor opened, nor removed.
 func TestBehind(t *testing.T) {
 	for _, heard := range []Known{
-		{Drained: DrainedBySelf}, {Drained: DrainedBySelf, Observed: true}, {Drained: DrainedBySelf, Observed: true, Guard: KnownOpen}, {Drained: DrainedBySelf, Guard: KnownOpen},
-		{Drained: DrainedBySelf, Observed: true, Found: true}, {Drained: DrainedBySelf, Observed: true, Found: true, VolumesDeleted: true},
+		{Drained: DrainedBySelf}, {Drained: DrainedBySelf, Guard: KnownOpen},
+		{Drained: DrainedBySelf, Found: true}, {Drained: DrainedBySelf, Found: true, VolumesDeleted: true},
 	} {
-		for _, claim := range []model.Claim{stored, broke} {
-			c := Case{Claim: claim, Pod: Here, Behind: true, CaughtUp: true, Known: heard}
-			require.Equal(t, MoveWait.String(), next(c).String(), "%+v", heard)
-			c.Behind = false
-			require.NotEqual(t, MoveWait.String(), next(c).String(), "%+v", heard)
+		for _, observed := range []bool{false, true} {
+			for _, claim := range []model.Claim{stored, broke} {
+				c := Case{Claim: claim, Pod: Here, Behind: true, CaughtUp: true, Observed: observed, Known: heard}
+				require.Equal(t, MoveWait.String(), next(c).String(), "%+v", heard)
+				c.Behind = false
+				require.NotEqual(t, MoveWait.String(), next(c).String(), "%+v", heard)
+			}
 		}
 	}
 	// What leads to no removal does not wait for them.
@@ -211,7 +213,7 @@ func breach(c Case) string {
 	haunted := c.Pod == Gone && len(c.Claim.Volumes) > 0 && !c.Known.VolumesNew && (c.Recreated || !c.Back || c.Claim.EmptiedAt != nil && !c.Known.VolumesDeleted)
 	// bare: it is restarted for an agent or by its new template, with all that it has.
 	bare := c.Restarts && committed(c.Claim)
-	looked := (c.Known.Drained != NotDrained || !prepares(c.Claim) || bare) && (c.Known.HandedOff || !c.Alone) && c.Known.Observed && !c.Behind
+	looked := (c.Known.Drained != NotDrained || !prepares(c.Claim) || bare) && (c.Known.HandedOff || !c.Alone) && c.Observed && !c.Behind
 	switch move {
 	case MoveFindVolumes, MovePlanDrain, MoveRecordDrain, MoveDrain, MoveHandoffOnBehalf, MoveObserve, MoveRecordEmpty, MoveDeleteVolumes, MoveOpenGuard, MoveEvict:
 		if unwanted := move == MoveDeleteVolumes && c.Pod == Gone && c.Back && !c.Recreated; c.Pod != Here && !unwanted || stays {

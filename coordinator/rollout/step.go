@@ -150,12 +150,7 @@ func (a *step) losePatience(r *attempt, k kept, c *Case) {
 	if c.Queued {
 		r.queuedTill = a.now // that is not counted as time of its own drain
 	}
-	c.GiveUp, c.Known = r.giveUp != "", withObserved(r.known, c.Known.Observed)
-}
-
-func withObserved(k Known, observed bool) Known {
-	k.Observed = observed
-	return k
+	c.GiveUp, c.Known = r.giveUp != "", r.known
 }
 
 // say logs transitions, not steps.

@@ -11,9 +11,8 @@ import (
 type Expected struct {
 	// Object is the DatabaseCluster. A newer spec, or a pause, means that it has changed.
 	Object Object
-	// Claim must still be in the status, in this epoch; nil: the epoch alone counts.
+	// Claim must still be in the status, in the epoch in which the effect is carried out; nil: the epoch alone counts.
 	Claim *model.Claim
-	Epoch int64
 	// Paused: the database cluster is paused, so paused StatefulSets are no news.
 	Paused bool
 	// Pools and Pods must be there, with nobody having deleted them; not looked at when
