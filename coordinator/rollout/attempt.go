@@ -20,6 +20,7 @@ type attempt struct {
 	orders
 	refusals
 	ending
+	holding
 	lasting
 	onBehalf
 	absence
@@ -68,8 +69,6 @@ type refusals struct {
 
 // ending is why and how a claim ends that is not carried out.
 type ending struct {
-	// heldSince is when a drained pod was first held without a break.
-	heldSince time.Time
 	// giveUp is why the claim is not carried out; final while the pod is there.
 	giveUp string
 	// backoff is the rule under which the pod is left alone afterwards; empty = none.
@@ -166,22 +165,12 @@ func (r *attempt) abandon(why string, rule model.Rule) {
 	r.succeeded()
 }
 
-// held notes that a claimed pod may not go, and ends the claim when that lasts:
-// a claim reserves budget that others can use meanwhile.
-func (r *attempt) held(now time.Time, why string) {
-	if r.heldSince.IsZero() {
-		r.heldSince = now
-	}
-	if now.Sub(r.heldSince) > patience {
-		r.abandon("held for too long by "+why, "")
-	}
-}
-
 // keepOn takes back that a claim is to be given up which can not be any more: it is
 // tried again after a while.
 func (r *attempt) keepOn(now time.Time) {
 	r.problem, r.retryAt = r.giveUp, now.Add(lastRetry)
-	r.giveUp, r.backoff, r.heldSince = "", "", time.Time{}
+	r.giveUp, r.backoff = "", ""
+	r.notHeld()
 	r.conflicts, r.budgets, r.rejections = 0, 0, 0
 }
 

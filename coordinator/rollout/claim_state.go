@@ -143,3 +143,8 @@ func asRestart(claim model.Claim) model.Claim {
 	claim.Action, claim.Prepare = model.Restart, model.PrepareNone
 	return claim
 }
+
+// broken says whether a claim is for a pod that cannot be asked or prepared.
+func broken(claim model.Claim) bool {
+	return claim.Reason == model.ReasonNeverStarted || claim.Reason == model.ReasonFailed
+}

@@ -40,12 +40,6 @@ func (a *step) restartsFirst(s model.Snapshot, claim model.Claim) bool {
 	return !pod.Agent && !a.emptiedByOthers(pod) || correctedFirst(s, claim, pod) && !keptByLine(s, pod)
 }
 
-// keptByLine: a restart would bring the pod back as it is. The hold line is not lowered for a replacement.
-func keptByLine(s model.Snapshot, pod *model.Pod) bool {
-	pool := poolOf(s, pod.Name)
-	return rolls(pool) && byLine(s) && pod.Ordinal < pool.Partition
-}
-
 // changeWay: what was looked at and decided for the one way to go says nothing of the other. A pod that
 // was to be restarted as it is may have started after all, and is emptied then.
 func (r *attempt) changeWay(restarts bool) {
@@ -74,11 +68,6 @@ func holdOf(s model.Snapshot, claim model.Claim, restarts bool) *model.Hold {
 		hold = &model.Hold{Pod: claim.Pod, Rule: model.Vetoed, Reason: "it has come without an agent, and is not to have any"}
 	}
 	return hold
-}
-
-func withoutClaim(s model.Snapshot, claim model.Claim) model.Snapshot {
-	s.Cluster.Status.Claims = slices.DeleteFunc(slices.Clone(s.Cluster.Status.Claims), func(c model.Claim) bool { return c.ID == claim.ID })
-	return s
 }
 
 // correctedFirst: if it had no claim, the pod would be let go at once by a restart that

@@ -115,9 +115,3 @@ func (a *step) judgeReturn(claim model.Claim) returned {
 	}
 	return out
 }
-
-// awayByItself: without any claim the pod would count as away.
-func awayByItself(pod *model.Pod) bool {
-	r := pod.Report
-	return pod.Phase != model.Ready || pod.Agent && r == nil || r != nil && (r.Member != model.Live || !r.Settled)
-}

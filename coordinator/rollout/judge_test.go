@@ -80,7 +80,7 @@ func TestWhoIsHeldForTooLongIsClosedBeforeItIsUndone(t *testing.T) {
 	claim := model.Claim{ID: "c", Pod: "s-1", UID: "1", Action: model.Restart, Prepare: model.PrepareHandoff, Epoch: 1, Undo: []byte("u")}
 	a.Record.Claims = []model.Claim{claim}
 	a.Snapshot.Cluster.Status.Claims = a.Record.Claims
-	r := &attempt{observedAt: now, ending: ending{heldSince: now.Add(-patience - 1)}}
+	r := &attempt{observedAt: now, holding: holding{heldSince: now.Add(-patience - 1)}}
 	r.known.Drained, r.known.Guard = DrainedBySelf, KnownClosed
 	a.s.attempts["c"] = r
 	c, _, _ := a.assess(claim, r)

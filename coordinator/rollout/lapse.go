@@ -1,12 +1,10 @@
 package rollout
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
 // A prepare that was acknowledged need not last: somebody else may hand the pod its
@@ -29,9 +27,6 @@ type lasting struct {
 func (r *attempt) lookedAt() bool {
 	return !r.observedAt.IsZero() && r.known.Guard != RemovalSent && r.giveUp == ""
 }
-
-// maxLapses is how often a prepare is repeated that did not last.
-const maxLapses = 5
 
 // unprepare notes that the pod is not prepared any more.
 func (r *attempt) unprepare(why string) {
@@ -65,77 +60,6 @@ func (a *step) mustLast(claim model.Claim, r *attempt) bool {
 		return notEmpty(a.Snapshot, claim, a.Names, pod != nil && a.emptiedByOthers(pod)) != ""
 	}
 	return true
-}
-
-// observe has the pod and the witnesses look anew, and the pod confirm its prepare.
-// The snapshot of the next step contains what they saw, and is decided on again.
-func (a *step) observe(claim model.Claim, r *attempt) {
-	going := claim
-	if r.restarts {
-		going = asRestart(claim) // nobody need call it empty
-	}
-	e := effect.Observe{Claim: claim.ID, Barrier: barrierOf(a.Snapshot, going), Continues: r.goesOn(a.now)}
-	if a.mustLast(claim, r) {
-		to, order, err := a.address(claim)
-		if err != nil {
-			a.failAtOnce(effect.Observed{Claim: claim.ID, Err: err})
-			return
-		}
-		e.Confirm = &effect.Drain{Claim: claim.ID, To: to, Order: order, Undo: claim.Undo}
-	}
-	a.effect(e)
-}
-
-func (a *step) learnObserved(res effect.Observed) {
-	a.noteSuperseded(res.Err)
-	r, claim := a.done(res.Claim), a.open(res.Claim)
-	if r == nil || claim == nil {
-		return
-	}
-	if res.Confirmed != nil {
-		r.ordered(*res.Confirmed, res.Err)
-	}
-	switch {
-	case res.Err != nil:
-		r.backToBarrier()
-		r.confirming = time.Time{} // nobody knows what it has looked at when it answers again
-		r.failed(a.now, fmt.Errorf("ask whether it is still prepared: %w", res.Err))
-		r.held(a.now, r.problem)
-	case res.Confirmed != nil && res.Progress.State == model.DrainRefused:
-		r.abandon("prepare refused: "+res.Progress.Detail, model.Vetoed)
-	case res.Confirmed != nil && res.Progress.State != model.DrainPrepared:
-		r.unconfirmed(a.now, res.Progress.Detail, a.prepareTimeout(*claim))
-	case res.Missing != "":
-		r.backToBarrier()
-		r.failed(a.now, errors.New(res.Missing))
-		r.held(a.now, res.Missing)
-	default:
-		r.succeeded()
-		r.observedAt, r.led, r.confirming = a.now, nil, time.Time{}
-	}
-}
-
-// goesOn: the agent looks whether the pod is still prepared, and was asked a moment ago, so
-// that what it says now is no older than a look may be.
-func (r *attempt) goesOn(now time.Time) bool {
-	return !r.confirming.IsZero() && now.Sub(r.askedAt) <= observedFor
-}
-
-// unconfirmed notes that the agent looks whether the pod is still prepared. That is no word of
-// its end, however slow the database is; but a prepare that nobody confirms for as long as one
-// may take does not count.
-func (r *attempt) unconfirmed(now time.Time, detail string, limit time.Duration) {
-	if r.confirming.IsZero() {
-		r.confirming = now
-	}
-	if limit > 0 && now.Sub(r.confirming) > limit {
-		r.lapse(fmt.Sprintf("nobody has confirmed it for %s: %s", limit, detail))
-		return
-	}
-	r.askedAt = now
-	r.backToBarrier()
-	r.succeeded()
-	r.problem, r.retryAt = "its agent looks whether it is still prepared: "+detail, now.Add(firstRetry)
 }
 
 // lookAgain compares what is seen of a pod that was looked at with what was seen then.
@@ -185,34 +109,9 @@ func drainAnew(s model.Snapshot, claim model.Claim) bool {
 	return r != nil && r.Drain == model.DrainPreparing
 }
 
-// freshReport is what the claimed pod itself has said last, nil when that is no news.
-func freshReport(s model.Snapshot, claim model.Claim) *model.Report {
-	pod := podNamed(s, claim.Pod)
-	if pod == nil || pod.UID != claim.UID || pod.Report == nil || !pod.Report.Self || !pod.Report.Fresh {
-		return nil
-	}
-	return pod.Report
-}
-
 func orNoDrain(d model.DrainState) model.DrainState {
 	if d == "" {
 		return model.DrainNone
 	}
 	return d
-}
-
-// ledBy are the groups that a pod leads and that another member could lead.
-func ledBy(s model.Snapshot, pod string) map[string]bool {
-	led := map[string]bool{}
-	for _, group := range s.Groups {
-		own, others := false, false
-		for _, m := range group.Members {
-			own = own || m.Pod == pod && m.Leader
-			others = others || m.Pod != pod && m.State == model.Active && m.Eligible
-		}
-		if own && others {
-			led[group.ID] = true
-		}
-	}
-	return led
 }

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
@@ -45,5 +46,12 @@ func (a *step) learn(res effect.Result) {
 		a.learnDeletedByForce(res)
 	default:
 		panic(fmt.Sprintf("nobody learns from a %T", res))
+	}
+}
+
+// noteSuperseded takes in whether an error means that another coordinator leads.
+func (a *step) noteSuperseded(err error) {
+	if errors.Is(err, effect.ErrSuperseded) || errors.Is(err, effect.ErrStaleEpoch) {
+		a.s.superseded = true
 	}
 }

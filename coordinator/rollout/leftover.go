@@ -3,7 +3,6 @@ package rollout
 import (
 	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
@@ -53,11 +52,6 @@ func (a *step) restoreLeftovers() {
 		}
 	}
 	maps.DeleteFunc(a.s.leftovers, func(claim string, r *pending) bool { return !r.busy && !listed[claim] })
-}
-
-// isOpen: what claims leave is noted in the write that ends them, so this is none of it.
-func isOpen(s model.Snapshot, id string) bool {
-	return slices.ContainsFunc(s.Cluster.Status.Claims, func(c model.Claim) bool { return c.ID == id })
 }
 
 // preparing: a pod of that name is claimed anew, and is there; or nothing may come back to the

@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
@@ -54,7 +53,7 @@ func (a *step) noticeHere(claim model.Claim, r *attempt, v sight) (why string, s
 	going := judgeGoing(a.Snapshot, claim)
 	hopeless, passes := a.hopeless(a.Snapshot, claim)
 	if replaces(claim) && hopeless == "" && r.known.Drained == NotDrained {
-		r.heldSince = time.Time{}
+		r.notHeld()
 	}
 	if why = a.stops(claim, going, hopeless, passes); why != "" {
 		if !committed(claim) {
@@ -103,31 +102,4 @@ func (a *step) stops(claim model.Claim, going going, hopeless string, passes boo
 // endsClaim says which holds are orders to stop rather than things that pass.
 func endsClaim(rule model.Rule) bool {
 	return rule == model.Paused || rule == model.ObserveOnly || rule == model.BadInput
-}
-
-// timedOut does not count the time for which others were in front, or another
-// coordinator led. It counts by how this process's time goes by: a clock that is set is
-// no reason to go unprepared.
-func (a *step) timedOut(claim model.Claim, r *attempt) bool {
-	limit := a.prepareTimeout(claim)
-	began := r.takenAt
-	if r.queuedTill.After(began) {
-		began = r.queuedTill
-	}
-	return limit > 0 && a.now.Sub(began) > limit
-}
-
-// prepareTimeout is how long a claim's prepare may take; 0 means for ever.
-func (a *step) prepareTimeout(claim model.Claim) time.Duration {
-	drain := a.Snapshot.Cluster.Spec.Drain
-	if claim.Prepare == model.PrepareEvacuate {
-		return time.Duration(drain.EvacuateTimeoutSeconds) * time.Second
-	}
-	return time.Duration(drain.TimeoutSeconds) * time.Second
-}
-
-// mayProceed: a pod whose data would be lost never goes without its prepare.
-func mayProceed(s model.Snapshot, claim model.Claim) bool {
-	return s.Cluster.Spec.Drain.OnTimeout == model.TimeoutProceed &&
-		claim.Prepare == model.PrepareHandoff && s.Cluster.Spec.Drain.Data.Restart == model.Keep
 }

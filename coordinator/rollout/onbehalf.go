@@ -11,11 +11,6 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// relieveFor is how long other agents may take to hand over for a pod that has none.
-// Then the pod goes as it is: nothing would be lost, only leaders elected. Where more is
-// at stake, as with a primary that nobody would succeed, it stays: only an answer frees it.
-const relieveFor = 30 * time.Second
-
 const (
 	nobodyKnows = "it has no agent, and no other member is well whose agent could say whether it may go"
 	leadsUnsaid = "it has no agent, and no other one has said that it may go: %s"
@@ -152,12 +147,6 @@ func (a *step) relapse(r *attempt, leads map[string]bool, why string) {
 		a.out.warn("others make the pod the leader again and again, it goes as it is", "problem", why)
 		r.known.HandedOff = true
 	}
-}
-
-// unattended: no pod has an agent, so nobody can undo anything. The first agent
-// that starts undoes what it finds of claims that are not open.
-func unattended(s model.Snapshot) bool {
-	return !slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Agent && p.Phase != model.Missing })
 }
 
 // relievers are the agents that can hand over for a claimed pod, those of

@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
@@ -16,28 +15,6 @@ const (
 	nameUnknown = "no agent runs in it, and its name in the database is not certain"
 	nobodyWell  = "no agent runs in it, and no other member is well whose agent could empty it"
 )
-
-// hasAgent: an agent runs in the pod, or may. That of a pod which has no node cannot
-// have started.
-func hasAgent(pod *model.Pod) bool {
-	return pod.Agent && pod.UID != "" && pod.Phase != model.Missing && pod.Phase != model.Pending
-}
-
-// isWrittenEmpty: a claim says of this very pod that it is empty.
-func isWrittenEmpty(s model.Snapshot, pod *model.Pod) bool {
-	return slices.ContainsFunc(s.Cluster.Status.Claims, func(c model.Claim) bool { return c.UID == pod.UID && c.EmptiedAt != nil })
-}
-
-// onlyAgent: others run, and none of them has an agent.
-func onlyAgent(s model.Snapshot, pod string) bool {
-	return !othersHaveAgents(s, pod) && slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Name != pod && p.Phase == model.Ready })
-}
-
-// othersHaveAgents: somebody else can say that nothing is left on the pod, or will. Where nobody
-// can, the others are adopted first.
-func othersHaveAgents(s model.Snapshot, pod string) bool {
-	return slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Name != pod && p.Agent })
-}
 
 // emptiedByOthers: nothing of the pod runs, so that its member is away, and any other
 // pod's agent can empty it.

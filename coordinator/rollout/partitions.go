@@ -8,13 +8,6 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// manyResets of what was written to a partition are no order of a person: some
-// tool keeps the field as it has it. They are forgotten after a while without one.
-const (
-	manyResets   = 3
-	resetsForget = time.Hour
-)
-
 // partition is what this coordinator knows of the partition of one pool.
 type partition struct {
 	retry
@@ -88,13 +81,6 @@ func (l *partition) count(now time.Time, pool effect.Pool) {
 func (a *step) mayMove(pool effect.Pool, to model.Line) bool {
 	known := slices.IndexFunc(a.Snapshot.Pools, func(p model.Pool) bool { return p.Name == pool.Name })
 	return known >= 0 && (!rests(a.Snapshot, a.Snapshot.Pools[known], to) || pool.CurrentRevision == a.Snapshot.Pools[known].Revision)
-}
-
-// rests: the line goes up, and nobody is out of date.
-func rests(s model.Snapshot, pool model.Pool, to model.Line) bool {
-	return to.Partition > pool.Partition && !slices.ContainsFunc(s.Pods, func(p model.Pod) bool {
-		return p.Pool == pool.Name && p.Phase != model.Missing && p.Revision != pool.Revision
-	})
 }
 
 func (a *step) movePartition(known effect.Pool, to model.Line) {

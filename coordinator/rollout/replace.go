@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // A pod that is replaced comes back under its name with fresh data. Its agent
@@ -13,25 +12,6 @@ import (
 // deleted, which Kubernetes carries out once the pod is gone; the pod is removed;
 // and what kept data away from it is undone only when its successor is seen on
 // volume claims of its own.
-
-// refuseReplacements notes of every pod that should be replaced and has nobody
-// who could empty it, or say that it is empty. The policy then holds such pods in words, and what they
-// would have taken of a budget is there for others.
-func (a *step) refuseReplacements() {
-	s := &a.Snapshot
-	wanted := map[string]bool{}
-	for _, name := range policy.Replacements(*s) {
-		wanted[name] = true
-	}
-	for i := range s.Pods {
-		pod := &s.Pods[i]
-		nobodyEmpties := !hasAgent(pod) && !a.emptiedByOthers(pod)
-		nobodySays := !othersHaveAgents(*s, pod.Name) && !isWrittenEmpty(*s, pod)
-		if wanted[pod.Name] && (nobodyEmpties || nobodySays) {
-			pod.Refused = model.Vetoed
-		}
-	}
-}
 
 // notEmpty says what the database still has on a claimed pod, or why nobody knows;
 // empty when there is nothing. It asks the pod's own agent and all others, as far

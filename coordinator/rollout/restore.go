@@ -1,8 +1,6 @@
 package rollout
 
 import (
-	"errors"
-	"slices"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
@@ -69,46 +67,4 @@ func (a *step) undoers(claim model.Claim, here bool, notAfter time.Time) []effec
 	}
 	all := append(first, others...)
 	return all[:min(most, len(all))]
-}
-
-func (a *step) learnGoneConfirmed(res effect.GoneConfirmed) {
-	r := a.done(res.Claim)
-	switch {
-	case r == nil:
-	case res.Gone:
-		r.succeeded()
-		r.known.Confirmed = true
-	case res.Err != nil:
-		r.failed(a.now, res.Err)
-	case res.Why != "":
-		r.known.Hidden = true
-		r.failed(a.now, errors.New("the pod is still there: "+res.Why))
-	default:
-		r.known.Hidden = true
-		r.failed(a.now, errors.New("the pod is still there, although the cache does not show it"))
-	}
-}
-
-// A StatefulSet that loses its label, or that is deleted with its pods left behind, is
-// not shown any more, and neither are its pods: the database runs on, and what was
-// drained is still so in it. Only the API server itself can say that the pods are gone.
-
-// vanished: the snapshot shows nothing of the pool that a claimed pod is of.
-func vanished(s model.Snapshot, claim model.Claim) bool {
-	return !slices.ContainsFunc(s.Pools, func(p model.Pool) bool { return model.IsOf(claim.Pod, p.Name) })
-}
-
-func (a *step) learnSetFound(res effect.SetFound) {
-	r := a.done(res.Claim)
-	switch {
-	case r == nil:
-	case res.Err != nil:
-		r.failed(a.now, res.Err)
-	case res.Why != "":
-		r.later(a.now.Add(findEvery), res.Why)
-	default:
-		a.out.info("the StatefulSet is gone, and its pods are", "id", res.Claim, "pod", a.podOfClaim(res.Claim))
-		r.succeeded()
-		r.known.SetGone = true
-	}
 }

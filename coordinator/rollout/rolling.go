@@ -16,20 +16,6 @@ import (
 // is taken away in one move with the removal, when the cache has shown the note
 // and the policy still agrees.
 
-// poolOf is the pool of a pod, nil when the snapshot has none.
-func poolOf(s model.Snapshot, pod string) *model.Pool {
-	p := podNamed(s, pod)
-	if p == nil {
-		return nil
-	}
-	for i := range s.Pools {
-		if s.Pools[i].Name == p.Pool {
-			return &s.Pools[i]
-		}
-	}
-	return nil
-}
-
 // rolls says whether a pool's own controller takes its outdated pods.
 func rolls(pool *model.Pool) bool {
 	return pool != nil && pool.Strategy == model.RollingUpdateStrategy
@@ -136,4 +122,17 @@ func onlyLineKeeps(s model.Snapshot, claim model.Claim) bool {
 	pool, pod := poolOf(s, claim.Pod), podNamed(s, claim.Pod)
 	return rolls(pool) && byLine(s) && pool.Ordered == nil && pod.Revision != pool.Revision &&
 		!(guarded(s) && pod.Guard != model.GuardNone)
+}
+
+// keptByLine: a restart would bring the pod back as it is. The hold line is not lowered for a replacement.
+func keptByLine(s model.Snapshot, pod *model.Pod) bool {
+	pool := poolOf(s, pod.Name)
+	return rolls(pool) && byLine(s) && pod.Ordinal < pool.Partition
+}
+
+// rests: the line goes up, and nobody is out of date.
+func rests(s model.Snapshot, pool model.Pool, to model.Line) bool {
+	return to.Partition > pool.Partition && !slices.ContainsFunc(s.Pods, func(p model.Pod) bool {
+		return p.Pool == pool.Name && p.Phase != model.Missing && p.Revision != pool.Revision
+	})
 }

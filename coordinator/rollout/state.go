@@ -2,46 +2,8 @@ package rollout
 
 import (
 	"maps"
-	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
-)
-
-// How long things may take, and how long to wait before they are tried again.
-const (
-	// observedFor is how long a look of the pod and its witnesses is good for.
-	observedFor = 2 * time.Second
-	// patience is how long a drained pod may be held before its claim is given up.
-	patience = 30 * time.Second
-	// maxConflicts in a row, maxRefusals by a foreign budget, or maxRejections for any other
-	// reason end a claim.
-	maxConflicts  = 5
-	maxRefusals   = 6
-	maxRejections = 10
-	// refusalPause lies between two evictions that a budget refuses, and at most between two
-	// that anything else does.
-	refusalPause = 5 * time.Second
-	// behindPause lies between two looks at a cache that is behind, and after maxBehind of them
-	// the claim is given up: others can use what it reserves.
-	behindPause = time.Second
-	maxBehind   = 30
-	// sentFor is how long the cache may take to show an accepted removal.
-	sentFor = 30 * time.Second
-
-	firstRetry = 100 * time.Millisecond
-	lastRetry  = 5 * time.Second
-	pollEvery  = 500 * time.Millisecond
-	// catchUpEvery is how often it is looked whether the cache has caught up.
-	catchUpEvery = 10 * time.Millisecond
-	// findEvery is how often the API server is asked for a StatefulSet that is not shown, and
-	// volumesEvery for new volume claims.
-	findEvery    = time.Second
-	volumesEvery = time.Second
-
-	// firstBackoff and lastBackoff bound how long a pod is left alone after a claim on
-	// it had to be given up.
-	firstBackoff = 10 * time.Second
-	lastBackoff  = 5 * time.Minute
 )
 
 // State is what one coordinator remembers of the rollout of one database cluster during one

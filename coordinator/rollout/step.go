@@ -6,7 +6,6 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
-	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
@@ -115,9 +114,7 @@ func (a *step) pursue(claim model.Claim) {
 	if r.known.Guard == KnownOpen && !c.CaughtUp {
 		a.out.wake(a.now.Add(catchUpEvery)) // the cache tells of no change that decides nothing
 	}
-	if !r.heldSince.IsZero() {
-		a.out.wake(r.heldSince.Add(patience + 1))
-	}
+	a.out.wake(r.patienceEnds())
 	if c.Held || r.known.Guard == RemovalSent {
 		// Only time may end these: a look that grows old, a cache that lags.
 		a.out.wake(a.now.Add(observedFor))
@@ -138,21 +135,6 @@ func (a *step) assess(claim model.Claim, r *attempt) (c Case, why string, rechec
 	return c, a.wordsOf(claim, r, v, &c, k, noticed), v.returned.recheck
 }
 
-// losePatience ends a claim that is kept for too long: it reserves budget that others can use.
-func (a *step) losePatience(r *attempt, k kept, c *Case) {
-	switch {
-	case !k.asked:
-	case k.why != "":
-		r.held(a.now, k.why)
-	default:
-		r.heldSince = time.Time{}
-	}
-	if c.Queued {
-		r.queuedTill = a.now // that is not counted as time of its own drain
-	}
-	c.GiveUp, c.Known = r.giveUp != "", r.known
-}
-
 // say logs transitions, not steps.
 func (a *step) say(r *attempt, claim model.Claim, c Case, move Move, why string) {
 	what := move.String() + " " + why
@@ -161,46 +143,4 @@ func (a *step) say(r *attempt, claim model.Claim, c Case, move Move, why string)
 	}
 	r.said = what
 	a.out.info("claim", "id", claim.ID, "pod", claim.Pod, "move", move.String(), "phase", string(stateOf(&c)), "whereabouts", c.Pod.String(), "why", why)
-}
-
-// edit carries out a move that only changes the status; false: it is another kind of move.
-func (a *step) edit(claim model.Claim, r *attempt, c Case, move Move) bool {
-	edits := &a.out.Edits
-	switch move {
-	case MoveWait:
-	case MoveRecordDrain:
-		if len(r.known.Undo) > 0 || r.known.Shared.Knob != "" {
-			edits.Undo[claim.ID] = r.known.Undo
-		}
-		if len(r.known.Volumes) > 0 && len(claim.Volumes) == 0 {
-			edits.Volumes[claim.ID] = r.known.Volumes
-		}
-		if r.known.Shared.Knob != "" {
-			edits.Share[claim.ID], a.s.shared[claim.ID] = r.known.Shared, true
-		}
-	case MoveRecordEmpty:
-		edits.Emptied[claim.ID] = model.At(a.now)
-	case MoveFollowSuccessor:
-		if r.busy {
-			break // what is under way is about the pod that has gone
-		}
-		edits.Follow[claim.ID] = r.known.Inheritor
-		delete(a.s.attempts, claim.ID) // nothing that was heard of the pod is true of its successor
-		a.s.made[claim.ID] = false
-	case MoveRelease:
-		if r.backoff != "" && c.Pod == Here {
-			a.leaveAlone(claim.UID, r.backoff, r.giveUp)
-			r.backoff = ""
-		}
-		if away, ok := r.finished(a.now); ok && c.Back {
-			a.out.Absences = append(a.out.Absences, progress.Absence{Pod: claim.Pod, Lasted: away})
-		}
-		edits.Drop = append(edits.Drop, claim.ID)
-		if r.known.Left && len(claim.Undo) > 0 {
-			edits.Leave = append(edits.Leave, model.Leftover{Claim: claim.ID, Pod: claim.Pod, Undo: claim.Undo})
-		}
-	default:
-		return false
-	}
-	return true
 }

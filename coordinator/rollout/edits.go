@@ -5,77 +5,50 @@ import (
 	"slices"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// newClaim is the intent to carry out a step, on what was decided from s. It has no id yet:
-// see Decision.NameClaims.
-func newClaim(epoch int64, s model.Snapshot, step model.Step) model.Claim {
-	claim := model.Claim{
-		Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
-		Epoch: epoch, Phase: model.PhaseClaimed, StartedAt: s.Now, BeforeTurn: step.BeforeTurn,
+// edit carries out a move that only changes the status; false: it is another kind of move.
+func (a *step) edit(claim model.Claim, r *attempt, c Case, move Move) bool {
+	edits := &a.out.Edits
+	switch move {
+	case MoveWait:
+	case MoveRecordDrain:
+		if len(r.known.Undo) > 0 || r.known.Shared.Knob != "" {
+			edits.Undo[claim.ID] = r.known.Undo
+		}
+		if len(r.known.Volumes) > 0 && len(claim.Volumes) == 0 {
+			edits.Volumes[claim.ID] = r.known.Volumes
+		}
+		if r.known.Shared.Knob != "" {
+			edits.Share[claim.ID], a.s.shared[claim.ID] = r.known.Shared, true
+		}
+	case MoveRecordEmpty:
+		edits.Emptied[claim.ID] = model.At(a.now)
+	case MoveFollowSuccessor:
+		if r.busy {
+			break // what is under way is about the pod that has gone
+		}
+		edits.Follow[claim.ID] = r.known.Inheritor
+		delete(a.s.attempts, claim.ID) // nothing that was heard of the pod is true of its successor
+		a.s.made[claim.ID] = false
+	case MoveRelease:
+		if r.backoff != "" && c.Pod == Here {
+			a.leaveAlone(claim.UID, r.backoff, r.giveUp)
+			r.backoff = ""
+		}
+		if away, ok := r.finished(a.now); ok && c.Back {
+			a.out.Absences = append(a.out.Absences, progress.Absence{Pod: claim.Pod, Lasted: away})
+		}
+		edits.Drop = append(edits.Drop, claim.ID)
+		if r.known.Left && len(claim.Undo) > 0 {
+			edits.Leave = append(edits.Leave, model.Leftover{Claim: claim.ID, Pod: claim.Pod, Undo: claim.Undo})
+		}
+	default:
+		return false
 	}
-	claim.Groups, claim.Broken = notFull(s, step.Pod)
-	claim.Unseen = !slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Report != nil && p.Report.Member == model.Live })
-	if pod := podNamed(s, step.Pod); pod != nil {
-		claim.From, claim.Zone = pod.Revision, pod.Zone
-		for _, pool := range s.Pools {
-			if pool.Name == pod.Pool {
-				claim.To = pool.Revision
-			}
-		}
-		if claim.Zone == "" {
-			for _, node := range s.Nodes {
-				if node.Name == pod.Node {
-					claim.Zone = node.Zone
-				}
-			}
-		}
-	}
-	return claim
-}
-
-// notFull maps those groups of a pod that are not full to their Active members, and
-// those in which its own members are not all Active to the number that is not: nobody
-// can ask more of the pod's successor than there was.
-func notFull(s model.Snapshot, pod string) (active, broken map[string]int32) {
-	active, broken = map[string]int32{}, map[string]int32{}
-	for _, group := range s.Groups {
-		there, missing, hosted := int32(0), int32(0), false
-		for _, member := range group.Members {
-			own := member.Pod == pod
-			hosted = hosted || own
-			switch {
-			case member.State == model.Active:
-				there++
-			case own:
-				missing++
-			}
-		}
-		if hosted && int(there) < len(group.Members) {
-			active[group.ID] = there
-		}
-		if missing > 0 {
-			broken[group.ID] = missing
-		}
-	}
-	return orNil(active), orNil(broken)
-}
-
-func orNil(counts map[string]int32) map[string]int32 {
-	if len(counts) == 0 {
-		return nil
-	}
-	return counts
-}
-
-func podNamed(s model.Snapshot, name string) *model.Pod {
-	for i := range s.Pods {
-		if s.Pods[i].Name == name {
-			return &s.Pods[i]
-		}
-	}
-	return nil
+	return true
 }
 
 // Edits are changes of a DatabaseCluster's status that a step asks for. They

@@ -9,10 +9,6 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// undoShared is how long after its deletion a DatabaseCluster waits for pods
-// that have gone before their settings are put back all the same.
-const undoShared = 30 * time.Second
-
 // setting is what this coordinator knows of one cluster setting whose old value is recorded.
 type setting struct {
 	retry
@@ -94,15 +90,6 @@ func (a *step) queued(claim model.Claim, r *attempt) bool {
 		}
 	}
 	return false
-}
-
-func claimByID(claims []model.Claim, id string) *model.Claim {
-	for i := range claims {
-		if claims[i].ID == id {
-			return &claims[i]
-		}
-	}
-	return nil
 }
 
 // noteOver notes whether a claim needs its setting no more: its pod's successor
@@ -248,26 +235,4 @@ func rotated(all []effect.Target, failures int) []effect.Target {
 	}
 	first := failures * most % len(all)
 	return slices.Concat(all[first:], all[:first])[:most]
-}
-
-// serving are the pods that a database can be asked through that has no agents.
-func serving(s model.Snapshot) []effect.Target {
-	var out []effect.Target
-	for i := range s.Pods {
-		if pod := &s.Pods[i]; pod.UID != "" && pod.Phase == model.Ready {
-			out = append(out, effect.Target{Pod: pod.Name, UID: pod.UID})
-		}
-	}
-	return out
-}
-
-func living(s model.Snapshot) []effect.Target {
-	var out []effect.Target
-	for i := range s.Pods {
-		pod := &s.Pods[i]
-		if pod.Agent && pod.UID != "" && pod.Phase == model.Ready && pod.Report != nil && pod.Report.Member == model.Live {
-			out = append(out, effect.Target{Pod: pod.Name, UID: pod.UID})
-		}
-	}
-	return out
 }

@@ -1,0 +1,159 @@
+package rollout
+
+import (
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
+)
+
+func podNamed(s model.Snapshot, name string) *model.Pod {
+	for i := range s.Pods {
+		if s.Pods[i].Name == name {
+			return &s.Pods[i]
+		}
+	}
+	return nil
+}
+
+// poolOf is the pool of a pod, nil when the snapshot has none.
+func poolOf(s model.Snapshot, pod string) *model.Pool {
+	p := podNamed(s, pod)
+	if p == nil {
+		return nil
+	}
+	for i := range s.Pools {
+		if s.Pools[i].Name == p.Pool {
+			return &s.Pools[i]
+		}
+	}
+	return nil
+}
+
+func withoutClaim(s model.Snapshot, claim model.Claim) model.Snapshot {
+	s.Cluster.Status.Claims = slices.DeleteFunc(slices.Clone(s.Cluster.Status.Claims), func(c model.Claim) bool { return c.ID == claim.ID })
+	return s
+}
+
+func claimByID(claims []model.Claim, id string) *model.Claim {
+	for i := range claims {
+		if claims[i].ID == id {
+			return &claims[i]
+		}
+	}
+	return nil
+}
+
+// isOpen: what claims leave is noted in the write that ends them, so this is none of it.
+func isOpen(s model.Snapshot, id string) bool {
+	return slices.ContainsFunc(s.Cluster.Status.Claims, func(c model.Claim) bool { return c.ID == id })
+}
+
+// outage: a person has approved that all pods go at once. Nobody is left then to whom
+// one could hand its duties over.
+func outage(s model.Snapshot) bool { return s.Cluster.Spec.Policy.Unit == model.UnitAll }
+
+// hasAgent: an agent runs in the pod, or may. That of a pod which has no node cannot
+// have started.
+func hasAgent(pod *model.Pod) bool {
+	return pod.Agent && pod.UID != "" && pod.Phase != model.Missing && pod.Phase != model.Pending
+}
+
+// othersHaveAgents: somebody else can say that nothing is left on the pod, or will. Where nobody
+// can, the others are adopted first.
+func othersHaveAgents(s model.Snapshot, pod string) bool {
+	return slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Name != pod && p.Agent })
+}
+
+// onlyAgent: others run, and none of them has an agent.
+func onlyAgent(s model.Snapshot, pod string) bool {
+	return !othersHaveAgents(s, pod) && slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Name != pod && p.Phase == model.Ready })
+}
+
+// unattended: no pod has an agent, so nobody can undo anything. The first agent
+// that starts undoes what it finds of claims that are not open.
+func unattended(s model.Snapshot) bool {
+	return !slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Agent && p.Phase != model.Missing })
+}
+
+func living(s model.Snapshot) []effect.Target {
+	var out []effect.Target
+	for i := range s.Pods {
+		pod := &s.Pods[i]
+		if pod.Agent && pod.UID != "" && pod.Phase == model.Ready && pod.Report != nil && pod.Report.Member == model.Live {
+			out = append(out, effect.Target{Pod: pod.Name, UID: pod.UID})
+		}
+	}
+	return out
+}
+
+// serving are the pods that a database can be asked through that has no agents.
+func serving(s model.Snapshot) []effect.Target {
+	var out []effect.Target
+	for i := range s.Pods {
+		if pod := &s.Pods[i]; pod.UID != "" && pod.Phase == model.Ready {
+			out = append(out, effect.Target{Pod: pod.Name, UID: pod.UID})
+		}
+	}
+	return out
+}
+
+// isWrittenEmpty: a claim says of this very pod that it is empty.
+func isWrittenEmpty(s model.Snapshot, pod *model.Pod) bool {
+	return slices.ContainsFunc(s.Cluster.Status.Claims, func(c model.Claim) bool { return c.UID == pod.UID && c.EmptiedAt != nil })
+}
+
+// runs says whether a pod's database runs, so that its agent has something to say. Of
+// a container that dies again and again, and of which no agent has spoken, that is no
+// more than the kubelet starting it once more.
+func runs(pod *model.Pod) bool {
+	switch pod.Phase {
+	case model.Pending, model.NotStarted, model.Failed:
+		return false
+	case model.Started:
+		looping := pod.Problem == model.CrashLoop || pod.Problem == model.StartupProbe
+		return !looping || pod.Report != nil
+	}
+	return true
+}
+
+// speaks says whether the agent of a pod that has not been shown as started says what the pod is
+// to the database. The database may have started since, and be a member by now.
+func speaks(pod *model.Pod) bool {
+	if pod.Phase != model.Pending && pod.Phase != model.NotStarted {
+		return false
+	}
+	r := pod.Report
+	return r != nil && r.Self && r.Fresh && r.UID == pod.UID && r.Member != model.UnknownMember
+}
+
+// freshReport is what the claimed pod itself has said last, nil when that is no news.
+func freshReport(s model.Snapshot, claim model.Claim) *model.Report {
+	pod := podNamed(s, claim.Pod)
+	if pod == nil || pod.UID != claim.UID || pod.Report == nil || !pod.Report.Self || !pod.Report.Fresh {
+		return nil
+	}
+	return pod.Report
+}
+
+// ledBy are the groups that a pod leads and that another member could lead.
+func ledBy(s model.Snapshot, pod string) map[string]bool {
+	led := map[string]bool{}
+	for _, group := range s.Groups {
+		own, others := false, false
+		for _, m := range group.Members {
+			own = own || m.Pod == pod && m.Leader
+			others = others || m.Pod != pod && m.State == model.Active && m.Eligible
+		}
+		if own && others {
+			led[group.ID] = true
+		}
+	}
+	return led
+}
+
+// awayByItself: without any claim the pod would count as away.
+func awayByItself(pod *model.Pod) bool {
+	r := pod.Report
+	return pod.Phase != model.Ready || pod.Agent && r == nil || r != nil && (r.Member != model.Live || !r.Settled)
+}

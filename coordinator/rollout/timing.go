@@ -1,0 +1,85 @@
+package rollout
+
+import (
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+)
+
+// How long things may take, and how long to wait before they are tried again.
+const (
+	// observedFor is how long a look of the pod and its witnesses is good for.
+	observedFor = 2 * time.Second
+	// patience is how long a drained pod may be held before its claim is given up.
+	patience = 30 * time.Second
+	// maxConflicts in a row, maxRefusals by a foreign budget, or maxRejections for any other
+	// reason end a claim.
+	maxConflicts  = 5
+	maxRefusals   = 6
+	maxRejections = 10
+	// refusalPause lies between two evictions that a budget refuses, and at most between two
+	// that anything else does.
+	refusalPause = 5 * time.Second
+	// behindPause lies between two looks at a cache that is behind, and after maxBehind of them
+	// the claim is given up: others can use what it reserves.
+	behindPause = time.Second
+	maxBehind   = 30
+	// sentFor is how long the cache may take to show an accepted removal.
+	sentFor = 30 * time.Second
+
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 5 * time.Second
+	pollEvery  = 500 * time.Millisecond
+	// catchUpEvery is how often it is looked whether the cache has caught up.
+	catchUpEvery = 10 * time.Millisecond
+	// findEvery is how often the API server is asked for a StatefulSet that is not shown, and
+	// volumesEvery for new volume claims.
+	findEvery    = time.Second
+	volumesEvery = time.Second
+
+	// firstBackoff and lastBackoff bound how long a pod is left alone after a claim on
+	// it had to be given up.
+	firstBackoff = 10 * time.Second
+	lastBackoff  = 5 * time.Minute
+
+	// maxLapses is how often a prepare is repeated that did not last.
+	maxLapses = 5
+	// relieveFor is how long other agents may take to hand over for a pod that has none.
+	// Then the pod goes as it is: nothing would be lost, only leaders elected. Where more is
+	// at stake, as with a primary that nobody would succeed, it stays: only an answer frees it.
+	relieveFor = 30 * time.Second
+	// undoShared is how long after its deletion a DatabaseCluster waits for pods
+	// that have gone before their settings are put back all the same.
+	undoShared = 30 * time.Second
+	// manyResets of what was written to a partition are no order of a person: some
+	// tool keeps the field as it has it. They are forgotten after a while without one.
+	manyResets   = 3
+	resetsForget = time.Hour
+)
+
+// timedOut does not count the time for which others were in front, or another
+// coordinator led. It counts by how this process's time goes by: a clock that is set is
+// no reason to go unprepared.
+func (a *step) timedOut(claim model.Claim, r *attempt) bool {
+	limit := a.prepareTimeout(claim)
+	began := r.takenAt
+	if r.queuedTill.After(began) {
+		began = r.queuedTill
+	}
+	return limit > 0 && a.now.Sub(began) > limit
+}
+
+// prepareTimeout is how long a claim's prepare may take; 0 means for ever.
+func (a *step) prepareTimeout(claim model.Claim) time.Duration {
+	drain := a.Snapshot.Cluster.Spec.Drain
+	if claim.Prepare == model.PrepareEvacuate {
+		return time.Duration(drain.EvacuateTimeoutSeconds) * time.Second
+	}
+	return time.Duration(drain.TimeoutSeconds) * time.Second
+}
+
+// mayProceed: a pod whose data would be lost never goes without its prepare.
+func mayProceed(s model.Snapshot, claim model.Claim) bool {
+	return s.Cluster.Spec.Drain.OnTimeout == model.TimeoutProceed &&
+		claim.Prepare == model.PrepareHandoff && s.Cluster.Spec.Drain.Data.Restart == model.Keep
+}
