@@ -295,13 +295,7 @@ func standing(holds []model.Hold) []model.Rule {
 
 // anyWent: a claimed pod has gone, and the status does not say so yet.
 func anyWent(old, next []model.Claim) bool {
-	went := func(c model.Claim) bool {
-		switch c.Phase {
-		case model.PhaseGone, model.PhaseRejoined, model.PhaseRestoring, model.PhaseSettling:
-			return true
-		}
-		return false
-	}
+	went := func(c model.Claim) bool { return progress.Reached(c.Phase, model.PhaseGone) }
 	return slices.ContainsFunc(next, func(c model.Claim) bool {
 		return went(c) && slices.ContainsFunc(old, func(o model.Claim) bool { return o.ID == c.ID && !went(o) })
 	})

@@ -1,6 +1,10 @@
 package coordinator
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -50,6 +54,23 @@ func TestPatience(t *testing.T) {
 			require.Equal(t, c.wait != 0, differs)
 			require.Equal(t, c.wait, wait)
 		})
+	}
+	source, err := os.ReadFile(filepath.Join("api", "v1alpha1", "status.go"))
+	require.NoError(t, err)
+	types := regexp.MustCompile(`(?m)^\tCondition\w+ += "(\w+)"`).FindAllSubmatch(source, -1)
+	require.GreaterOrEqual(t, len(types), 8)
+	for _, m := range types {
+		next := *base.DeepCopy()
+		next.Conditions = append(slices.DeleteFunc(next.Conditions, func(c v1alpha1.Condition) bool { return c.Type == string(m[1]) }),
+			v1alpha1.Condition{Type: string(m[1]), Status: metav1.ConditionUnknown, Reason: "Another"})
+		_, differs := patience(base, next)
+		require.True(t, differs, "condition %s", m[1])
+	}
+	for _, phase := range model.ClaimPhases() {
+		next := *base.DeepCopy()
+		next.Claims[0].Phase = phase
+		_, differs := patience(base, next)
+		require.Equal(t, phase != base.Claims[0].Phase, differs, "claim %s", phase)
 	}
 }
 

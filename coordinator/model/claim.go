@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // Claim is the written intent to disrupt one pod. It reserves budget from the
 // moment it is written until the pod is back, and fences coordinators from
 // each other.
@@ -155,3 +157,13 @@ const (
 	// that was asked of it is true.
 	PhaseSettling ClaimPhase = "Settling"
 )
+
+// ClaimPhases are all phases, in their order.
+func ClaimPhases() []ClaimPhase {
+	return []ClaimPhase{
+		PhaseClaimed, PhasePreparing, PhasePrepared, PhaseEmptied, PhaseOpened, PhaseGone, PhaseRejoined, PhaseRestoring, PhaseSettling,
+	}
+}
+
+// Order is the place of a phase among all, from 0; -1 for one that is not known.
+func (p ClaimPhase) Order() int { return slices.Index(ClaimPhases(), p) }

@@ -115,8 +115,7 @@ func (v *validator) cluster(c *Cluster) {
 			v.twice(field+"pod", "has two claims: at most one is wanted")
 		}
 		claims[claim.Pod] = true
-		oneOf(v, field+"phase", claim.Phase, "", PhaseClaimed, PhasePreparing, PhasePrepared, PhaseEmptied, PhaseOpened,
-			PhaseGone, PhaseRejoined, PhaseRestoring, PhaseSettling)
+		oneOf(v, field+"phase", claim.Phase, append(ClaimPhases(), "")...)
 		oneOf(v, field+"action", claim.Action, "", Restart, Handoff, Evacuate, Remove, Replace, Restore, LowerPartition)
 		oneOf(v, field+"reason", claim.Reason, "", ReasonOutdated, ReasonNeverStarted, ReasonFailed,
 			ReasonRestartRequested, ReasonNodeDrain, ReasonScaleDown, ReasonReplacement, ReasonAdopt)

@@ -23,8 +23,7 @@ func (d *decision) restores() []model.Step {
 		if p.Claim == nil || wanted[i] || p.Phase == model.Missing || p.Phase == model.Terminating || p.UID != p.Claim.UID {
 			continue
 		}
-		switch p.Claim.Phase {
-		case model.PhaseClaimed, model.PhasePreparing, model.PhasePrepared, model.PhaseEmptied, model.PhaseOpened:
+		if at := p.Claim.Phase.Order(); at >= 0 && at < model.PhaseGone.Order() {
 			prepare := cmp.Or(p.Claim.Prepare, model.PrepareNone)
 			steps = append(steps, model.Step{
 				Pod: p.Name, UID: p.UID, Action: model.Restore, Prepare: prepare, Reason: p.Claim.Reason, Notes: []string{},

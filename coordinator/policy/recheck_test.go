@@ -75,10 +75,13 @@ func TestRecheckOfWhatShouldNotGoAnyMore(t *testing.T) {
 // TestWhatIsNotWantedAnyMoreIsRestored until the pod has gone: after that
 // there is nothing to give up.
 func TestWhatIsNotWantedAnyMoreIsRestored(t *testing.T) {
-	for phase, want := range map[model.ClaimPhase]bool{
-		model.PhaseClaimed: true, model.PhasePreparing: true, model.PhasePrepared: true, model.PhaseEmptied: true, model.PhaseOpened: true,
+	wanted := map[model.ClaimPhase]bool{
+		"": false, model.PhaseClaimed: true, model.PhasePreparing: true, model.PhasePrepared: true, model.PhaseEmptied: true, model.PhaseOpened: true,
 		model.PhaseGone: false, model.PhaseRejoined: false, model.PhaseRestoring: false, model.PhaseSettling: false,
-	} {
+	}
+	for _, phase := range append(model.ClaimPhases(), "") {
+		want, listed := wanted[phase]
+		require.True(t, listed, "%s", phase)
 		s := threePods(t)
 		s.Pods[2].Revision = "v2"
 		s.Cluster.Status.Claims[0].Phase = phase

@@ -1,19 +1,9 @@
 package progress
 
-import (
-	"slices"
-
-	"github.com/rollcall-dev/rollcall/coordinator/model"
-)
-
-// Phases are the phases of a claim in their order; an unknown one is before all others.
-var Phases = []model.ClaimPhase{
-	model.PhaseClaimed, model.PhasePreparing, model.PhasePrepared, model.PhaseEmptied, model.PhaseOpened,
-	model.PhaseGone, model.PhaseRejoined, model.PhaseRestoring, model.PhaseSettling,
-}
+import "github.com/rollcall-dev/rollcall/coordinator/model"
 
 // StageOf counts how far a claim is, from 0.
-func StageOf(c model.Claim) int { return slices.Index(Phases, c.Phase) + 1 }
+func StageOf(c model.Claim) int { return c.Phase.Order() + 1 }
 
 // HasGone says whether the claim's pod went away. uid is that of the pod that has
 // its name now: a claim that is given up is Restoring, too, and its pod stays.
@@ -24,11 +14,10 @@ func HasGone(c model.Claim, uid string) bool {
 // Passed says whether a claim that went from one phase to another entered, on
 // its way, the third. Phases may be skipped between two decisions.
 func Passed(from, to, phase model.ClaimPhase) bool {
-	at := slices.Index(Phases, phase)
-	return slices.Index(Phases, from) < at && at <= slices.Index(Phases, to)
+	return from.Order() < phase.Order() && phase.Order() <= to.Order()
 }
 
 // Reached says whether a claim's phase is the other or a later one.
 func Reached(phase, other model.ClaimPhase) bool {
-	return slices.Index(Phases, phase) >= slices.Index(Phases, other)
+	return phase.Order() >= other.Order()
 }

@@ -86,8 +86,10 @@ func count1(m map[model.ClaimPhase]map[string]int, phase model.ClaimPhase, what 
 func (p picture) text() string {
 	var b strings.Builder
 	b.WriteString("| state | moves | leads to |\n| --- | --- | --- |\n")
-	for _, phase := range []model.ClaimPhase{model.PhaseClaimed, model.PhasePreparing, model.PhasePrepared, model.PhaseEmptied, model.PhaseOpened,
-		model.PhaseGone, model.PhaseRestoring, model.PhaseSettling} {
+	for _, phase := range model.ClaimPhases() {
+		if phase == model.PhaseRejoined {
+			continue // it is not entered any more
+		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", phase, often(p.moves[phase]), often(p.next[phase]))
 	}
 	for _, table := range []struct {

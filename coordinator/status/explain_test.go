@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 func factOf(t *testing.T, e Explanation, name string) Fact {
@@ -193,7 +192,7 @@ func TestExplainUnknownPod(t *testing.T) {
 
 // Every phase of a claim has words, so that nobody reads a bare name.
 func TestEveryClaimPhaseHasWords(t *testing.T) {
-	for _, phase := range progress.Phases {
+	for _, phase := range model.ClaimPhases() {
 		require.NotContains(t, claimPhaseText(phase), "this version does not know", phase)
 	}
 	require.Contains(t, claimPhaseText("Dancing"), "Dancing")

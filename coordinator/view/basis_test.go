@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
@@ -132,8 +134,14 @@ func TestNoFieldIsOverlooked(t *testing.T) {
 			allSay([]int{0, 1}, func(r *rollcallv1.Report) { r.Nodes[2].Address = "10.9.9.9:8983" })},
 		{allSay([]int{0, 1, 2}, hasCopy(1, recovering))}, {allSay([]int{0, 1, 2}, func(r *rollcallv1.Report) { r.Groups[0].MinAvailable = 2 })},
 		{editPod(1, func(p *kube.Pod) { p.Phase, p.Deleted = kube.Terminating, noon })},
+		{func(in *Input) {
+			in.Kube.Cluster.Spec.Update.NodeDrains = model.NodeDrains{Follow: true, Taints: []string{"leave"}}
+			node := in.Kube.Nodes["node1"]
+			node.Taints = []kube.Taint{{Key: "leave", Value: "v", Effect: corev1.TaintEffectNoSchedule, Since: noon}, {Key: "other"}}
+			in.Kube.Nodes["node1"] = node
+		}},
 	}
-	fell := 0
+	fell, total := map[string]int{}, 0
 	for _, edits := range begin {
 		edits = append([]edit{reread}, edits...)
 		for i := 0; ; i++ {
@@ -145,13 +153,17 @@ func TestNoFieldIsOverlooked(t *testing.T) {
 			all[i].apply()
 			before, basis := Look(was)
 			if !basis.Stands(is) {
-				fell++
+				fell[all[i].name]++
+				total++
 				continue
 			}
 			require.Equal(t, timeless(before), timeless(Join(is)), all[i].name)
 		}
 	}
-	require.Greater(t, fell, 300)
+	require.Greater(t, total, 300)
+	for _, name := range []string{"Node.Labels", "Node.Cordoned", "Node.Silent", "Node.Taints", "Node.Taint.Key", "Node.Taint.Since"} {
+		require.Positive(t, fell[name], name)
+	}
 }
 
 // difference is one by which an input can differ from another.
@@ -180,6 +192,31 @@ func every(in *Input) []difference {
 	pool := reflect.ValueOf(&in.Kube.Pools[0]).Elem()
 	for f := range pool.NumField() {
 		all = append(all, difference{"Pool." + pool.Type().Field(f).Name, func() { varyField(pool, f, noon) }})
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.Kube.Nodes)) {
+		all = append(all, nodeDifferences(in, name)...)
+	}
+	return all
+}
+
+// nodeDifferences are those of one node: in each field, in the fields of each taint, and in the label that is its zone.
+func nodeDifferences(in *Input, name string) []difference {
+	var all []difference
+	add := func(field string, change func(*kube.Node)) {
+		all = append(all, difference{"Node." + field, func() {
+			node := in.Kube.Nodes[name]
+			node.Labels, node.Taints = maps.Clone(node.Labels), slices.Clone(node.Taints)
+			change(&node)
+			in.Kube.Nodes[name] = node
+		}})
+	}
+	for f := range reflect.TypeFor[kube.Node]().NumField() {
+		add(reflect.TypeFor[kube.Node]().Field(f).Name, func(n *kube.Node) { varyField(reflect.ValueOf(n).Elem(), f, noon) })
+	}
+	for i := range in.Kube.Nodes[name].Taints {
+		for f := range reflect.TypeFor[kube.Taint]().NumField() {
+			add("Taint."+reflect.TypeFor[kube.Taint]().Field(f).Name, func(n *kube.Node) { varyField(reflect.ValueOf(&n.Taints[i]).Elem(), f, noon.Add(-time.Minute)) })
+		}
 	}
 	return all
 }
@@ -337,6 +374,17 @@ func varyField(object reflect.Value, i int, at time.Time) string {
 		v.SetUint(v.Uint() + 1)
 	case v.Type() == reflect.TypeFor[time.Time]():
 		v.Set(reflect.ValueOf(at))
+	case v.Type() == reflect.TypeFor[map[string]string](): // of a node: another zone
+		labels := maps.Clone(v.Interface().(map[string]string))
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[corev1.LabelTopologyZone] += "x"
+		v.Set(reflect.ValueOf(labels))
+	case v.Kind() == reflect.Slice && v.Len() > 0: // one less
+		v.Set(v.Slice(0, v.Len()-1))
+	case v.Kind() == reflect.Slice:
+		v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
 	}
 	return object.Type().Name() + "." + field.Name
 }

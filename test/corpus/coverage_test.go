@@ -167,8 +167,7 @@ func wanted() []string {
 	add("prepare", texts(model.PrepareNone, model.PrepareHandoff, model.PrepareEvacuate)...)
 	add("reason", texts(model.ReasonOutdated, model.ReasonNeverStarted, model.ReasonFailed, model.ReasonRestartRequested,
 		model.ReasonNodeDrain, model.ReasonScaleDown, model.ReasonReplacement, model.ReasonAdopt)...)
-	add("claim", texts(model.PhaseClaimed, model.PhasePreparing, model.PhasePrepared, model.PhaseEmptied, model.PhaseOpened,
-		model.PhaseGone, model.PhaseRejoined, model.PhaseRestoring, model.PhaseSettling)...)
+	add("claim", texts(model.ClaimPhases()...)...)
 	return all
 }
 
