@@ -2,15 +2,10 @@ package coordinator
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"maps"
-	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,13 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/guard"
-	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/status"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -205,185 +196,6 @@ func (db *database) createSet(p *pool) {
 	require.NoError(db.w.t, err)
 }
 
-func podSpec(node string) corev1.PodSpec {
-	always := corev1.ContainerRestartPolicyAlways
-	return corev1.PodSpec{NodeName: node,
-		InitContainers: []corev1.Container{{Name: v1alpha1.AgentContainer, Image: "agent:dev", RestartPolicy: &always}},
-		Containers:     []corev1.Container{{Name: "db", Image: "db:9.9.0"}},
-	}
-}
-
-// create makes a pod on the update revision and its agent. mu is held.
-func (db *database) create(p *pool, pod string) *member {
-	w := db.w
-	w.nextIP++
-	ip := fmt.Sprintf("10.0.%d.%d", w.nextIP/250, w.nextIP%250+1)
-	ordinal := int(pod[len(pod)-1] - '0')
-	yes := true
-	object := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod, CreationTimestamp: metav1.Now(),
-			Labels: map[string]string{"app": db.name, "pool": p.name, v1alpha1.LabelCluster: db.name, "controller-revision-hash": p.update},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: p.name,
-				UID: types.UID("set-" + p.name), Controller: &yes}}},
-		Spec:   podSpec(fmt.Sprintf("node%d", ordinal%3)),
-		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: ip},
-	}
-	if db.bare {
-		object.Spec.InitContainers = nil
-		delete(object.Labels, v1alpha1.LabelCluster)
-	}
-	setState(object, db.broken[p.update], false)
-	made, err := w.admin.Kubernetes.CoreV1().Pods(namespace).Create(context.Background(), object, metav1.CreateOptions{})
-	if err != nil {
-		w.t.Errorf("create %s: %v", pod, err)
-		return nil
-	}
-	m := &member{db: db, pool: p, pod: pod, uid: made.UID, revision: p.update, drain: rollcallv1.Drain_DRAIN_NONE, changed: map[chan struct{}]struct{}{}}
-	m.listen(!db.bare)
-	db.members[pod], w.byIP[ip] = m, m
-	return m
-}
-
-// listen is the start of the pod's agent, if it has one. mu is held.
-func (m *member) listen(agent bool) {
-	server, listener := grpc.NewServer(), bufconn.Listen(64<<10)
-	if agent {
-		rollcallv1.RegisterAgentServiceServer(server, m)
-	}
-	go func() { _ = server.Serve(listener) }()
-	m.server, m.listener = server, listener
-}
-
-// strand takes a pod's node away: nothing of it runs any more.
-func (db *database) strand(name string) {
-	w := db.w
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	m := db.members[name]
-	pod, _ := w.server.Pod(namespace, name)
-	pod.Spec.NodeName, pod.Status = "", corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
-		{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, LastTransitionTime: metav1.Now()}}}
-	pods := w.admin.Kubernetes.CoreV1().Pods(namespace)
-	made, err := pods.Update(context.Background(), pod, metav1.UpdateOptions{})
-	if err == nil {
-		made.Status = pod.Status
-		_, err = pods.UpdateStatus(context.Background(), made, metav1.UpdateOptions{})
-	}
-	if err != nil {
-		w.t.Errorf("strand %s: %v", name, err)
-	}
-	m.live, db.stranded = false, map[string]types.UID{name: m.uid}
-	if db.leader == name {
-		db.leader = ""
-	}
-	go m.server.Stop()
-	db.told()
-}
-
-// setState writes what the kubelet would: running, or crashing again and again; ready or not.
-func setState(pod *corev1.Pod, broken, ready bool) {
-	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}
-	db := corev1.ContainerStatus{Name: "db", State: running, Ready: ready, Started: &ready}
-	if broken {
-		db.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
-		db.LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}
-		db.RestartCount = 3
-	}
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{db}
-	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: v1alpha1.AgentContainer, State: running, Ready: true, Started: new(true)}}
-	is := corev1.ConditionFalse
-	if ready {
-		is = corev1.ConditionTrue
-	}
-	pod.Status.Conditions = []corev1.PodCondition{
-		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
-		{Type: corev1.PodReady, Status: is, LastTransitionTime: metav1.Now()},
-	}
-}
-
-// goLive makes a pod Ready and a member of its database. mu is held.
-func (db *database) goLive(m *member) {
-	m.live, m.settled = true, time.Now()
-	if db.leader == "" && db.mayLead(m) {
-		db.leader = m.pod
-	}
-	if pod, ok := db.w.server.Pod(namespace, m.pod); ok && pod.UID == m.uid {
-		setState(pod, false, m.revision != db.unreadyOn)
-		if _, err := db.w.admin.Kubernetes.CoreV1().Pods(namespace).UpdateStatus(context.Background(), pod, metav1.UpdateOptions{}); err != nil {
-			db.w.t.Errorf("%s Ready: %v", m.pod, err)
-		}
-	}
-	db.told()
-}
-
-// mayLead: managers lead where there are any, else who holds data.
-func (db *database) mayLead(m *member) bool {
-	return m.pool.manages || !m.pool.empty && !slices.ContainsFunc(db.pools, func(p *pool) bool { return p.manages })
-}
-
-// told wakes all report streams. mu is held.
-func (db *database) told() {
-	for _, m := range db.members {
-		for c := range m.changed {
-			select {
-			case c <- struct{}{}:
-			default:
-			}
-		}
-	}
-}
-
-// removed is the kubelet and the StatefulSet controller.
-func (w *world) removed(pod *corev1.Pod) {
-	w.mu.Lock()
-	db := w.dbs[pod.Labels["app"]]
-	m := db.members[pod.Name]
-	w.removals = append(w.removals, pod.Name+" "+m.revision)
-	m.stopping = true
-	w.mu.Unlock()
-	go func() {
-		time.Sleep(2 * time.Second)
-		w.mu.Lock()
-		m.live = false
-		if db.leader == m.pod {
-			db.leader = ""
-			for _, name := range slices.Sorted(keys(db.members)) {
-				if other := db.members[name]; other.live && db.mayLead(other) && db.leader == "" {
-					db.leader = name
-				}
-			}
-		}
-		db.told()
-		delete(db.members, m.pod)
-		w.mu.Unlock()
-		m.server.Stop()
-		if w.stuck[pod.Name] {
-			return
-		}
-		w.server.EndPod(namespace, pod.Name, pod.UID)
-		time.Sleep(time.Second)
-		w.mu.Lock()
-		next := db.create(m.pool, pod.Name)
-		w.mu.Unlock()
-		time.Sleep(db.start)
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if next != nil && db.members[next.pod] == next && !next.stopping && !db.broken[next.revision] {
-			db.goLive(next)
-		}
-	}()
-}
-
-func keys[K comparable, V any](m map[K]V) func(func(K) bool) {
-	return func(yield func(K) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
-}
-
 // roll makes a new template in every pool.
 func (db *database) roll(revision string) {
 	for _, p := range db.pools {
@@ -436,132 +248,6 @@ func (db *database) hang(hung bool) {
 	db.hung = hung
 }
 
-// process is one coordinator, without an election.
-type process struct {
-	board  *status.Board
-	guard  *guard.Guard
-	client *kubetest.Client
-	stop   context.CancelFunc
-	done   chan struct{}
-
-	// decided counts decisions.
-	decided atomic.Int64
-
-	mu     sync.Mutex
-	writes map[string]int
-	lists  int
-	// sequence of the writes, each with " while claimed" when it was sent after a claim.
-	sequence []string
-}
-
-func (p *process) Decided(*status.Decision, status.Decision) { p.decided.Add(1) }
-
-func (p *process) Gone(Key) {}
-
-type noTerm struct{}
-
-func (noTerm) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithCancel(ctx)
-}
-
-func (w *world) start() *process {
-	p := &process{done: make(chan struct{}), writes: map[string]int{}}
-	p.board = status.NewBoard(p)
-	p.client = w.server.Client(func(c kubetest.Call) (func() error, error) {
-		if w.hangs != nil && w.hangs(c) {
-			<-w.released
-			return nil, errors.New("the connection was lost")
-		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if c.Verb == "list" {
-			p.lists++
-		}
-		if c.Write() {
-			p.writes[c.Verb+" "+c.Resource]++
-			p.sequence = append(p.sequence, c.Verb+" "+c.Resource+w.whileClaimed())
-		}
-		return nil, nil
-	})
-	if w.onClient != nil {
-		w.onClient(p.client)
-	}
-	log := slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
-	if testing.Short() {
-		log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	}
-	cache, err := kube.New(kube.Options{Kubernetes: p.client.Kubernetes, Clusters: p.client.Clusters, Logger: log})
-	require.NoError(w.t, err)
-	streams, err := agents.New(agents.Options{Plaintext: true, Logger: log, Dial: func(ctx context.Context, address string) (net.Conn, error) {
-		ip, _, _ := net.SplitHostPort(address)
-		w.mu.Lock()
-		m := w.byIP[ip]
-		if m == nil || w.deaf[m.revision] {
-			w.mu.Unlock()
-			return nil, errors.New("connection refused")
-		}
-		listener := m.listener
-		w.mu.Unlock()
-		return listener.DialContext(ctx)
-	}})
-	require.NoError(w.t, err)
-	var running sync.WaitGroup
-	ctx, stop := context.WithCancel(w.t.Context())
-	p.stop = stop
-	if w.guarded {
-		p.guard, err = guard.New(guard.Options{Kubernetes: p.client.Kubernetes, Cache: cache, Logger: log})
-		require.NoError(w.t, err)
-		running.Go(func() { _ = p.guard.Watch(ctx) })
-	}
-	o := Options{Kubernetes: p.client.Kubernetes, Clusters: p.client.Clusters, Cache: cache, Agents: streams, Board: p.board, Logger: log, FirstLooks: w.firstLooks}
-	if p.guard != nil {
-		o.Guard = p.guard
-	}
-	if w.provision != nil {
-		o.Provision = func(_ context.Context, objects kube.ClusterObjects) (time.Time, error) {
-			return time.Time{}, w.provision(Key{Namespace: objects.Cluster.Namespace, Name: objects.Cluster.Name})
-		}
-	}
-	c, err := New(o)
-	require.NoError(w.t, err)
-	running.Go(func() { _ = cache.Run(ctx) })
-	running.Go(func() { _ = streams.Run(ctx) })
-	running.Go(func() {
-		for w.guarded && !p.guard.Synced() && ctx.Err() == nil { // as the election waits
-			time.Sleep(100 * time.Millisecond)
-		}
-		_ = c.Lead(ctx, noTerm{})
-	})
-	go func() {
-		running.Wait()
-		close(p.done)
-	}()
-	return p
-}
-
-func (p *process) end() {
-	p.stop()
-	<-p.done
-}
-
-// total of writes so far, other than Events.
-func (p *process) total() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n := 0
-	for _, count := range p.writes {
-		n += count
-	}
-	return n
-}
-
-// listed counts the lists so far.
-func (p *process) listed() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.lists
-}
-
 // object is the DatabaseCluster; nil when it is gone.
 func (db *database) object() *v1alpha1.DatabaseCluster {
 	cluster, _ := db.w.server.Cluster(namespace, db.name)
@@ -572,20 +258,4 @@ func (db *database) status() v1alpha1.Status {
 	cluster, ok := db.w.server.Cluster(namespace, db.name)
 	require.True(db.w.t, ok)
 	return cluster.Status
-}
-
-// stop ends all agents, so that nothing outlives the test.
-func (w *world) end() {
-	time.Sleep(10 * time.Second) // kubelets finish
-	w.stopAgents()
-}
-
-func (w *world) stopAgents() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, db := range w.dbs {
-		for _, m := range db.members {
-			m.server.Stop()
-		}
-	}
 }
