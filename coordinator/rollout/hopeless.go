@@ -7,13 +7,13 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// A pod that is to be replaced may come to a state in which nobody can empty it: deleted by
-// somebody before its volumes were, it is followed by a successor without an agent, or by one
-// that a template of meanwhile keeps from starting. Its claim would mark it for its replacement
-// for ever, and so keep from it the restart that gives it an agent, or another template. Where the
-// claim can be given up it is; one that says that the pod is empty has it restarted.
+// Sometimes nobody can empty a pod that is to be replaced. For example, somebody deletes it before its
+// volumes are deleted, and its successor has no agent, or cannot start because the template has changed
+// since. The claim would mark that pod for replacement for ever, and block the restart that gives it an
+// agent or a working template. So the claim is given up where that is possible. If the claim already says
+// that the pod is empty, it cannot be given up, and the pod is restarted first.
 
-// hopeless says why a replacement can not be carried out, or empty. passes: it may be otherwise
+// hopeless says why a replacement cannot be carried out; empty if it can. passes: this may change
 // in a moment.
 func (a *step) hopeless(s model.Snapshot, claim model.Claim) (why string, passes bool) {
 	pod := podNamed(s, claim.Pod)
@@ -29,9 +29,9 @@ func (a *step) hopeless(s model.Snapshot, claim model.Claim) (why string, passes
 	return "", false
 }
 
-// restartsFirst: the pod of a replacement that can not be given up any more went before its
-// volumes, and has come back without an agent, or from a template that it does not start from. It
-// would wait for its agent in vain, so it is restarted, and keeps what it has.
+// restartsFirst: the claim cannot be given up any more, the pod went before its volumes, and it has
+// come back without an agent or with a template that does not start. It would wait for its agent in
+// vain, so it is restarted, and keeps its data.
 func (a *step) restartsFirst(s model.Snapshot, claim model.Claim) bool {
 	pod := podNamed(s, claim.Pod)
 	if !committed(claim) || pod == nil || pod.UID != claim.UID {
@@ -40,8 +40,9 @@ func (a *step) restartsFirst(s model.Snapshot, claim model.Claim) bool {
 	return !pod.Agent && !a.emptiedByOthers(pod) || correctedFirst(s, claim, pod) && !keptByLine(s, pod)
 }
 
-// changeWay: what was looked at and decided for the one way to go says nothing of the other. A pod that
-// was to be restarted as it is may have started after all, and is emptied then.
+// changeWay goes back to the barrier when a pod is to be restarted rather than replaced, or the other way
+// round: what was observed for one says nothing about the other. A pod that was to be restarted may have
+// started after all, and is emptied then.
 func (r *attempt) changeWay(restarts bool) {
 	if r.restarts != restarts {
 		r.restarts = restarts

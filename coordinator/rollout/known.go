@@ -5,8 +5,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// Known is what one coordinator knows of a claim beyond what is written down. All
-// of it can be had again by repeating moves.
+// Known is what one coordinator knows about a claim beyond what the claim says. Repeating
+// moves gives all of it again.
 type Known struct {
 	// Asked: the agent has said what its drain will change; Undo is its answer, and Shared the
 	// cluster setting that it will write, if any.
@@ -17,9 +17,9 @@ type Known struct {
 	Drained Drained
 	// HandedOff: another agent has handed over for the pod, or had its time.
 	HandedOff bool
-	// Guard is how far the removal of a pod is that is there.
+	// Guard is how far the removal of the pod is, while it is there.
 	Guard Guard
-	// Found: the pod's own volume claims are known, and that we may delete them.
+	// Found: the pod's own volume claims are known, and we may delete them.
 	Found   bool
 	Volumes []model.VolumeClaim
 	// VolumesDeleted: none of the claimed volumes outlives the pod.
@@ -30,13 +30,13 @@ type Known struct {
 	Inheritor string
 	// Confirmed: the API server itself knows no pod of the claim's UID.
 	Confirmed bool
-	// Hidden: it knows the pod, although nobody shows it any more.
+	// Hidden: the API server has the pod, although the cache does not.
 	Hidden bool
-	// SetGone: it knows neither the pod's StatefulSet nor any pod of that.
+	// SetGone: the API server has neither the pod's StatefulSet nor any pod of it.
 	SetGone bool
 	// Restored: an agent has confirmed that the drain is undone.
 	Restored bool
-	// Left: nobody is there who could undo it; it is written down and undone later.
+	// Left: nobody can undo the drain now; that is written down, and it is undone later.
 	Left bool
 }
 
@@ -49,16 +49,16 @@ const (
 	DrainedBySelf
 	// DrainedByOther: another pod's agent has evacuated it.
 	DrainedByOther
-	// DrainOverdue: its time is up, and the spec says that it goes without.
+	// DrainOverdue: the drain timed out, and the spec says that the pod goes without it.
 	DrainOverdue
-	// DrainSpared: it broke meanwhile, and takes nothing away.
+	// DrainSpared: the pod has broken since, so its restart takes nothing away.
 	DrainSpared
 )
 
 // confirmed: an agent has said so.
 func (d Drained) confirmed() bool { return d == DrainedBySelf || d == DrainedByOther }
 
-// Guard is how far the removal of a claimed pod is that is there.
+// Guard is how far the removal of a claimed pod is, while the pod is there.
 type Guard uint8
 
 const (

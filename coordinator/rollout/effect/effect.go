@@ -2,8 +2,8 @@ package effect
 
 import "github.com/rollcall-dev/rollcall/coordinator/model"
 
-// Effect is something to be carried out outside of the core. Its result is given to a later
-// step. Every effect may be carried out again: a successor does so, which knows of no results.
+// Effect is something to be carried out outside of the core. A later step gets its result.
+// It must be safe to carry out every effect twice: a new leader knows of no results, and repeats them.
 type Effect interface {
 	// Kind names the effect, for logs.
 	Kind() string
@@ -16,7 +16,7 @@ type PlanDrain struct {
 	Order Order
 }
 
-// Drain has an agent start or continue to drain a pod.
+// Drain asks an agent to start or continue draining a pod.
 type Drain struct {
 	Claim string
 	To    Target
@@ -24,7 +24,7 @@ type Drain struct {
 	Undo  []byte
 }
 
-// HandoffOnBehalf has another pod's agent, or the coordinator itself, hand over the duties of
+// HandoffOnBehalf asks another pod's agent, or the coordinator itself, to hand over the duties of
 // a pod that has no agent.
 type HandoffOnBehalf struct {
 	Claim string
@@ -36,13 +36,13 @@ type HandoffOnBehalf struct {
 	Order  Order
 }
 
-// Observe has the pod and its witnesses look anew, and the pod's agent confirm its drain.
+// Observe asks the pod and its witnesses for fresh reports, and the pod's agent to confirm its drain.
 type Observe struct {
 	Claim   string
 	Barrier Barrier
-	// Confirm is the drain to be confirmed; nil: there is none.
+	// Confirm is the drain to confirm; nil if there is none.
 	Confirm *Drain
-	// Continues: the agent was asked for that a moment ago, and goes on with it.
+	// Continues: the agent was asked to confirm it a moment ago, and is still at it.
 	Continues bool
 }
 
@@ -65,8 +65,8 @@ type Evict struct {
 	Claim  string
 	Method model.Method
 	Opened PodSeen
-	// Release first takes away what keeps the pod's own controller from it: Lower, if it is
-	// not nil, and the guard.
+	// Release first removes what stops the pod's own controller: it moves the partition by Lower,
+	// if that is not nil, and opens the guard.
 	Release  bool
 	Lower    *PartitionMove
 	Expected Expected
@@ -76,10 +76,10 @@ type Evict struct {
 type CloseGuard struct {
 	Claim string
 	Pod   Target
-	// Rewrite: an earlier write had no answer and may be carried out late, so even what is
-	// closed is written, which makes that one fail.
+	// Rewrite: an earlier write had no answer and may still be carried out, so a closed guard
+	// is written again, which makes the earlier write fail.
 	Rewrite bool
-	// Raise puts the partition above the pod first; nil: something else keeps it.
+	// Raise puts the partition above the pod first; nil if something else keeps the pod.
 	Raise    *PartitionRaise
 	Expected Expected
 }
@@ -90,14 +90,14 @@ type PartitionRaise struct {
 	Ordinal int32
 }
 
-// Restore has an agent undo a drain.
+// Restore asks an agent to undo a drain.
 type Restore struct {
 	Claim string
 	// Targets are asked one after the other.
 	Targets []Target
 	Undo    []byte
-	// FindAgents: no pod that is shown has an agent. When nobody answers, it is looked
-	// whether the API server knows of any.
+	// FindAgents: no pod in the cache has an agent. If nobody answers, the API server is asked
+	// whether there is one.
 	FindAgents bool
 }
 
@@ -105,17 +105,17 @@ type Restore struct {
 type ConfirmGone struct {
 	Claim string
 	Pod   Target
-	// SetHidden: nothing is shown of the pod's StatefulSet.
+	// SetHidden: the cache does not have the pod's StatefulSet.
 	SetHidden bool
 }
 
-// FindSet asks the API server what has become of a StatefulSet that is not shown.
+// FindSet asks the API server about a StatefulSet that the cache does not have.
 type FindSet struct {
 	Claim string
 	Set   string
 }
 
-// FindVolumes looks for the pod's own volume claims, and whether they may be deleted.
+// FindVolumes finds the pod's own volume claims, and whether the coordinator may delete them.
 type FindVolumes struct {
 	Claim string
 	Pod   Target
@@ -126,14 +126,14 @@ type DeleteVolumes struct {
 	Claim model.Claim
 	// Own are the names that the pod's StatefulSet gives its volume claims; no other is deleted.
 	Own []string
-	// SetShown: the pod's StatefulSet is shown, with templates.
+	// SetShown: the cache has the pod's StatefulSet, with its volume claim templates.
 	SetShown bool
 	// PodGone: there must be no pod of that name; otherwise the claimed one must be there.
 	PodGone  bool
 	Expected Expected
 }
 
-// AwaitVolumes looks whether a pod's successor stands on volumes of its own.
+// AwaitVolumes finds out whether a pod's successor has new volumes.
 type AwaitVolumes struct {
 	Claim   string
 	Pod     string

@@ -6,7 +6,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// Result is what came of an effect: one type for each.
+// Result is the outcome of an effect. Each effect has its own type of result.
 type Result interface {
 	result()
 }
