@@ -24,7 +24,7 @@ func (w Whereabouts) String() string {
 }
 
 // whereabouts finds the claimed pod by its UID. A snapshot without any pod of that UID means
-// Gone, which Confirm checks with the API server.
+// Gone, which MoveConfirmGone checks with the API server.
 func whereabouts(s model.Snapshot, claim model.Claim) Whereabouts {
 	for i := range s.Pods {
 		if s.Pods[i].UID != claim.UID {

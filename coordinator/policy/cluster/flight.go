@@ -10,6 +10,7 @@ type Flights struct {
 	Zones ZoneSet
 }
 
+// NewFlights lists who is being emptied before a pass.
 func NewFlights(x *Index) *Flights {
 	f := &Flights{}
 	for i := range x.Pods {
@@ -25,6 +26,7 @@ func NewFlights(x *Index) *Flights {
 	return f
 }
 
+// Add charges a pod.
 func (f *Flights) Add(p *Pod) {
 	f.Pods = append(f.Pods, p)
 	f.Zones.Add(p)
@@ -51,6 +53,7 @@ func isEmptied(c *model.Claim) bool {
 	return c.EmptiedAt != nil
 }
 
+// Unblocks names a pod whose end would make room.
 func (f *Flights) Unblocks() string {
 	if len(f.Pods) == 0 {
 		return "a higher limit"

@@ -8,6 +8,24 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
+// Group is a Group with what was counted in it. It is small, since members ask
+// for their groups in an order in which every group is a far one.
+type Group struct {
+	*model.Group
+	Domains *domains // nil: each member fails by itself, and members are counted
+	from    int32    // where its members begin in Index.Hosted
+	Total   int32
+	// Available and Eligible members on pods that are counted on and not chosen, or
+	// hosted elsewhere.
+	Available, Eligible int32
+	leaders             int32 // Active members that lead
+	Claimants           int32 // members that say they lead and are not known to be down
+	Pods                int32 // pods that host a member, elsewhere counting as one
+	Limit               int32 // members that may be unavailable
+	Least               int32 // members that must stay available
+	KindBit             uint8 // its kindBit
+}
+
 // addGroups counts every group's members once, and notes with each pod what it
 // has of which group.
 func (x *Index) addGroups() {
@@ -230,24 +248,7 @@ func (g *Group) Unprotectable(n int32) bool {
 	return g.Total <= 1 && n > 0 || g.Pods <= 1 || n > g.Limit
 }
 
-// Group is a Group with what was counted in it. It is small, since members ask
-// for their groups in an order in which every group is a far one.
-type Group struct {
-	*model.Group
-	Domains *domains // nil: each member fails by itself, and members are counted
-	from    int32    // where its members begin in index.hosted
-	Total   int32
-	// available and eligible members on pods that are counted on and not chosen, or
-	// hosted elsewhere.
-	Available, Eligible int32
-	leaders             int32 // Active members that lead
-	Claimants           int32 // members that say they lead and are not known to be down
-	Pods                int32 // pods that host a member, elsewhere counting as one
-	Limit               int32 // members that may be unavailable
-	Least               int32 // members that must stay available
-	KindBit             uint8 // its kindBit
-}
-
+// Leaderless: the group needs a leader, and has none.
 func (g *Group) Leaderless() bool { return g.NeedsLeader && g.leaders == 0 }
 
 // Take removes a chosen pod's members from what is available.

@@ -15,15 +15,16 @@ type Ledger struct {
 	Limit     int          // the same, or a whole unit if that is more
 	Away      []*Pod       // in canonical order, before the pass
 	Claimed   int
-	Serving   int    // those of away that still serve, as long as they are not chosen
+	Serving   int    // those of Away that still serve, as long as they are not chosen
 	Chosen    []*Pod // what the pass has added
 	ByHand    int    // claimed or chosen, in the snapshot or not
-	text      string // of awayText, empty when it must be made anew
+	text      string // of AwayText, empty when it must be made anew
 	ZoneLimit int
 	Zones     ZoneSet // with a pod away
 	HandZones ZoneSet // with a pod claimed or chosen
 }
 
+// NewLedger counts what is away before a pass.
 func NewLedger(x *Index) *Ledger {
 	b := &Ledger{units: x.unitSizes()}
 	b.most, _ = x.Spec.Policy.MaxUnavailable.Resolve(x.Desired)
@@ -110,6 +111,7 @@ func (b *Ledger) LimitFor(p *Pod) int {
 	return size
 }
 
+// Used is how many pods are away or chosen.
 func (b *Ledger) Used() int { return len(b.Away) + len(b.Chosen) }
 
 // Unblocks names a pod whose return would make room.
@@ -143,6 +145,7 @@ func (b *Ledger) listAway() string {
 	return fewOf(names, b.Used())
 }
 
+// Budget is what a plan says of it.
 func (b *Ledger) Budget() model.Budget {
 	return model.Budget{
 		Pods:  model.PodBudget{Limit: b.Limit, Away: len(b.Away), Claimed: b.Claimed, Room: b.Limit - len(b.Away)},

@@ -14,6 +14,7 @@ func Span[T int64 | float64](seconds T) time.Duration {
 	return time.Duration(float64(min(seconds, model.MaxSeconds)) * float64(time.Second))
 }
 
+// Count is 1 for true.
 func Count(b bool) int {
 	if b {
 		return 1

@@ -5,7 +5,7 @@ import "github.com/rollcall-dev/rollcall/coordinator/model"
 // Unit says which pods go together. Pods that nothing is known of go alone.
 type Unit struct{ zone, narrowed string }
 
-// unitName is what the steps of one unit share: the annotation that narrows a
+// Name is what the steps of one unit share: the annotation that narrows a
 // zone, or the zone itself.
 func (k Unit) Name() string {
 	if k.narrowed != "" {

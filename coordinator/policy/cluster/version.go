@@ -2,6 +2,19 @@ package cluster
 
 import "github.com/rollcall-dev/rollcall/coordinator/model"
 
+// VersionSpan is the oldest and the newest of some versions.
+type VersionSpan struct {
+	Known          bool
+	Oldest, Newest namedVersion
+}
+
+// namedVersion is a version, how it was written, and the pool that runs it.
+type namedVersion struct {
+	Version model.EngineVersion
+	text    string
+	pool    *model.Pool
+}
+
 // Running are the versions that run in each pool, and in all of them.
 func (x *Index) Running() (pools []VersionSpan, all VersionSpan) {
 	pools = make([]VersionSpan, len(x.Pools))
@@ -28,19 +41,6 @@ func (x *Index) Goals() VersionSpan {
 		all.add(x.Pools[i].Version, x.Pools[i].Pool)
 	}
 	return all
-}
-
-// VersionSpan is the oldest and the newest of some versions.
-type VersionSpan struct {
-	Known          bool
-	Oldest, Newest namedVersion
-}
-
-// namedVersion is a version, how it was written, and the pool that runs it.
-type namedVersion struct {
-	Version model.EngineVersion
-	text    string
-	pool    *model.Pool
 }
 
 // Runs says where the version runs, unless that is the pool in question.

@@ -13,6 +13,7 @@ type ZoneSet struct {
 	unknown int
 }
 
+// Add adds the zone of a pod.
 func (z *ZoneSet) Add(p *Pod) {
 	if p.OwnZone == "" {
 		z.unknown++
@@ -24,6 +25,7 @@ func (z *ZoneSet) Add(p *Pod) {
 	z.Known[p.OwnZone] = true
 }
 
+// Number counts the zones.
 func (z *ZoneSet) Number() int { return len(z.Known) + z.unknown }
 
 // Names lists the zones, sorted.

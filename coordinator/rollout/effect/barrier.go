@@ -25,6 +25,7 @@ func (b Barrier) Missing(spoke map[string]bool) (string, bool) {
 	return "", false
 }
 
+// ListPods names a few pods.
 func ListPods(pods []string) string {
 	const most = 5
 	if len(pods) == 0 {
