@@ -330,7 +330,7 @@ func TestStopHookOverTheWire(t *testing.T) {
 
 	// It was the liveness probe: the database is back in the same pod.
 	r.database.Stop(node(0))
-	eventually(t, "it is away", func() bool { return m.report(false).Member == rollcallv1.Membership_MEMBERSHIP_NOT_LIVE })
+	eventually(t, "it is unavailable", func() bool { return m.report(false).Member == rollcallv1.Membership_MEMBERSHIP_NOT_LIVE })
 	r.database.Start(node(0))
 	eventually(t, "what the hook did is undone", func() bool { return len(r.database.Marks()) == 0 })
 	eventually(t, "the others know that it is back", func() bool {

@@ -171,8 +171,8 @@ func TestSightingsFollow(t *testing.T) {
 		"first settled counts":       {[]any{live, settled, settled, settled}, -1, 1, "n1"},
 		"a break starts anew":        {[]any{settled, live, settled}, -1, 2, "n1"},
 		"unknown interrupts settled": {[]any{settled, errors.New("x"), settled}, -1, 2, "n1"},
-		"away since":                 {[]any{settled, away, away}, 1, -1, "n1"},
-		"unknown interrupts away":    {[]any{away, errors.New("x"), away}, 2, -1, ""},
+		"unavailable since":                 {[]any{settled, away, away}, 1, -1, "n1"},
+		"unknown interrupts unavailable":    {[]any{away, errors.New("x"), away}, 2, -1, ""},
 		"an error is nothing":        {[]any{settled, errors.New("x")}, -1, -1, "n1"},
 		"settled means live":         {[]any{lying}, 0, -1, ""},
 	} {
@@ -214,7 +214,7 @@ func TestNotLiveHasNoGaps(t *testing.T) {
 		"unknown begins anew":         {[]engines.Membership{away, away, unknown, away, away}, 0, time.Second},
 		"an error begins anew":        {[]engines.Membership{away, away, silent, away, away}, 0, time.Second},
 		"nobody looked for long":      {[]engines.Membership{away, away, away, away}, 2, time.Second},
-		"not away at the last look":   {[]engines.Membership{away, away, unknown}, 0, -1},
+		"not unavailable at the last look":   {[]engines.Membership{away, away, unknown}, 0, -1},
 		"stopped in the midst of one": {[]engines.Membership{away, away, away}, 3, 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {

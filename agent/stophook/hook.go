@@ -158,9 +158,9 @@ func (h *Hook) Stop(ctx context.Context) string { return h.Call(ctx, FromNode).L
 
 // Results of the stop hook, as the metric names them.
 const (
-	stopPrepared = "prepared" // under a claim: nothing to do
+	stopPrepared = "drained" // under a claim: nothing to do
 	stopDone     = "done"
-	stopSilent   = "silent" // the database does not answer
+	stopSilent   = "unreachable" // the database does not answer
 	stopRefused  = "refused"
 	stopTimeout  = "timeout"
 	stopFailed   = "failed"
@@ -177,7 +177,7 @@ func (h *Hook) perform(ctx context.Context, run *stopRun) (result, line string) 
 			j = h.await(ctx)
 		}
 		if j.State == rollcallv1.Drain_DRAIN_DRAINED && j.Claim != "" && !j.Expired(time.Now()) {
-			return stopPrepared, "prepared under claim " + j.Claim
+			return stopPrepared, "drained under claim " + j.Claim
 		}
 	}
 	if problem := h.silent(ctx); problem != "" {

@@ -198,7 +198,7 @@ func TestEnrollSaysWhatItDoesNotStopAt(t *testing.T) {
 	require.NotContains(t, stdout, "Left to do")
 	require.Contains(t, stderr, "warning  budget  StatefulSet prod/search\n")
 	require.Contains(t, stderr, "note: how to mend them: rollcall doctor search -n prod\n")
-	require.Contains(t, stderr, "error: all is written, and after "+timeout+" DatabaseCluster search is not ready to go on: PodDisruptionBudget of-the-chart selects search-0 (Done: 0 of 0 updated, 0 away)")
+	require.Contains(t, stderr, "error: all is written, and after "+timeout+" DatabaseCluster search is not ready to go on: PodDisruptionBudget of-the-chart selects search-0 (Done: 0 of 0 updated, 0 unavailable)")
 }
 
 // A write that is refused when the others were done leaves something to go on from.

@@ -91,9 +91,9 @@ type VolumeClaim struct {
 
 // SharedSetting is a setting of the whole database that claims have changed.
 type SharedSetting struct {
-	// knob names the setting, in the engine's words.
+	// setting is its name, in the engine's words.
 	// +kubebuilder:validation:MaxLength=1024
-	Knob string `json:"knob"`
+	Knob string `json:"setting"`
 	// undo is what an agent needs to put the setting back.
 	// +optional
 	// +kubebuilder:validation:MaxLength=5464
@@ -121,7 +121,7 @@ type Leftover struct {
 
 // ClaimPhase is the state of a claim: how far it has come. rollout/DESIGN.md has the picture of
 // all states, and of what leads from one to the next.
-// +kubebuilder:validation:Enum=Claimed;Preparing;Prepared;Emptied;Opened;Gone;Rejoined;Restoring;Settling
+// +kubebuilder:validation:Enum=Claimed;Draining;Drained;Emptied;Opened;Gone;Rejoined;Restoring;Settling
 type ClaimPhase string
 
 // The phases of a claim, in their order.
@@ -133,10 +133,10 @@ const (
 	// PhasePreparing: the agent has said what its drain will change, and the pod is not drained.
 	// What is to be undone is recorded in the claim before the drain begins. Left when an agent
 	// confirms the drain, or the pod need not wait for it any more.
-	PhasePreparing ClaimPhase = "Preparing"
+	PhasePreparing ClaimPhase = "Draining"
 	// PhasePrepared: the pod is drained. It and its witnesses look anew, and the policy is asked again for
 	// it alone. Left when it may go, or when the drain has not lasted.
-	PhasePrepared ClaimPhase = "Prepared"
+	PhasePrepared ClaimPhase = "Drained"
 	// PhaseEmptied, of a replacement: it is written down that the database has nothing left on the
 	// pod. The claim is not given up any more, and its volumes are deleted. Left when the pod may go.
 	PhaseEmptied ClaimPhase = "Emptied"

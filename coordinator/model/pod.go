@@ -24,7 +24,7 @@ type Pod struct {
 	Agent bool       `json:"agent"`
 	Guard GuardLabel `json:"guard"`
 	// Refused is a rule found while acting, or by looking at budgets: foreign-budget,
-	// unstable, or veto
+	// conflict, or veto
 	// when nobody could empty a pod that is to be replaced.
 	Refused Rule `json:"refused"`
 	// RefusedBy names the budgets of somebody else, where it is known which.

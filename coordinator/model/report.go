@@ -53,7 +53,7 @@ type DrainState string
 // The drain states.
 const (
 	DrainNone      DrainState = "None"
-	DrainPreparing DrainState = "Preparing"
-	DrainPrepared  DrainState = "Prepared"
+	DrainPreparing DrainState = "Draining"
+	DrainPrepared  DrainState = "Drained"
 	DrainRefused   DrainState = "Refused"
 )

@@ -62,5 +62,5 @@ func (d *decision) whoMayLead(c *candidate, g *group) string {
 	if best >= 0 {
 		return orAdvice(d.x.pods[best].Name+" back and caught up", &d.x.pods[best])
 	}
-	return "another member of " + g.ID + " that may lead; or an override of eligible for " + c.Name + ": nobody leads " + g.ID + " then while it is away"
+	return "another member of " + g.ID + " that may lead; or an override of eligible for " + c.Name + ": nobody leads " + g.ID + " then while it is unavailable"
 }

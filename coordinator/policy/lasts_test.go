@@ -145,7 +145,7 @@ func (m *lasts) restart(step model.Step) {
 	p.Phase, p.UID, p.Report, p.Revision, p.Restart = model.NotStarted, p.UID+"'", nil, to, false
 	p.Node, p.Since = "", m.s.Now
 	away := Decide(m.s)
-	require.Empty(m.t, away.Steps, "one is away: %s", away.Text())
+	require.Empty(m.t, away.Steps, "one is unavailable: %s", away.Text())
 	m.move(away)
 	r := defaultReport()
 	r.UID, r.Last = p.UID, was && m.pinned

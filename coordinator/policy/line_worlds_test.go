@@ -37,7 +37,7 @@ func (w *lineWorld) pursue(claim model.Claim) (acted, over bool) {
 		}
 	}
 	if away := w.away(); p.Phase == model.Ready && !slices.Contains(w.free(), p.Name) && away >= w.limit {
-		w.wrong("%s goes, and %d are away", p.Name, away)
+		w.wrong("%s goes, and %d are unavailable", p.Name, away)
 	}
 	p.Phase, p.Since, w.s.Cluster.Status.LastProgress = model.Terminating, w.s.Now, &model.Time{Time: w.s.Now.Time}
 	if step.Partition != nil && *step.Partition < w.s.Pools[0].Partition {

@@ -36,7 +36,7 @@ func TestRecheckCountsEverythingElse(t *testing.T) {
 		{"another claim", func(s *model.Snapshot) {
 			s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, model.Claim{ID: "k2", Pod: "solr-0", UID: "u0"})
 		}, model.PodsAway},
-		{"another pod away", func(s *model.Snapshot) { s.Pods[0].Phase = model.Terminating }, model.PodsAway},
+		{"another pod unavailable", func(s *model.Snapshot) { s.Pods[0].Phase = model.Terminating }, model.PodsAway},
 		{"a member elsewhere lost", func(s *model.Snapshot) {
 			s.Groups[1].Members[0] = model.Member{ID: "r1", Pod: "solr-1", State: model.Recovering}
 			s.Groups[1].Members[1].Leader = true
@@ -182,7 +182,7 @@ func TestReturned(t *testing.T) {
 			s.Groups[0].Members[2].State = model.Down
 			s.Cluster.Status.Claims[0].Groups = map[string]int32{"books/s1": 2}
 		}, joined: true, reason: "books/s1 has 1 Active members, needs 2 as before"},
-		{name: "another pod is away", change: func(s *model.Snapshot) {
+		{name: "another pod is unavailable", change: func(s *model.Snapshot) {
 			s.Pods[1].Phase = model.Terminating
 			s.Groups[1].Members[0].State = model.Down
 		}, done: true, joined: true},
@@ -300,7 +300,7 @@ func TestRecheckOfWhoGoesWithACorrection(t *testing.T) {
 		require.Empty(t, held(pod))
 		below := s.Pods[at["db-2"]]
 		s.Pods[at["db-2"]].Phase = model.Pending
-		require.Equal(t, model.InOrder, held(pod), "a lower one is away")
+		require.Equal(t, model.InOrder, held(pod), "a lower one is unavailable")
 		s.Pods[at["db-2"]] = below
 		claims := s.Cluster.Status.Claims
 		s.Cluster.Status.Claims = claims[:2]

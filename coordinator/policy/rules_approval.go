@@ -100,7 +100,7 @@ func (d *decision) canaryFirst(c *candidate) *finding {
 		}
 		if d.lostCanary(c.poolPos) && len(pool.lost) > 0 {
 			p := pool.lost[0]
-			f.reason += fmt.Sprintf("; %s is away (%s)%s", p.Name, p.awayWhy, about(p))
+			f.reason += fmt.Sprintf("; %s is unavailable (%s)%s", p.Name, p.awayWhy, about(p))
 			f.unblocks = orAdvice(p.Name+" back", p)
 		}
 		return f

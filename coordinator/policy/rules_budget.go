@@ -42,7 +42,7 @@ func (d *decision) zonesAway(c *candidate) *finding {
 	if own == "" {
 		own = "unknown, which counts as another one"
 	}
-	return d.whileItComesBack(c, found(fmt.Sprintf("%s a pod away (%s), the limit is %d, and its own zone is %s",
+	return d.whileItComesBack(c, found(fmt.Sprintf("%s an unavailable pod (%s), the limit is %d, and its own zone is %s",
 		counted(away, "zone has", "zones have"), zones.names(), b.zoneLimit, own), b.unblocks()))
 }
 
@@ -78,7 +78,7 @@ func (d *decision) podsAway(c *candidate) *finding {
 	if c.away && !c.serves && !mayServe && !d.x.noAgents {
 		return d.byHandBesides(c, limit) // else it costs nothing more
 	}
-	text := fmt.Sprintf("%d of %d pods would be away, the limit is %d", used+needed, d.x.desired, limit)
+	text := fmt.Sprintf("%d of %d pods would be unavailable, the limit is %d", used+needed, d.x.desired, limit)
 	if away := b.awayText(); away != "" {
 		text += ": " + away
 	}

@@ -36,7 +36,7 @@ func (d *decision) inOrder(c *candidate) *finding {
 	if other == nil {
 		return nil
 	}
-	return found(fmt.Sprintf("pool %s is OrderedReady and %s is away (%s)", c.pool.Name, other.Name, other.howAway()), orAdvice(other.Name+" back"+d.orForce(c), other)).forOthers()
+	return found(fmt.Sprintf("pool %s is OrderedReady and %s is unavailable (%s)", c.pool.Name, other.Name, other.howAway()), orAdvice(other.Name+" back"+d.orForce(c), other)).forOthers()
 }
 
 // byHand: the pod is claimed or chosen.
@@ -99,12 +99,12 @@ func (d *decision) rankOrder(c *candidate) *finding {
 	if low == nil || low.rank >= c.rank || d.x.outage() || d.curing {
 		return nil
 	}
-	why := fmt.Sprintf("%s has the lower rank %d and is outdated or away; its own rank is %d", low.Name, low.rank, c.rank)
+	why := fmt.Sprintf("%s has the lower rank %d and is outdated or unavailable; its own rank is %d", low.Name, low.rank, c.rank)
 	switch {
 	case low.report == nil:
-		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: without a report nobody knows; its own rank is %d", low.Name, low.howAway(), c.rank)
+		why = fmt.Sprintf("%s is unavailable (%s) and might be of a lower rank: without a report nobody knows; its own rank is %d", low.Name, low.howAway(), c.rank)
 	case low.report.Member != model.Live && low.rank == 0:
-		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: only a live member tells; its own rank is %d", low.Name, low.howAway(), c.rank)
+		why = fmt.Sprintf("%s is unavailable (%s) and might be of a lower rank: only a live member tells; its own rank is %d", low.Name, low.howAway(), c.rank)
 	}
 	return found(why, "all pods of a lower rank up to date and back").forOthers()
 }
@@ -142,7 +142,7 @@ func (d *decision) leaderLast(c *candidate) *finding {
 	for _, p := range slices.Concat(d.ledger.away, d.ledger.chosen) {
 		waits := d.waitsFor(p, c) && (d.byHand(p) && p.Phase == model.Ready && c.frees() || d.corrects(p))
 		if p != c.pod && !waits && !d.goesWith(p) {
-			return found(fmt.Sprintf("it holds %s and goes last: %s is away (%s)", rolesText(c.report), p.Name, p.howAway()),
+			return found(fmt.Sprintf("it holds %s and goes last: %s is unavailable (%s)", rolesText(c.report), p.Name, p.howAway()),
 				p.Name+" back").forOthers()
 		}
 	}

@@ -312,7 +312,7 @@ func breach(c Case) string {
 			return "released while the pod may be there"
 		}
 		if c.Pod == Gone && c.Claim.Action != model.Remove && !c.Back && !c.Superseded {
-			return "released while the pod is away"
+			return "released while the pod is unavailable"
 		}
 	}
 	return ""

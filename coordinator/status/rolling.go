@@ -14,7 +14,7 @@ import (
 
 // Reasons of the condition PartitionReset.
 const (
-	reasonReset    = "ResetAgainAndAgain"
+	reasonReset    = "ResetRepeatedly"
 	reasonNotReset = "NotReset"
 )
 

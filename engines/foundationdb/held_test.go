@@ -26,8 +26,8 @@ func TestAnAbsentPodIsNotEmptyWhereNothingIsCounted(t *testing.T) {
 	}{
 		"all is there":         {func(*snapshot) {}, ""},
 		"in maintenance":       {func(s *snapshot) { s.maintenance = "z2" }, "zone z2 is in maintenance"},
-		"away for a moment":    {func(s *snapshot) { s.away = []remembered{{instance: "fdb-3"}} }, "not been away for long"},
-		"another is away":      {func(s *snapshot) { s.away = []remembered{{instance: "fdb-1"}} }, ""},
+		"unavailable for a moment":    {func(s *snapshot) { s.away = []remembered{{instance: "fdb-3"}} }, "not been unavailable for long"},
+		"another is unavailable":      {func(s *snapshot) { s.away = []remembered{{instance: "fdb-1"}} }, ""},
 		"a copy is missing":    {func(s *snapshot) { one := 1; s.trackers[0].replicas = &one }, "copies of data are missing"},
 		"nobody says how many": {func(s *snapshot) { s.trackers = nil }, "copies of data are missing"},
 		"generations of logs":  {func(s *snapshot) { two := 2; s.generations = &two }, "several generations of logs"},

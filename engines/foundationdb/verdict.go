@@ -80,11 +80,11 @@ func (s *status) verdict(away []remembered) engines.Health {
 	}
 	for _, r := range away {
 		if r.zone == s.maintenance {
-			return say(engines.Recoverable, "%s is away, zone %s is under maintenance", engines.OneLine(r.instance), engines.OneLine(r.zone))
+			return say(engines.Recoverable, "%s is unavailable, zone %s is under maintenance", engines.OneLine(r.instance), engines.OneLine(r.zone))
 		}
 	}
 	if len(away) > 0 {
-		return say(engines.Yellow, "%s is away, and the database may not have noticed", engines.OneLine(away[0].instance))
+		return say(engines.Yellow, "%s is unavailable, and the database may not have noticed", engines.OneLine(away[0].instance))
 	}
 	return engines.Health{Verdict: engines.Green}
 }

@@ -108,7 +108,7 @@ func TestVerdict(t *testing.T) {
 			"Recoverable missing until a node is back or updated: a copy of x/0"},
 		"back beside a copy that nobody had": {three().with("x/0", "p a STARTED", "r b STARTED", "r c STARTED", "r - NODE_LEFT c"), health{status: "yellow"},
 			"Green more copies are wanted than there are nodes for, of x/0"},
-		"another one is away": {three().with("x/0", "p a STARTED", "r b STARTED", "r c STARTED", "r - NODE_LEFT d"), health{status: "yellow"},
+		"another one is unavailable": {three().with("x/0", "p a STARTED", "r b STARTED", "r c STARTED", "r - NODE_LEFT d"), health{status: "yellow"},
 			"Recoverable missing until a node is back or updated: a copy of x/0"},
 		"back, and without its copy": {three().with("x/0", "p a STARTED", "r b STARTED", "r - NODE_LEFT c"), health{status: "yellow"},
 			"Yellow nodes could take them, missing: a copy of x/0"},

@@ -37,12 +37,12 @@ func TestVerdict(t *testing.T) {
 	}{
 		"nothing there":      {stateWith(abc), engines.Green, ""},
 		"all active":         {stateWith(abc, shardOf("s", "active", leading("a"), on("b", "active"))), engines.Green, ""},
-		"node away":          {stateWith([]string{"a"}, shardOf("s", "active", leading("a"), on("b", "down"))), engines.Recoverable, "missing or recovering: c/s/r2"},
+		"node unavailable":          {stateWith([]string{"a"}, shardOf("s", "active", leading("a"), on("b", "down"))), engines.Recoverable, "missing or recovering: c/s/r2"},
 		"dead says active":   {stateWith([]string{"a"}, shardOf("s", "active", leading("a"), on("b", "active"))), engines.Recoverable, "missing or recovering: c/s/r2"},
 		"recovering":         {stateWith(abc, shardOf("s", "active", leading("a"), on("b", "recovering"))), engines.Recoverable, "missing or recovering: c/s/r2"},
 		"down on live node":  {stateWith(abc, shardOf("s", "active", leading("a"), on("b", "down"))), engines.Recoverable, "down on a live node, which a restart may mend if it lasts: c/s/r2"},
 		"recovery failed":    {stateWith(abc, shardOf("s", "active", leading("a"), on("b", "recovery_failed"), on("c", "recovery_failed"))), engines.Recoverable, "down on a live node, which a restart may mend if it lasts: c/s/r2 and 1 more"},
-		"down, and one away": {stateWith([]string{"a", "b"}, shardOf("s", "active", leading("a"), on("b", "down"), on("c", "active"))), engines.Recoverable, "down on a live node, which a restart may mend if it lasts: c/s/r2"},
+		"down, and one unavailable": {stateWith([]string{"a", "b"}, shardOf("s", "active", leading("a"), on("b", "down"), on("c", "active"))), engines.Recoverable, "down on a live node, which a restart may mend if it lasts: c/s/r2"},
 		"down, no leader":    {stateWith(abc, shardOf("s", "active", on("a", "active"), on("b", "down"))), engines.Yellow, "no leader of c/s"},
 		"all are down":       {stateWith(abc, shardOf("s", "active", on("a", "down"), on("b", "recovery_failed"))), engines.Red, "no active copy of c/s"},
 		"no leader":          {stateWith(abc, shardOf("s", "active", on("a", "active"), on("b", "active"))), engines.Yellow, "no leader of c/s"},
@@ -55,7 +55,7 @@ func TestVerdict(t *testing.T) {
 		"failed split":       {stateWith(abc, shardOf("s", "recovery_failed", on("a", "down"))), engines.Green, ""},
 		"split under way":    {stateWith(abc, shardOf("s", "construction", on("a", "active"))), engines.Green, ""},
 		"split, recovering":  {stateWith(abc, shardOf("s", "recovery", on("a", "recovering"))), engines.Recoverable, "missing or recovering: c/s/r1"},
-		"unknown beats away": {stateWith([]string{"a", "b"}, shardOf("s", "active", leading("a"), on("b", "x"), on("c", "active"))), engines.VerdictUnknown, "unknown state of c/s/r2"},
+		"unknown beats unavailable": {stateWith([]string{"a", "b"}, shardOf("s", "active", leading("a"), on("b", "x"), on("c", "active"))), engines.VerdictUnknown, "unknown state of c/s/r2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := verdict(c.state.groups(), c.state.isLive)

@@ -19,7 +19,7 @@ const (
 	fileOfAlerts    = "../../deploy/chart/files/alerts.yaml"
 	recorded        = "testdata/stuck"
 	// stalledBy is the rule at the end of the recording, which is when a person is paged.
-	stalledBy = "line-stopped"
+	stalledBy = "rollout-halted"
 )
 
 // empty are panels that show nothing of this recording, and why.

@@ -53,17 +53,17 @@ type Status struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=200
 	Approvals []model.Approval `json:"approvals,omitempty"`
-	// shared are settings of the whole database that claims have changed.
+	// clusterSettings are settings of the whole database that claims have changed.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
-	Shared []model.SharedSetting `json:"shared,omitempty"`
-	// leftovers are what prepares have changed whose claims are over, and that nobody
+	Shared []model.SharedSetting `json:"clusterSettings,omitempty"`
+	// pendingRestores are what drains have changed whose claims are over, and that nobody
 	// was there to undo. The first agent that is there undoes them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
-	Leftovers []model.Leftover `json:"leftovers,omitempty"`
+	Leftovers []model.Leftover `json:"pendingRestores,omitempty"`
 	// podConditions are what has been wrong with pods for a while and leads to their
 	// replacement, with since when, where spec.replacement.enabled asks for that.
 	// +optional

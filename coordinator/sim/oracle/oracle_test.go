@@ -257,7 +257,7 @@ func TestRemovals(t *testing.T) {
 		}},
 		"the other copy, while the first has lost its session":           {limits: two, broken: []string{"I1", "I3"}, story: loses("db-0", told+time.Second, "db-1")},
 		"the other copy, before it can be known that the first lost one": {limits: two, story: loses("db-0", told-time.Second, "db-1")},
-		"the copy that has lost its session, while the other is away": {limits: two, broken: []string{"I1", "I3"}, story: func(s *scene) {
+		"the copy that has lost its session, while the other is unavailable": {limits: two, broken: []string{"I1", "I3"}, story: func(s *scene) {
 			s.goes("db-0")
 			s.db.LoseSession("db-1")
 			s.look("db-1")
@@ -280,7 +280,7 @@ func TestRemovals(t *testing.T) {
 			s.goes("db-0")
 			s.goes("db-1")
 		}},
-		"both copies, where two may be away": {limits: Limits{Pods: 2, Shard: 2}, broken: []string{"I3"}, story: func(s *scene) {
+		"both copies, where two may be unavailable": {limits: Limits{Pods: 2, Shard: 2}, broken: []string{"I3"}, story: func(s *scene) {
 			s.goes("db-0")
 			s.goes("db-1")
 		}},

@@ -37,13 +37,13 @@ var Waits = []Wait{
 		is:       (*Oracle).belowTheLine,
 	},
 	{
-		Name:     "it is below the hold line, and away as a copy on it recovers for ever",
+		Name:     "it is below the hold line, and unavailable as a copy on it recovers for ever",
 		Document: "deploy/docs/policy.md",
 		Says:     "its report says that it is not `settled`",
 		is:       (*Oracle).recoversBelow,
 	},
 	{
-		Name:     "who is up to date is away as a copy on it recovers in vain, and no other may be",
+		Name:     "who is up to date is unavailable as a copy on it recovers in vain, and no other may be",
 		Document: "deploy/docs/policy.md",
 		Says:     "One that is up to date is not restarted for its broken copy: a person must see to it.",
 		is:       (*Oracle).besideRecovering,
@@ -127,7 +127,7 @@ var followers = []follower{
 		behind: func(o *Oracle, pod, _ *corev1.Pod) bool { return o.overseer == pod.Name },
 	},
 	{
-		Wait:   Wait{Name: "its rank is higher", Document: "deploy/docs/policy.md", Says: "a pod of a lower rank is desired and away, or in the order"},
+		Wait:   Wait{Name: "its rank is higher", Document: "deploy/docs/policy.md", Says: "a pod of a lower rank is desired and unavailable, or in the order"},
 		behind: func(o *Oracle, pod, first *corev1.Pod) bool { return o.db.RankOf(first.Name) < o.db.RankOf(pod.Name) },
 	},
 	{

@@ -178,8 +178,8 @@ func TestWaits(t *testing.T) {
 	}{
 		"another copy is broken for ever":                                {Limits{Shard: 1}, func(s *scene) { s.db.Ail("db-0", "books/s1", false, true); s.old("db-1") }, nil},
 		"it was broken, and a restart cures it":                          {Limits{Shard: 1}, func(s *scene) { s.db.Ail("db-0", "books/s1", false, false); s.old("db-1") }, stuck},
-		"it is broken for ever, and two may be away, which would be all": {Limits{Shard: 2}, func(s *scene) { s.db.Ail("db-0", "books/s1", false, true); s.old("db-1") }, nil},
-		"it is broken for ever, and two of three may be away": {Limits{Shard: 2}, func(s *scene) {
+		"it is broken for ever, and two may be unavailable, which would be all": {Limits{Shard: 2}, func(s *scene) { s.db.Ail("db-0", "books/s1", false, true); s.old("db-1") }, nil},
+		"it is broken for ever, and two of three may be unavailable": {Limits{Shard: 2}, func(s *scene) {
 			s.db.AddShard("books/s2", all...)
 			s.db.Ail("db-0", "books/s2", false, true)
 			s.old("db-1")
@@ -201,7 +201,7 @@ func TestWaits(t *testing.T) {
 
 		"another copy was on a pod that a person has scaled away":             {Limits{Shard: 1}, scaledAway(false, "db-1"), nil},
 		"it was, and its own pod is there yet":                                {Limits{Shard: 1}, scaledAway(true, "db-1"), stuck},
-		"it was, and all others of its shard may be away, which would be all": {Limits{Shard: 2}, scaledAway(false, "db-1"), nil},
+		"it was, and all others of its shard may be unavailable, which would be all": {Limits{Shard: 2}, scaledAway(false, "db-1"), nil},
 		"it was, and the pod that has not gone has no copy of the shard":      {Limits{Shard: 1}, scaledAway(false, "db-0"), stuck},
 		"another voter of three was, which a majority may not miss": {Limits{Shard: 2}, func(s *scene) {
 			s.db.Vote(all...)
@@ -244,7 +244,7 @@ func TestWaits(t *testing.T) {
 
 		"by line, no restart ends that a copy recovers, and its pod takes the whole budget": {oneByLine, incurableBelow(true, all...), nil},
 		"by line, the same, and the copy is down":                                           {oneByLine, incurableBelow(false, all...), stuck},
-		"by line, the same, and another may be away":                                        {Limits{Shard: 1, Pods: 2, Line: true}, incurableBelow(true, all...), stuck},
+		"by line, the same, and another may be unavailable":                                        {Limits{Shard: 1, Pods: 2, Line: true}, incurableBelow(true, all...), stuck},
 		"by line, the same, and the highest above it shares another with it": {Limits{Shard: 1, Pods: 2, Line: true}, func(s *scene) {
 			s.db.AddShard("books/s2", "db-0", "db-2")
 			incurableBelow(true, all...)(s)
@@ -264,17 +264,17 @@ func TestWaits(t *testing.T) {
 		}, stuck},
 		"not by line, no restart ends that a copy recovers":                                {Limits{Shard: 1, Pods: 1}, incurableBelow(true, all...), stuck},
 		"by line, a copy recovers on a pod that is up to date, and takes the whole budget": {oneByLine, incurableBelow(true, "db-1", "db-2"), nil},
-		"by line, a copy recovers on a pod that is up to date, and one more may be away":   {Limits{Shard: 1, Pods: 2, Line: true}, incurableBelow(true, "db-2"), stuck},
+		"by line, a copy recovers on a pod that is up to date, and one more may be unavailable":   {Limits{Shard: 1, Pods: 2, Line: true}, incurableBelow(true, "db-2"), stuck},
 
 		"by line, those above go one by one":      {Limits{Shard: 1, Pods: 2, Line: true}, zoned(model.UnitPod), stuck},
 		"by line, those above go as a whole zone": {Limits{Shard: 1, Pods: 2, Line: true}, zoned(model.UnitZone), nil},
 		"by line, the whole zone fits beside it":  {Limits{Shard: 1, Pods: 3, Line: true}, zoned(model.UnitZone), stuck},
 
-		"a copy recovers in vain on a pod that is up to date, and one may be away": {Limits{Shard: 1, Pods: 1}, func(s *scene) {
+		"a copy recovers in vain on a pod that is up to date, and one may be unavailable": {Limits{Shard: 1, Pods: 1}, func(s *scene) {
 			s.db.Ail("db-0", "books/s1", true, false)
 			s.old("db-2")
 		}, nil},
-		"a copy recovers in vain on a pod that is up to date, and two may be away": {Limits{Shard: 1, Pods: 2}, func(s *scene) {
+		"a copy recovers in vain on a pod that is up to date, and two may be unavailable": {Limits{Shard: 1, Pods: 2}, func(s *scene) {
 			s.db.Ail("db-0", "books/s1", true, false)
 			s.old("db-2")
 		}, stuck},

@@ -36,7 +36,7 @@ func TestWritesOfARollout(t *testing.T) {
 	require.Equal(t, []string{
 		"claimed: Restart for Outdated, prepare Handoff, before its turn false, from v1 to v2, phase Claimed",
 		"ordered to plan by c1",
-		"claim is Restart, prepare Handoff, in epoch 1, phase Preparing",
+		"claim is Restart, prepare Handoff, in epoch 1, phase Draining",
 		"ordered to prepare by c1",
 		"label rollcall.dev/guard=open",
 		"annotation rollcall.dev/claim true",

@@ -19,7 +19,7 @@ func (v Input) unfit(m topology.Member, beginning bool) string {
 	case m.Peer.Leaving:
 		return name + " is being stopped"
 	case !m.Peer.Alive:
-		return name + "'s agent is away"
+		return name + "'s agent is unavailable"
 	case !m.Serves():
 		return m.Silence()
 	case s.Flavor != own.Flavor || s.Flavor == "":

@@ -112,7 +112,7 @@ func TestNext(t *testing.T) {
 			v.Others[0].State.Executed += "," + serverID(1) + ":1"
 			v.Others[1].Peer.Leaving = true
 		}, Wait, "", "db-1 has transactions that db-0 has not"},
-		{"being stopped", seen, func(v *Input) { v.Others[0].Peer.Leaving, v.Others[1].Peer.Alive = true, false }, Wait, "", "db-1 is being stopped, db-2's agent is away"},
+		{"being stopped", seen, func(v *Input) { v.Others[0].Peer.Leaving, v.Others[1].Peer.Alive = true, false }, Wait, "", "db-1 is being stopped, db-2's agent is unavailable"},
 		{"not eligible", seen, func(v *Input) { v.Eligible = []string{"db-9"} }, Wait, "", "db-1 is not to take over"},
 		{"older", seen, func(v *Input) {
 			v.Others[0].State.Version, v.Others[1].State.Version = "8.4.2", "8.0.40"
@@ -255,7 +255,7 @@ func TestUnknownOpensNothing(t *testing.T) {
 		"writes unknown": func(m *topology.Member) { m.State.Writes = replication.WritesUnknown },
 		"allows writes":  func(m *topology.Member) { m.State.Writes = replication.Allowed },
 		"flavor unknown": func(m *topology.Member) { m.State.Flavor = "" },
-		"agent away":     func(m *topology.Member) { m.Peer.Alive = false },
+		"agent unavailable":     func(m *topology.Member) { m.Peer.Alive = false },
 		"agent new":      func(m *topology.Member) { m.Peer.Since = noon.Add(-time.Second) },
 		"hands over": func(m *topology.Member) {
 			m.State.Switch = &replication.Switch{Claim: "c", From: "db-2", Until: noon.Add(time.Second)}

@@ -120,7 +120,7 @@ func (s *sqlTest) ordered(t *testing.T) {
 func (s *sqlTest) stopped(ctx context.Context) error {
 	if err := s.bed.Eventually(ctx, "the line to stop", 4*time.Minute, func(ctx context.Context) error {
 		plan, err := s.plan(ctx)
-		if err == nil && !strings.Contains(plan, "line-stopped") {
+		if err == nil && !strings.Contains(plan, "rollout-halted") {
 			err = fmt.Errorf("not stopped:\n%s", plan)
 		}
 		return err

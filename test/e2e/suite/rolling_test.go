@@ -121,8 +121,8 @@ func (r *rolling) refusals(t *testing.T) int {
 func requireWell(t *testing.T, out rehearsal.Outcome) {
 	t.Helper()
 	shard, away := out.Witness.WorstShard()
-	require.LessOrEqual(t, away, 1, "replicas of %s away at once", shard)
-	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1, "pods away at once")
+	require.LessOrEqual(t, away, 1, "replicas of %s unavailable at once", shard)
+	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1, "pods unavailable at once")
 }
 
 // untouched requires that nobody but helm has written the StatefulSet's spec.

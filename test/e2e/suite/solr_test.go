@@ -116,8 +116,8 @@ func (s *solr) cheap(t *testing.T, began time.Time, restarts int) {
 func (s *solr) wellBehaved(t *testing.T, out rehearsal.Outcome) {
 	t.Helper()
 	shard, away := out.Witness.WorstShard()
-	require.LessOrEqual(t, away, 1, "replicas of %s away at once", shard)
-	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1, "pods away at once")
+	require.LessOrEqual(t, away, 1, "replicas of %s unavailable at once", shard)
+	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1, "pods unavailable at once")
 	require.Len(t, out.Witness.RestartCounts(), solrPods(), "every pod restarts")
 	require.Empty(t, out.Witness.Again(), "once")
 }
@@ -210,7 +210,7 @@ func (s *solr) brokenImage(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if !strings.Contains(plan, "line-stopped") {
+				if !strings.Contains(plan, "rollout-halted") {
 					return fmt.Errorf("not stopped:\n%s", plan)
 				}
 				t.Log(plan)
@@ -232,7 +232,7 @@ func (s *solr) brokenImage(t *testing.T) {
 					return err
 				}
 				t.Log(text)
-				if !strings.Contains(text, "line-stopped") || !strings.Contains(text, victim) {
+				if !strings.Contains(text, "rollout-halted") || !strings.Contains(text, victim) {
 					return fmt.Errorf("explain %s does not say why:\n%s", pod.Name, text)
 				}
 				break

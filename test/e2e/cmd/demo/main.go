@@ -189,7 +189,7 @@ func judge(out rehearsal.Outcome, show show) error {
 		return fmt.Errorf("%s was not last: %w", show.last, err)
 	}
 	if shard, away := out.Witness.WorstShard(); away > 1 {
-		return fmt.Errorf("%d replicas of %s were away together", away, shard)
+		return fmt.Errorf("%d replicas of %s were unavailable together", away, shard)
 	}
 	return nil
 }
