@@ -17,7 +17,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		prepare: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "rollcall_drain_duration_seconds",
-			Help:    "Time from the first order to prepare a pod until its agent confirmed.",
+			Help:    "Time from the first order to drain a pod until its agent confirmed.",
 			Buckets: prometheus.ExponentialBuckets(0.1, 2.5, 12),
 		}),
 		away: prometheus.NewHistogram(prometheus.HistogramOpts{

@@ -36,7 +36,7 @@ func TestPatience(t *testing.T) {
 		"phase":                     {func(s *v1alpha1.Status) { s.Phase = model.ClusterStalled }, promptly},
 		"another template":          {func(s *v1alpha1.Status) { s.UpdateRevisions = map[string]string{"s": "v2"} }, promptly},
 		"stalled":                   {func(s *v1alpha1.Status) { s.Conditions[0].Status = metav1.ConditionTrue }, promptly},
-		"the line is stopped":       {func(s *v1alpha1.Status) { s.Holds = []model.Hold{{Rule: model.LineStopped}} }, promptly},
+		"the rollout is halted":       {func(s *v1alpha1.Status) { s.Holds = []model.Hold{{Rule: model.LineStopped}} }, promptly},
 		"a pod failed":              {func(s *v1alpha1.Status) { s.Pods.Failed = 1 }, promptly},
 		"a number, claims are open": {func(s *v1alpha1.Status) { s.Pods.Ready = 2 }, sometimes},
 		"a phase on the way":        {func(s *v1alpha1.Status) { s.Claims[0].Phase = model.PhaseOpened }, sometimes},

@@ -30,7 +30,7 @@ func TestNobodyIsThereToUndoOnlyIfTheAPIServerKnowsOfNobody(t *testing.T) {
 		"one with an agent is not shown": {rollout.Restore{FindAgents: true}, true, false, "no StatefulSet with the label rollcall.dev/cluster: search shows the pods that have an agent (s-3)"},
 		"some are shown with one":        {rollout.Restore{}, false, false, "no agent is there to undo the prepare"},
 		"one is shown, and is silent": {rollout.Restore{Targets: []rollout.Target{{Pod: "s-1", UID: "1"}}}, false, false,
-			"undo the prepare through s-1: connection refused"},
+			"undo the drain through s-1: connection refused"},
 	} {
 		client := kubetest.New().Client(nil)
 		if c.hidden {
@@ -79,10 +79,10 @@ func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
 	}{
 		"an agent is there": {func(*model.Snapshot) {}, 2, ""},
 		"no pod has one":    {func(s *model.Snapshot) { s.Pods[1].Agent, s.Pods[2].Agent = false, false }, 0, "no live pod has an agent"},
-		"its pod is prepared anew": {func(s *model.Snapshot) {
+		"its pod is drained anew": {func(s *model.Snapshot) {
 			s.Cluster.Status.Claims = []model.Claim{{ID: "d", Pod: "s-0", UID: "0", Prepare: model.PrepareEvacuate}}
 		}, 0, ""},
-		"a new claim prepares nothing": {func(s *model.Snapshot) {
+		"a new claim drains nothing": {func(s *model.Snapshot) {
 			s.Cluster.Status.Claims = []model.Claim{{ID: "d", Pod: "s-0", UID: "0"}}
 		}, 2, ""},
 		"its own claim is open": {func(s *model.Snapshot) {
@@ -110,7 +110,7 @@ func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
 				require.Len(t, agents.asked, c.asked)
 				says := ""
 				for what, why := range out.Settings {
-					require.Equal(t, "what was prepared on s-0 under claim c", what)
+					require.Equal(t, "the drain of s-0 under claim c", what)
 					says = why
 				}
 				require.Equal(t, c.says, says)

@@ -20,7 +20,7 @@ func (x *Executor) restore(ctx context.Context, e rollout.Restore) rollout.Resul
 		done, err := x.options.Agents.Restore(bounded, target, e.Claim, x.options.Epoch, e.Undo)
 		cancel()
 		if err != nil {
-			res.Err = fmt.Errorf("undo the prepare through %s: %w", target.Pod, err)
+			res.Err = fmt.Errorf("undo the drain through %s: %w", target.Pod, err)
 			continue
 		}
 		return rollout.Restored{Claim: e.Claim, Answered: true, Done: done}

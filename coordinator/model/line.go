@@ -33,4 +33,4 @@ type Line struct {
 }
 
 // Text prints the move on one line.
-func (l Line) Text() string { return fmt.Sprintf("line   %s %d: %s", l.Pool, l.Partition, l.Reason) }
+func (l Line) Text() string { return fmt.Sprintf("partition %s %d: %s", l.Pool, l.Partition, l.Reason) }

@@ -106,7 +106,7 @@ type Policy struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=600
 	ProgressSeconds int64 `json:"progressSeconds,omitempty"`
-	// maxFailed is the number of failed new pods that stop the line: they are broken, or not Ready in startSeconds. Default: 1.
+	// maxFailed is the number of failed new pods that halt the rollout: they are broken, or not Ready in startSeconds. Default: 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=1

@@ -165,8 +165,8 @@ func TestLastPodsOfTwoLines(t *testing.T) {
 		want  string
 	}{
 		"both on top":                          {[]layout{line("ooO"), line("ooO")}, "a-2 a-1 a-0 b-2 b-1 b-0"},
-		"one of a pool without a line":         {[]layout{onDelete("Ooo"), line("ooO")}, "a-2 a-1 a-0 b-2 b-1 b-0"},
-		"the line frees a third pod first":     {[]layout{line("ooO"), line("oOo")}, "b-2 a-2 a-1 a-0 b-1 b-0"},
+		"one of a pool without a partition":         {[]layout{onDelete("Ooo"), line("ooO")}, "a-2 a-1 a-0 b-2 b-1 b-0"},
+		"the partition frees a third pod first":     {[]layout{line("ooO"), line("oOo")}, "b-2 a-2 a-1 a-0 b-1 b-0"},
 		"two in a row":                         {[]layout{line("ooO"), line("oOO")}, "a-2 a-1 a-0 b-2 b-1 b-0"},
 		"three lines":                          {[]layout{line("oO"), line("oO"), line("oO")}, "a-1 a-0 b-1 b-0 c-1 c-0"},
 		"a restart that would come back old":   {[]layout{onDelete("O"), line("rO")}, "a-0 b-1 b-0"},

@@ -43,7 +43,7 @@ func (w *lineWorld) pursue(claim model.Claim) (acted, over bool) {
 	if step.Partition != nil && *step.Partition < w.s.Pools[0].Partition {
 		w.to(*step.Partition)
 	}
-	w.say("%s goes, the line is at %d", p.Name, w.s.Pools[0].Partition)
+	w.say("%s goes, the partition is at %d", p.Name, w.s.Pools[0].Partition)
 	w.elect()
 	return true, false
 }
@@ -60,7 +60,7 @@ func (w *lineWorld) pass() (acted bool) {
 	for _, l := range plan.Lines {
 		old := slices.ContainsFunc(w.s.Pods, func(p model.Pod) bool { return p.Revision == "v1" })
 		if old || l.Partition != model.RestLine || w.current == "v2" {
-			w.say("the line goes to %d", l.Partition)
+			w.say("the partition goes to %d", l.Partition)
 			w.to(l.Partition)
 			acted = true
 		}

@@ -87,7 +87,7 @@ func TestWaitsHaveADeadlineOfTheirOwn(t *testing.T) {
 		require.False(t, note(at(7100+100*i), waits(model.ViewSplit)), "given up")
 		require.False(t, note(at(7110+100*i), waits(model.ViewSplit, claim)), "claimed again")
 		claim.Phase = model.PhasePrepared
-		require.False(t, note(at(7120+100*i), waits(model.ViewSplit, claim)), "and prepared again")
+		require.False(t, note(at(7120+100*i), waits(model.ViewSplit, claim)), "and drained again")
 		claim.Phase = model.PhaseRestoring
 		require.False(t, note(at(7130+100*i), waits(model.ViewSplit, claim)), "and undone")
 	}

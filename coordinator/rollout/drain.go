@@ -37,7 +37,7 @@ func (res DrainPlanned) learn(a *step) {
 	case errors.As(res.Err, &own):
 		r.abandon(own.Why, model.Vetoed)
 	case res.Err != nil:
-		r.failed(a.now, fmt.Errorf("ask for the prepare: %w", res.Err))
+		r.failed(a.now, fmt.Errorf("plan the drain: %w", res.Err))
 	default:
 		r.succeeded()
 		r.known.Asked, r.known.Undo, r.known.Shared = true, res.Undo, res.Shared
@@ -75,7 +75,7 @@ func (res DrainAnswered) learn(a *step) {
 		r.backToBarrier()
 		a.out.Drains = append(a.out.Drains, a.now.Sub(r.drainBegan))
 	case res.Progress.State == model.DrainRefused:
-		r.abandon("prepare refused: "+res.Progress.Detail, model.Vetoed)
+		r.abandon("drain refused: "+res.Progress.Detail, model.Vetoed)
 	default:
 		r.succeeded()
 		r.problem = res.Progress.Detail

@@ -36,7 +36,7 @@ const maxLapses = 5
 func (r *attempt) unprepare(why string) {
 	r.known.Drained, r.confirming = NotDrained, time.Time{}
 	r.backToBarrier()
-	r.problem = "it is not prepared any more: " + why
+	r.problem = "it is no longer drained: " + why
 }
 
 // lapse is unprepare for a prepare that did not last, which must end some time.
@@ -44,7 +44,7 @@ func (r *attempt) lapse(why string) {
 	r.unprepare(why)
 	r.drainBegan = time.Time{}
 	if r.lapses++; r.lapses > maxLapses {
-		r.abandon(fmt.Sprintf("it was prepared %d times, and that never lasted: %s", r.lapses, why), model.Vetoed)
+		r.abandon(fmt.Sprintf("it was drained %d times, and that never lasted: %s", r.lapses, why), model.Vetoed)
 	}
 }
 
@@ -101,7 +101,7 @@ func (res Observed) learn(a *step) {
 		r.failed(a.now, fmt.Errorf("ask whether it is still prepared: %w", res.Err))
 		r.held(a.now, r.problem)
 	case res.Confirmed != nil && res.Progress.State == model.DrainRefused:
-		r.abandon("prepare refused: "+res.Progress.Detail, model.Vetoed)
+		r.abandon("drain refused: "+res.Progress.Detail, model.Vetoed)
 	case res.Confirmed != nil && res.Progress.State != model.DrainPrepared:
 		r.unconfirmed(a.now, res.Progress.Detail, a.prepareTimeout(*claim))
 	case res.Missing != "":

@@ -272,7 +272,7 @@ func breach(c Case) string {
 			return "a pod goes before its volumes"
 		}
 		if !looked {
-			return "a pod goes that is not prepared, not looked at, or not its turn"
+			return "a pod goes that is not drained, not looked at, or not its turn"
 		}
 	case AskPlan, RecordDrain, ApplyDrain:
 		if replaces(c.Claim) && !c.Known.Found {

@@ -74,10 +74,10 @@ func (a *step) noticeHere(claim model.Claim, r *attempt, v sight) (why string, s
 		r.known.Drained = DrainSpared
 	case prepares(claim) && r.known.Drained == NotDrained && a.timedOut(claim, r):
 		if mayProceed(a.Snapshot, claim) {
-			a.out.warn("prepare timed out, going on without it", "id", claim.ID, "pod", claim.Pod)
+			a.out.warn("drain timed out, going on without it", "id", claim.ID, "pod", claim.Pod)
 			r.known.Drained = DrainOverdue
 		}
-		return "prepare timed out: " + r.problem, false
+		return "drain timed out: " + r.problem, false
 	}
 	return "", false
 }

@@ -83,7 +83,7 @@ func TestADeadlockBetweenTheLineAndASettingIsSeen(t *testing.T) {
 		change func(a *step)
 		why    string
 	}{
-		"it joins a record of which one is over": {func(*step) {}, "c goes first, and its prepare waits until " + knobName + " is put back, which this claim still needs"},
+		"it joins a record of which one is over": {func(*step) {}, "c goes first, and its drain waits until " + knobName + " is put back, which this claim still needs"},
 		"it has no claim": {func(a *step) {
 			a.Snapshot.Cluster.Status.Claims = a.Snapshot.Cluster.Status.Claims[:2]
 		}, "c goes first, and has no claim"},
@@ -95,7 +95,7 @@ func TestADeadlockBetweenTheLineAndASettingIsSeen(t *testing.T) {
 			a.Record.Settings[0].Claims = []string{"a", "b", "c"}
 			a.Record.Claims = []model.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}}
 		}, ""},
-		"its prepare writes another setting": {func(a *step) { a.s.attempts["c"].known.Shared.Knob = "other" }, ""},
+		"its drain writes another setting": {func(a *step) { a.s.attempts["c"].known.Shared.Knob = "other" }, ""},
 		"nothing is known of its prepare":    {func(a *step) { delete(a.s.attempts, "c") }, ""},
 		"this claim needs no setting":        {func(a *step) { a.Record.Settings[0].Claims = []string{"a"} }, ""},
 	} {
@@ -132,7 +132,7 @@ func TestOverForASharedSetting(t *testing.T) {
 		"not back in time":         {func(c *Case, r *attempt, a *step) { c.Rejoined, r.goneAt = false, a.now.Add(-100*time.Second) }, true},
 		"not back, with time left": {func(c *Case, r *attempt, a *step) { c.Rejoined, r.goneAt = false, a.now.Add(-99*time.Second) }, false},
 		"its agent may write":      {func(_ *Case, r *attempt, a *step) { r.notAfter = a.now.Add(1) }, false},
-		"its agent had prepared it": {func(_ *Case, r *attempt, a *step) {
+		"its agent had drained it": {func(_ *Case, r *attempt, a *step) {
 			r.known.Drained, r.notAfter = DrainedBySelf, a.now.Add(1)
 		}, true},
 	} {

@@ -40,9 +40,9 @@ func TestStalledNamesWhatHeldLongest(t *testing.T) {
 			"search-1: its successor is NotStarted and its agent has sent no report: a volume cannot be attached or mounted, or the pod gets no network, for 11m" +
 				"; unblocked by: a report from its agent; to do: look for FailedAttachVolume, FailedMount or FailedCreatePodSandBox in kubectl describe pod; " +
 				"a volume that is still attached to another node is let go when its VolumeAttachment is, or that node is back"},
-		"a prepare that does not end": {search(t, claimed(model.PhasePreparing), sick), map[string]time.Duration{"k1 Draining": 20 * time.Minute}, "health",
+		"a drain that does not end": {search(t, claimed(model.PhasePreparing), sick), map[string]time.Duration{"k1 Draining": 20 * time.Minute}, "health",
 			"search-1: the database is Red, at least Recoverable is wanted, for 20m; unblocked by: a verdict of at least Recoverable"},
-		"the line stops everybody": {search(t, stopped), map[string]time.Duration{"rollout-halted": 3 * time.Minute, "pod-budget": time.Hour}, "rollout-halted",
+		"the partition stops everybody": {search(t, stopped), map[string]time.Duration{"rollout-halted": 3 * time.Minute, "pod-budget": time.Hour}, "rollout-halted",
 			"1 new pod of revision v2 failed to return, such as search-2 (not started (ImagePull)): an image cannot be pulled; the limit is 1" +
 				"; revision v1 of search finished last, for 3m; unblocked by: a corrected template, or search-2 back; to do: correct the image or its " +
 				"pull secret in the template, or make the registry answer; kubectl describe pod names the image"},

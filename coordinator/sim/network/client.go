@@ -123,7 +123,7 @@ func (c *client) PlanDrain(ctx context.Context, r *rollcallv1.PlanDrainRequest, 
 }
 
 func (c *client) Drain(ctx context.Context, r *rollcallv1.DrainRequest, _ ...grpc.CallOption) (*rollcallv1.DrainResponse, error) {
-	return unary(ctx, c, "prepare", r, func(a *Agent, ctx context.Context, r *rollcallv1.DrainRequest) (*rollcallv1.DrainResponse, error) {
+	return unary(ctx, c, "drain", r, func(a *Agent, ctx context.Context, r *rollcallv1.DrainRequest) (*rollcallv1.DrainResponse, error) {
 		return a.service.Drain(ctx, r)
 	})
 }
@@ -141,7 +141,7 @@ func (c *client) RestoreSetting(ctx context.Context, r *rollcallv1.RestoreSettin
 }
 
 func (c *client) HandoffOnBehalf(ctx context.Context, r *rollcallv1.HandoffOnBehalfRequest, _ ...grpc.CallOption) (*rollcallv1.HandoffOnBehalfResponse, error) {
-	return unary(ctx, c, "relieve", r, func(a *Agent, ctx context.Context, r *rollcallv1.HandoffOnBehalfRequest) (*rollcallv1.HandoffOnBehalfResponse, error) {
+	return unary(ctx, c, "handoff", r, func(a *Agent, ctx context.Context, r *rollcallv1.HandoffOnBehalfRequest) (*rollcallv1.HandoffOnBehalfResponse, error) {
 		return a.service.HandoffOnBehalf(ctx, r)
 	})
 }

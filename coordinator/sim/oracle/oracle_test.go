@@ -183,7 +183,7 @@ func TestRemovals(t *testing.T) {
 		"a higher rank":                                     {limits: Limits{Pods: 2, Shard: 1, Line: true}, broken: []string{"I8"}, story: outranked("db-1", "db-2", false)},
 		"a higher rank above a broken copy":                 {limits: Limits{Pods: 2, Shard: 1, Line: true}, story: outranked("db-2", "db-0", false)},
 		"a higher rank above a broken copy, guarded":        {limits: Limits{Pods: 2, Shard: 1, Line: true}, broken: []string{"I8"}, story: outranked("db-2", "db-0", true)},
-		"a higher rank above a broken copy, without a line": {limits: Limits{Pods: 2, Shard: 1}, broken: []string{"I8"}, story: outranked("db-2", "db-0", false)},
+		"a higher rank above a broken copy, without a partition": {limits: Limits{Pods: 2, Shard: 1}, broken: []string{"I8"}, story: outranked("db-2", "db-0", false)},
 		"the primary": {limits: two, broken: []string{"I8"}, before: (*scene).primary, story: primaryGoes},
 		"the primary, and no pod has an agent": {limits: two, before: func(s *scene) {
 			s.primary()

@@ -56,12 +56,12 @@ func TestLinesThatOthersHaveUndone(t *testing.T) {
 		"one is paused that is claimed":         {steps: []func(s *scene){paused("db-2"), claimed, after(time.Second), anew, long}, broken: mine},
 		"one is paused that terminates":         {steps: []func(s *scene){paused("db-2"), terminates, anew, long}, broken: mine},
 		"one is paused that is gone":            {steps: []func(s *scene){func(s *scene) { s.server.Drop(api.Pods, "db-2") }, anew, long}, broken: mine},
-		"the line was moved since":              {steps: []func(s *scene){paused("db-0"), anew, line(model.RestLine), line(0), long}, broken: mine},
+		"the partition was moved since":              {steps: []func(s *scene){paused("db-0"), anew, line(model.RestLine), line(0), long}, broken: mine},
 		"the template is new":                   {steps: []func(s *scene){line(0), long, paused("db-0"), revised, long}},
-		"the template is new and the line next": {steps: []func(s *scene){line(1), long, paused("db-0"), revised, line(0), long}, broken: mine},
+		"the template is new and the partition next": {steps: []func(s *scene){line(1), long, paused("db-0"), revised, line(0), long}, broken: mine},
 		"nobody has undone it":                  {steps: []func(s *scene){paused("db-0"), line(0), long}, broken: mine},
 		"guards keep the pods":                  {steps: []func(s *scene){opened, paused("db-0"), anew, long}, guarded: true, broken: mine},
-		"Rollcall does not have the line":       {steps: []func(s *scene){paused("db-0"), anew, long}, none: true, broken: mine},
+		"Rollcall does not have the partition":       {steps: []func(s *scene){paused("db-0"), anew, long}, none: true, broken: mine},
 	} {
 		require.Equal(t, c.broken, play(t, Limits{Pods: 1, Shard: 1, Line: !c.none}, nil, func(s *scene) {
 			s.server.Enforce = c.guarded

@@ -31,13 +31,13 @@ var Waits = []Wait{
 		is:       (*Oracle).besideLost,
 	},
 	{
-		Name:     "it is below the hold line, and would not go alone",
+		Name:     "it is below the partition, and would not go alone",
 		Document: "deploy/docs/policy.md",
 		Says:     "passes those if guards keep the controller from every one of them (all Closed)",
 		is:       (*Oracle).belowTheLine,
 	},
 	{
-		Name:     "it is below the hold line, and unavailable as a copy on it recovers for ever",
+		Name:     "it is below the partition, and unavailable as a copy on it recovers for ever",
 		Document: "deploy/docs/policy.md",
 		Says:     "its report says that it is not `settled`",
 		is:       (*Oracle).recoversBelow,
@@ -139,13 +139,13 @@ var followers = []follower{
 		},
 	},
 	{
-		Wait: Wait{Name: "the hold line comes to it later", Document: "deploy/docs/policy.md", Says: "or while outdated pods are *between*"},
+		Wait: Wait{Name: "the partition comes to it later", Document: "deploy/docs/policy.md", Says: "or while outdated pods are *between*"},
 		behind: func(o *Oracle, pod, first *corev1.Pod) bool {
 			return o.limits.Line && o.setOf(pod.Name) == o.setOf(first.Name) && o.outdated(first) && workload.Ordinal(pod.Name) < workload.Ordinal(first.Name)
 		},
 	},
 	{
-		Wait: Wait{Name: "it may not go while one below the hold line does not work", Document: "deploy/docs/policy.md", Says: "R = the room that the rest of the pod's unit needs"},
+		Wait: Wait{Name: "it may not go while one below the partition does not work", Document: "deploy/docs/policy.md", Says: "R = the room that the rest of the pod's unit needs"},
 		behind: func(o *Oracle, pod, first *corev1.Pod) bool {
 			before := o.setOf(pod.Name) != o.setOf(first.Name) || workload.Ordinal(pod.Name) > workload.Ordinal(first.Name)
 			return before && o.away(first.Name) && o.keptBelow(first) && o.tooMany(map[string]bool{pod.Name: true}, o.restOfUnit(pod))

@@ -204,7 +204,7 @@ func TestLinesOfTheLog(t *testing.T) {
 		want      Kind
 	}{
 		{"c1", "status cluster db: ok", Call},
-		{"c1", "prepare of db-1: DRAIN_DRAINED", Call},
+		{"c1", "drain of db-1: DRAIN_DRAINED", Call},
 		{"c1", "evict pod db-1: ok", Acts},
 		{"c2", "delete pod db-1: Conflict", Acts},
 		{"c2", "crashes", Acts},

@@ -164,7 +164,7 @@ func unlike(s run.Scenario) string {
 	if !s.Guarded {
 		text += "guard is Off, so Kubernetes refuses nobody who removes a pod; "
 	}
-	return text + "a pod has 60s to start and a rollout 60s to get on, not 600s; a prepare may take 40s, not 300s; pods without an agent are adopted unasked"
+	return text + "a pod has 60s to start and a rollout 60s to get on, not 600s; a drain may take 40s, not 300s; pods without an agent are adopted unasked"
 }
 
 func counted(n int, what string) string {

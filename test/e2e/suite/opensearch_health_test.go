@@ -101,7 +101,7 @@ func (s *search) yellowRepaired(t *testing.T) {
 			}
 			t.Log(plan)
 			if n := len(w.Report().RestartCounts()); n != 1 {
-				return fmt.Errorf("%d pods were taken before the line stopped", n)
+				return fmt.Errorf("%d pods were taken before the rollout halted", n)
 			}
 			if w.State().AllActive() {
 				return errors.New("nothing is missing")

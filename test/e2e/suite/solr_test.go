@@ -205,7 +205,7 @@ func (s *solr) brokenImage(t *testing.T) {
 		On:     s.cloud,
 		Change: func(ctx context.Context) error { return s.cloud.SetImage(ctx, newVersion+"-broken") },
 		During: func(ctx context.Context, w *witness.Witness) error {
-			err := s.bed.Eventually(ctx, "the line to stop", 4*time.Minute, func(ctx context.Context) error {
+			err := s.bed.Eventually(ctx, "the rollout to halt", 4*time.Minute, func(ctx context.Context) error {
 				plan, err := s.bed.Rollcall(ctx, "plan", "solr", "-n", solrcloud.Namespace, "-o", "text")
 				if err != nil {
 					return err
@@ -220,7 +220,7 @@ func (s *solr) brokenImage(t *testing.T) {
 				return err
 			}
 			if n := len(w.Report().RestartCounts()); n != 1 {
-				return fmt.Errorf("%d pods were taken before the line stopped", n)
+				return fmt.Errorf("%d pods were taken before the rollout halted", n)
 			}
 			victim := w.Report().Restarts[0].Pod
 			for _, pod := range s.cloud.Pods.All() {
