@@ -10,7 +10,7 @@ type Claim struct {
 	// pod is the name of the claimed pod.
 	// +kubebuilder:validation:MaxLength=253
 	Pod string `json:"pod"`
-	// uid is that of the pod that was claimed, not of its successor.
+	// uid is that of the pod that was claimed, not of the recreated pod.
 	// +kubebuilder:validation:MaxLength=253
 	UID string `json:"uid"`
 	// action is what is done to the pod.
@@ -26,7 +26,7 @@ type Claim struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	From string `json:"from,omitempty"`
-	// to is the revision that its successor should have.
+	// to is the revision that the recreated pod should have.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	To string `json:"to,omitempty"`

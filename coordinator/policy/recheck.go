@@ -104,7 +104,7 @@ func Returned(s model.Snapshot, claim model.Claim) Return {
 	case p == nil || p.Phase == model.Missing && (claim.Action == model.Remove || !p.desired):
 		return Return{Done: true, Joined: true}
 	case p.Phase == model.Missing:
-		r := wait("its successor has not been created", "the StatefulSet controller creating it")
+		r := wait("the recreated pod has not been created", "the StatefulSet controller creating it")
 		r.Failed = x.overdue(p)
 		return r
 	case p.UID == claim.UID || p.UID == "":
@@ -143,13 +143,13 @@ func (x *index) returned(p *pod, claim *model.Claim, wait func(reason, unblocks 
 	r := p.report
 	switch {
 	case r == nil && p.Agent:
-		return wait(fmt.Sprintf("its successor is %s and its agent has sent no report", p.Phase), "a report from its agent")
+		return wait(fmt.Sprintf("the recreated pod is %s and its agent has sent no report", p.Phase), "a report from its agent")
 	case !p.live && r != nil:
-		return wait(fmt.Sprintf("its successor is %s and not live in the database", p.Phase), "it joining the database")
+		return wait(fmt.Sprintf("the recreated pod is %s and not live in the database", p.Phase), "it joining the database")
 	case !p.live && p.Phase != model.Ready:
-		return wait(fmt.Sprintf("its successor is %s", p.Phase), "it becoming Ready")
+		return wait(fmt.Sprintf("the recreated pod is %s", p.Phase), "it becoming Ready")
 	case !p.live && !x.noAgents:
-		return wait("its successor has no agent, and no majority of the others speaks for it", "the other agents reporting")
+		return wait("the recreated pod has no agent, and no majority of the others speaks for it", "the other agents reporting")
 	}
 	joined := func(reason, unblocks string) Return {
 		out := wait(reason, unblocks)
@@ -158,13 +158,13 @@ func (x *index) returned(p *pod, claim *model.Claim, wait func(reason, unblocks 
 	}
 	switch {
 	case p.Phase != model.Ready:
-		return joined("its successor is live in the database and "+string(p.Phase), orAdvice("it becoming Ready", p))
+		return joined("the recreated pod is live in the database and "+string(p.Phase), orAdvice("it becoming Ready", p))
 	case x.nodeGone(p):
-		return joined("its successor is on a node that is gone", "another successor")
+		return joined("the recreated pod is on a node that is gone", "the pod recreated elsewhere")
 	case r != nil && p.Agent && !r.Fresh:
-		return joined("the report of its successor is stale", "a fresh report")
+		return joined("the report of the recreated pod is stale", "a fresh report")
 	case r != nil && !r.Settled:
-		return joined("its successor is not settled", "it serving and caught up")
+		return joined("the recreated pod is not settled", "it serving and caught up")
 	}
 	if group, have, want := x.notFull(p, claim); group != "" {
 		out := joined(fmt.Sprintf("%s has %d Active members, needs %d as before", group, have, want), "its members caught up")
@@ -172,7 +172,7 @@ func (x *index) returned(p *pod, claim *model.Claim, wait func(reason, unblocks 
 		return out
 	}
 	if till := x.settledSince(p).Add(x.soak); x.soak > 0 && till.After(x.now) {
-		out := joined(fmt.Sprintf("its successor soaks for %s more", seconds(till.Sub(x.now))), "the soak ending")
+		out := joined(fmt.Sprintf("the recreated pod soaks for %s more", seconds(till.Sub(x.now))), "the soak ending")
 		out.RetryAfterSeconds = secondsUntil(x.now, till)
 		return out
 	}

@@ -134,7 +134,7 @@ func (d *decision) onItsWay(c *candidate) *finding {
 	if c.Problem == model.StuckEnding {
 		return found("it is terminating for longer than it may"+about(c.pod), model.StuckEnding.Advice())
 	}
-	return found("it is terminating", "its successor back")
+	return found("it is terminating", "the recreated pod back")
 }
 
 // isClaimed: the claim's pod is on its way. A broken successor of it is not,

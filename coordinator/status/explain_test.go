@@ -46,7 +46,7 @@ func TestExplainVerdicts(t *testing.T) {
 		"is claimed": {
 			pod: "search-1", verdict: Claimed,
 			changes: []func(*model.Snapshot){claimed(model.PhaseGone)},
-			text:    []string{"claim  search-1 Gone Restart after Handoff (Outdated)", "its successor is awaited", "claimed 12s ago"},
+			text:    []string{"claim  search-1 Gone Restart after Handoff (Outdated)", "the recreated pod is awaited", "claimed 12s ago"},
 		},
 		"is up to date": {
 			pod: "search-2", verdict: UpToDate,
@@ -99,7 +99,7 @@ func TestExplainReplacements(t *testing.T) {
 		"it is empty": {replacing(model.PhaseEmptied, data, logs), "pod-budget: too many",
 			[]string{"nothing is left on search-1; volume claim data-search-1 and 1 more and the pod are about to be deleted", "waiting: pod-budget: too many"}},
 		"its volume goes": {replacing(model.PhaseGone, data), "volume claim data-search-1 is being deleted",
-			[]string{"its successor is awaited with fresh data, in place of volume claim data-search-1", "waiting: volume claim data-search-1 is being deleted"}},
+			[]string{"the recreated pod is awaited with fresh data, in place of volume claim data-search-1", "waiting: volume claim data-search-1 is being deleted"}},
 		"it is included": {replacing(model.PhaseRestoring), "", []string{"what kept data away from it is being undone"}},
 	} {
 		t.Run(name, func(t *testing.T) {

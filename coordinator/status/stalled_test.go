@@ -37,7 +37,7 @@ func TestStalledNamesWhatHeldLongest(t *testing.T) {
 		reason, message string
 	}{
 		"a claim that does not go on": {search(t, gone), map[string]time.Duration{"pod-budget": time.Hour, "k1 Gone": 11 * time.Minute}, "claimed",
-			"search-1: its successor is NotStarted and its agent has sent no report: a volume cannot be attached or mounted, or the pod gets no network, for 11m" +
+			"search-1: the recreated pod is NotStarted and its agent has sent no report: a volume cannot be attached or mounted, or the pod gets no network, for 11m" +
 				"; unblocked by: a report from its agent; to do: look for FailedAttachVolume, FailedMount or FailedCreatePodSandBox in kubectl describe pod; " +
 				"a volume that is still attached to another node is let go when its VolumeAttachment is, or that node is back"},
 		"a drain that does not end": {search(t, claimed(model.PhasePreparing), sick), map[string]time.Duration{"k1 Draining": 20 * time.Minute}, "health",
