@@ -61,7 +61,7 @@ func TestPrepareAndRestoreOverTheWire(t *testing.T) {
 	require.Equal(t, rollcallv1.Drain_DRAIN_DRAINED, report.Drain)
 	require.Equal(t, "claim-1", report.DrainClaim)
 	require.EqualValues(t, 5, report.Epoch)
-	eventually(t, "the others know that it is prepared", func() bool {
+	eventually(t, "the others know that it is drained", func() bool {
 		return second.entry(first.pod).Headline.Drain == rollcallv1.Drain_DRAIN_DRAINED
 	})
 

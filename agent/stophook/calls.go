@@ -245,7 +245,7 @@ func (h *Hook) keepCalls() {
 func (h *Hook) recallCalls() {
 	r, mine, err := h.Store.LoadCalls()
 	if err != nil {
-		h.Logger.Warn("earlier calls of the stop hook are not known", "error", err)
+		h.Logger.Warn("cannot read earlier calls of the stop hook", "error", err)
 	}
 	now, noClock := h.Clock()
 	if !mine || err != nil || noClock != nil {

@@ -114,7 +114,7 @@ func New(ctx context.Context, o Options) *Hook {
 	h := &Hook{Options: o, ctx: ctx, wake: make(chan struct{}, 1)}
 	r, mine, err := h.Store.LoadStop()
 	if err != nil {
-		h.Logger.Warn("what an earlier stop hook did is not known", "error", err)
+		h.Logger.Warn("cannot read what an earlier stop hook did", "error", err)
 	}
 	if mine {
 		h.record, h.stopping = r, true

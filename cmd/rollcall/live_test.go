@@ -169,7 +169,7 @@ func TestStandbyIsSaid(t *testing.T) {
 	w := newWorld(t, rolling(t))
 	w.board.Follow("10.0.0.2:7950")
 	_, _, stderr := w.run("plan", "search")
-	require.Contains(t, stderr, "error: the coordinator asked is not the elected one; that is 10.0.0.2:7950 (--coordinator)")
+	require.Contains(t, stderr, "error: this coordinator is not the leader; the leader is 10.0.0.2:7950 (--coordinator)")
 }
 
 // The certificates of the Secret work without the API server too.

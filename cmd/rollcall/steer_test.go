@@ -110,7 +110,7 @@ func TestDrain(t *testing.T) {
 	require.Contains(t, stderr, "databasecluster prod/search: spec.update.nodeDrains.follow is false, so search-1 would stay on node-7; nothing was changed")
 	require.Empty(t, w.patched)
 	_, _, stderr = w.run("drain", "node-7", "--timeout", "0s")
-	require.Contains(t, stderr, "--timeout is 0s: more than 0 is wanted")
+	require.Contains(t, stderr, "--timeout is 0s: must be more than 0")
 
 	cluster.Spec.Update.NodeDrains.Follow = true
 	w.object(cluster)

@@ -41,10 +41,10 @@ func TestHandingOverOnBehalf(t *testing.T) {
 		takes  time.Duration
 		detail string
 	}{
-		"through an agent":         {&rollout.Target{Pod: "s-1"}, "", "s-1", 0, "n0 for c"},
+		"through an agent":                {&rollout.Target{Pod: "s-1"}, "", "s-1", 0, "n0 for c"},
 		"through one that is unavailable": {&rollout.Target{Pod: "silent"}, "hand over for it through silent: context deadline exceeded", "silent", rollout.CallTimeout, ""},
-		"through one that cannot":  {&rollout.Target{Pod: "follower"}, "hand over for it through follower: it follows s-0, which has no agent", "follower", 0, ""},
-		"by the coordinator":       {nil, "hand over for it: the database asks for credentials", "the coordinator", 0, ""},
+		"through one that cannot":         {&rollout.Target{Pod: "follower"}, "hand over for it through follower: it follows s-0, which has no agent", "follower", 0, ""},
+		"by the coordinator":              {nil, "hand over for it: the database asks for credentials", "the coordinator", 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

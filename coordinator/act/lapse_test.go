@@ -155,7 +155,7 @@ func TestAConfirmationThatNeverComesIsALapse(t *testing.T) {
 				require.NotContains(t, fmt.Sprint(words), "not drained any more")
 			}
 		}
-		require.Contains(t, fmt.Sprint(words), "its agent looks whether it is still prepared: looks")
+		require.Contains(t, fmt.Sprint(words), "its agent looks whether it is still drained: looks")
 		require.Contains(t, fmt.Sprint(words), "it is no longer drained: nobody has confirmed it for 1m0s: looks")
 		require.Empty(t, w.gone())
 		p.kill()

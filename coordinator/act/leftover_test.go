@@ -26,9 +26,9 @@ func TestNobodyIsThereToUndoOnlyIfTheAPIServerKnowsOfNobody(t *testing.T) {
 		nobody bool
 		says   string
 	}{
-		"nobody has one":                 {rollout.Restore{FindAgents: true}, false, true, "no agent is there to undo the prepare"},
+		"nobody has one":                 {rollout.Restore{FindAgents: true}, false, true, "no agent is there to undo the drain"},
 		"one with an agent is not shown": {rollout.Restore{FindAgents: true}, true, false, "no StatefulSet with the label rollcall.dev/cluster: search shows the pods that have an agent (s-3)"},
-		"some are shown with one":        {rollout.Restore{}, false, false, "no agent is there to undo the prepare"},
+		"some are shown with one":        {rollout.Restore{}, false, false, "no agent is there to undo the drain"},
 		"one is shown, and is silent": {rollout.Restore{Targets: []rollout.Target{{Pod: "s-1", UID: "1"}}}, false, false,
 			"undo the drain through s-1: connection refused"},
 	} {
@@ -79,7 +79,7 @@ func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
 	}{
 		"an agent is there": {func(*model.Snapshot) {}, 2, ""},
 		"no pod has one":    {func(s *model.Snapshot) { s.Pods[1].Agent, s.Pods[2].Agent = false, false }, 0, "no live pod has an agent"},
-		"its pod is drained anew": {func(s *model.Snapshot) {
+		"its pod is drained again": {func(s *model.Snapshot) {
 			s.Cluster.Status.Claims = []model.Claim{{ID: "d", Pod: "s-0", UID: "0", Prepare: model.PrepareEvacuate}}
 		}, 0, ""},
 		"a new claim drains nothing": {func(s *model.Snapshot) {
@@ -140,7 +140,7 @@ func TestAFormerLeaderUndoesNoLeftovers(t *testing.T) {
 	require.Empty(t, agents.asked)
 	results := x.Results(time.Now())
 	require.Len(t, results, 1)
-	require.EqualError(t, results[0].(rollout.LeftoverRestored).Err, "the claim is another coordinator's by now")
+	require.EqualError(t, results[0].(rollout.LeftoverRestored).Err, "the claim is another coordinator's now")
 	_, out = rollout.Step(state, facts, results, time.Now())
 	require.True(t, out.Superseded)
 	require.Empty(t, out.Edits.Clear)

@@ -14,7 +14,7 @@ import (
 // restore has an agent undo a drain. Each has its share of the time, so that one that hangs
 // leaves some to the others.
 func (x *Executor) restore(ctx context.Context, e rollout.Restore) rollout.Result {
-	res := rollout.Restored{Claim: e.Claim, Err: errors.New("no agent is there to undo the prepare")}
+	res := rollout.Restored{Claim: e.Claim, Err: errors.New("no agent is there to undo the drain")}
 	for _, target := range e.Targets {
 		bounded, cancel := context.WithTimeout(ctx, rollout.CallTimeout/time.Duration(len(e.Targets)))
 		done, err := x.options.Agents.Restore(bounded, target, e.Claim, x.options.Epoch, e.Undo)

@@ -15,7 +15,7 @@ func addStopHook(database *corev1.Container, annotation, token string, grace int
 	switch annotation {
 	case "", v1alpha1.PreStopChain, v1alpha1.PreStopKeep:
 	default:
-		return nil, fmt.Errorf("annotation %s is %q: want %s or %s", v1alpha1.AnnotationPreStop, annotation, v1alpha1.PreStopChain, v1alpha1.PreStopKeep)
+		return nil, fmt.Errorf("annotation %s is %q: must be %s or %s", v1alpha1.AnnotationPreStop, annotation, v1alpha1.PreStopChain, v1alpha1.PreStopKeep)
 	}
 	if database.Lifecycle == nil || database.Lifecycle.PreStop == nil {
 		if database.Lifecycle == nil {

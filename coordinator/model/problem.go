@@ -72,6 +72,6 @@ var problems = map[Problem]struct{ wrong, advice string }{
 	},
 	Ended: {
 		"its node ended it as a whole: evicted, rejected or shut down",
-		"kubectl describe pod has the reason; the StatefulSet controller makes it anew, unless something refuses to delete it",
+		"kubectl describe pod has the reason; the StatefulSet controller makes it again, unless something refuses to delete it",
 	},
 }

@@ -76,7 +76,7 @@ func (p proof) identify(ctx context.Context, g *Gate) (digest, *person, error) {
 	if !g.forwarded.first(ctx, &g.persons, g.now()) && !g.strangers.admit(ctx, g.now()) {
 		g.refused.WithLabelValues(reasonLimit).Inc()
 		return key, nil, grpcstatus.Error(codes.ResourceExhausted, "more people whom the coordinator does not know yet ask than it asks the API server about: "+
-			"try again in some seconds")
+			"try again in a few seconds")
 	}
 	select {
 	case g.attested.reading <- struct{}{}:

@@ -236,7 +236,7 @@ func (k *keeping) Changed() <-chan struct{} {
 	return k.changed
 }
 
-var errNone = errors.New("there is no certificate authority yet")
+var errNone = errors.New("no certificate authority yet")
 
 // current is the certificate of a profile, and the authorities.
 func (k *keeping) current(profile int) (Pair, *x509.CertPool, error) {

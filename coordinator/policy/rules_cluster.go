@@ -336,7 +336,7 @@ func (d *decision) unhealthy() *finding {
 	if h.Verdict == model.Recoverable {
 		unblocks += ", or policy.health: Recoverable, if what is missing comes back only with the update"
 	}
-	return found(fmt.Sprintf("the database is %s, at least %s is wanted%s", h.Verdict, least, because(h.Reason)), unblocks)
+	return found(fmt.Sprintf("the database is %s, policy.health requires at least %s%s", h.Verdict, least, because(h.Reason)), unblocks)
 }
 
 func because(reason string) string {

@@ -77,7 +77,7 @@ func TestWaitsHaveADeadlineOfTheirOwn(t *testing.T) {
 	require.False(t, note(at(6100), waits(model.Unhealthy)))
 	require.Equal(t, at(6000), p.held["health"])
 	require.False(t, note(at(6200), waits(model.ViewSplit)))
-	require.Equal(t, map[string]time.Time{"view-split": at(6200)}, p.held, "one that ends and comes again begins anew")
+	require.Equal(t, map[string]time.Time{"view-split": at(6200)}, p.held, "one that ends and comes again begins again")
 
 	claim := model.Claim{ID: "a", Pod: "s-0", UID: "u0", Phase: model.PhasePrepared}
 	require.True(t, note(at(7000), waits(model.ViewSplit, claim)))

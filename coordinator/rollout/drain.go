@@ -65,7 +65,7 @@ func (res DrainAnswered) learn(a *step) {
 	}
 	switch {
 	case res.Err != nil:
-		r.failed(a.now, fmt.Errorf("prepare: %w", res.Err))
+		r.failed(a.now, fmt.Errorf("drain: %w", res.Err))
 	case res.Progress.State == model.DrainPrepared:
 		r.succeeded()
 		r.known.Drained = DrainedBySelf

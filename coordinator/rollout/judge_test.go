@@ -45,9 +45,9 @@ func TestAsksForMore(t *testing.T) {
 		{model.Restart, model.Evacuate, model.PrepareEvacuate, model.PrepareEvacuate, ""},
 		{model.Handoff, model.Restart, model.PrepareHandoff, model.PrepareHandoff, ""},
 		{model.LowerPartition, model.Restart, model.PrepareHandoff, model.PrepareHandoff, ""},
-		{model.Restart, model.LowerPartition, model.PrepareHandoff, model.PrepareHandoff, "it was claimed for Restart, and is to go for LowerPartition by now"},
-		{model.Remove, model.Restart, model.PrepareEvacuate, model.PrepareHandoff, "it was claimed for Remove, and is to go for Restart by now"},
-		{model.Restart, model.Replace, model.PrepareEvacuate, model.PrepareEvacuate, "it was claimed for Restart, and is to go for Replace by now"},
+		{model.Restart, model.LowerPartition, model.PrepareHandoff, model.PrepareHandoff, "it was claimed for Restart, and is to go for LowerPartition now"},
+		{model.Remove, model.Restart, model.PrepareEvacuate, model.PrepareHandoff, "it was claimed for Remove, and is to go for Restart now"},
+		{model.Restart, model.Replace, model.PrepareEvacuate, model.PrepareEvacuate, "it was claimed for Restart, and is to go for Replace now"},
 	} {
 		require.Equal(t, c.more, asksForMore(model.Claim{Action: c.claimed, Prepare: c.was}, model.Step{Action: c.step, Prepare: c.is}))
 	}

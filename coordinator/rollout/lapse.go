@@ -98,7 +98,7 @@ func (res Observed) learn(a *step) {
 	case res.Err != nil:
 		r.backToBarrier()
 		r.confirming = time.Time{} // nobody knows what it has looked at when it answers again
-		r.failed(a.now, fmt.Errorf("ask whether it is still prepared: %w", res.Err))
+		r.failed(a.now, fmt.Errorf("ask whether it is still drained: %w", res.Err))
 		r.held(a.now, r.problem)
 	case res.Confirmed != nil && res.Progress.State == model.DrainRefused:
 		r.abandon("drain refused: "+res.Progress.Detail, model.Vetoed)
@@ -134,7 +134,7 @@ func (r *attempt) unconfirmed(now time.Time, detail string, limit time.Duration)
 	r.askedAt = now
 	r.backToBarrier()
 	r.succeeded()
-	r.problem, r.retryAt = "its agent looks whether it is still prepared: "+detail, now.Add(firstRetry)
+	r.problem, r.retryAt = "its agent looks whether it is still drained: "+detail, now.Add(firstRetry)
 }
 
 // lookAgain compares what is seen of a pod that was looked at with what was seen then.

@@ -42,12 +42,12 @@ func TestQueueOfASharedSetting(t *testing.T) {
 		change  func(a *step)
 		waiting string
 	}{
-		"nobody is prepared":    {func(*step) {}, "bc"},
+		"nobody is drained":     {func(*step) {}, "bc"},
 		"the first is":          {func(a *step) { prepared(a, "a") }, "c"},
 		"all are":               {func(a *step) { prepared(a, "a", "b") }, ""},
 		"the first has gone":    {func(a *step) { a.Snapshot.Pods[0].UID = "new" }, "c"},
 		"the first is released": {func(a *step) { a.Record.Claims = a.Record.Claims[1:] }, "c"},
-		"released, the other prepared": {func(a *step) {
+		"released, the other drained": {func(a *step) {
 			prepared(a, "b")
 			a.Record.Claims = a.Record.Claims[1:]
 		}, "c"},
@@ -96,8 +96,8 @@ func TestADeadlockBetweenTheLineAndASettingIsSeen(t *testing.T) {
 			a.Record.Claims = []model.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}}
 		}, ""},
 		"its drain writes another setting": {func(a *step) { a.s.attempts["c"].known.Shared.Knob = "other" }, ""},
-		"nothing is known of its prepare":    {func(a *step) { delete(a.s.attempts, "c") }, ""},
-		"this claim needs no setting":        {func(a *step) { a.Record.Settings[0].Claims = []string{"a"} }, ""},
+		"nothing is known of its drain":    {func(a *step) { delete(a.s.attempts, "c") }, ""},
+		"this claim needs no setting":      {func(a *step) { a.Record.Settings[0].Claims = []string{"a"} }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := listed()

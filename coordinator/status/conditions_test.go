@@ -37,14 +37,14 @@ func TestConditions(t *testing.T) {
 		ready, reconciling, stalled metav1.ConditionStatus
 		readyReason                 string
 	}{
-		"done":                  {phase(done, model.ClusterDone), "True", "False", "False", "Done"},
-		"rolling":               {search(t, claimed(model.PhaseGone)), "False", "True", "False", "Rolling"},
-		"about to begin":        {search(t), "False", "True", "False", "Rolling"},
-		"paused":                {phase(paused, model.ClusterPaused), "False", "False", "False", "paused"},
-		"stalled":               {phase(paused, model.ClusterStalled), "False", "False", "True", "Stalled"},
-		"waiting":               {phase(paused, model.ClusterWaiting), "False", "True", "False", "paused"},
-		"idle with an unavailable pod":  {phase(Decision{Moment: progress.Moment{Pods: PodCounts{Desired: 3, Away: 1}}}, model.ClusterIdle), "False", "False", "False", "PodsUnavailable"},
-		"idle, little is known": {phase(Decision{}, model.ClusterIdle), "False", "False", "False", "Idle"},
+		"done":                         {phase(done, model.ClusterDone), "True", "False", "False", "Done"},
+		"rolling":                      {search(t, claimed(model.PhaseGone)), "False", "True", "False", "Rolling"},
+		"about to begin":               {search(t), "False", "True", "False", "Rolling"},
+		"paused":                       {phase(paused, model.ClusterPaused), "False", "False", "False", "paused"},
+		"stalled":                      {phase(paused, model.ClusterStalled), "False", "False", "True", "Stalled"},
+		"waiting":                      {phase(paused, model.ClusterWaiting), "False", "True", "False", "paused"},
+		"idle with an unavailable pod": {phase(Decision{Moment: progress.Moment{Pods: PodCounts{Desired: 3, Away: 1}}}, model.ClusterIdle), "False", "False", "False", "PodsUnavailable"},
+		"idle, little is known":        {phase(Decision{}, model.ClusterIdle), "False", "False", "False", "Idle"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list := Conditions(c.d, nil, 7)

@@ -184,11 +184,11 @@ func podFacts(d Decision, pod model.Pod) []Fact {
 	}
 	switch {
 	case pod.Revision == "":
-		facts.add("revision", timeless, "unknown, wanted is %s", cmp.Or(pool.Revision, "unknown"))
+		facts.add("revision", timeless, "unknown, should be %s", cmp.Or(pool.Revision, "unknown"))
 	case pod.Revision == pool.Revision:
-		facts.add("revision", timeless, "%s, which is wanted", pod.Revision)
+		facts.add("revision", timeless, "%s, up to date", pod.Revision)
 	default:
-		facts.add("revision", timeless, "%s, wanted is %s", pod.Revision, cmp.Or(pool.Revision, "unknown"))
+		facts.add("revision", timeless, "%s, should be %s", pod.Revision, cmp.Or(pool.Revision, "unknown"))
 	}
 	if way := rollingWay(d, pool); way != "" {
 		facts.add("update", timeless, "%s", way)

@@ -123,7 +123,7 @@ func TestExplainShowsFactsWithTheirAge(t *testing.T) {
 	e, err := Explain(search(t), "search-1")
 	require.NoError(t, err)
 	require.Equal(t, Fact{"phase", "Ready", 3 * 60 * 60}, factOf(t, e, "phase"))
-	require.Equal(t, Fact{"revision", "v1, wanted is v2", -1}, factOf(t, e, "revision"))
+	require.Equal(t, Fact{"revision", "v1, should be v2", -1}, factOf(t, e, "revision"))
 	require.Equal(t, Fact{"zone", "z2", -1}, factOf(t, e, "zone"))
 	require.Equal(t, Fact{"node", "n2, cordoned", -1}, factOf(t, e, "node"))
 	require.Equal(t, Fact{"report", "by its own agent, fresh", 0.8}, factOf(t, e, "report"))

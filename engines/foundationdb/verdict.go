@@ -121,5 +121,5 @@ func (s snapshot) health(wanted time.Duration) engines.Health {
 }
 
 func (s snapshot) justRecovered(wanted time.Duration) string {
-	return fmt.Sprintf("the database recovered %d s ago, %d s are wanted", int(s.recovered.Seconds()), int(wanted.Seconds()))
+	return fmt.Sprintf("the database recovered %d s ago, must be at least %d s", int(s.recovered.Seconds()), int(wanted.Seconds()))
 }

@@ -149,7 +149,7 @@ func TestWhatDoesNotGoTogether(t *testing.T) {
 	}{
 		"nobody":           {facts(set("b", "solr"), set("a", "solr")), options("c"), "there is no StatefulSet c in namespace prod; there are a, b"},
 		"nothing":          {facts(), options("c"), "there is no StatefulSet c in namespace prod; there is none in that namespace"},
-		"no name":          {facts(set("b", "solr")), options(), "the name of a StatefulSet is wanted; there are b"},
+		"no name":          {facts(set("b", "solr")), options(), "the name of a StatefulSet is required; there are b"},
 		"another name":     {solr, Options{Namespace: "prod", Sets: []string{"solr"}, Name: "books"}, "StatefulSet solr has the label rollcall.dev/cluster=search, and --name says books: "},
 		"two names":        {facts(set("a", "solr", labelled("x")), set("b", "solr", labelled("y"))), options("a", "b"), "StatefulSet b has the label rollcall.dev/cluster=y, and the label of StatefulSet a says x: "},
 		"a wrong name":     {facts(set("a", "solr")), Options{Namespace: "prod", Sets: []string{"a"}, Name: "Search"}, `--name, "Search", is no name for a DatabaseCluster: `},

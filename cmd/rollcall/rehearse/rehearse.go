@@ -109,7 +109,7 @@ func seedAlone(cmd *cobra.Command, seed uint64) error {
 func parseSpeed(text string) (float64, error) {
 	times, err := strconv.ParseFloat(strings.TrimSuffix(text, "x"), 64)
 	if err != nil || !(times >= 0 && times <= 1e6) {
-		return 0, fmt.Errorf("--speed is %q: 0, or so many times as fast, such as 10x, is wanted", text)
+		return 0, fmt.Errorf("--speed is %q: must be 0, or a multiple such as 10x", text)
 	}
 	return times, nil
 }

@@ -42,7 +42,7 @@ cordoned then, and kubectl uncordon takes it back.`,
 		ValidArgsFunction: a.CompleteNodes,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if timeout <= 0 {
-				return fmt.Errorf("--timeout is %s: more than 0 is wanted", timeout)
+				return fmt.Errorf("--timeout is %s: must be more than 0", timeout)
 			}
 			return drain(cmd.Context(), a, args[0], timeout)
 		},

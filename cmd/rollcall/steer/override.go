@@ -129,7 +129,7 @@ func (f *overrideFlags) wanted(now time.Time) (model.Override, error) {
 		Rule: model.Rule(f.rule), Pods: f.pods, Reason: strings.TrimSpace(f.reason), Expires: model.At(now.Add(f.lasts).Truncate(time.Second)),
 	}
 	if f.lasts < time.Second || f.lasts > longestOverride {
-		return o, fmt.Errorf("--for is %s: at least 1s and at most 168h are wanted", f.lasts)
+		return o, fmt.Errorf("--for is %s: must be at least 1s and at most 168h", f.lasts)
 	}
 	if flaws := o.Flaws(now); len(flaws) > 0 {
 		flag := map[string]string{"pods": "pod"}[flaws[0].Field]

@@ -68,7 +68,7 @@ func restartPods(ctx context.Context, a *cli.App, k cli.API, r restarting) error
 		return err
 	}
 	if len(r.pods) == 0 {
-		return errors.New("--pod is empty: names of pods are wanted")
+		return errors.New("--pod is empty: must be names of pods")
 	}
 	var pods []*corev1.Pod
 	for _, name := range r.pods {

@@ -180,9 +180,9 @@ func TestRemovals(t *testing.T) {
 			s.o.Look()
 			s.goes("db-0")
 		}},
-		"a higher rank":                                     {limits: Limits{Pods: 2, Shard: 1, Line: true}, broken: []string{"I8"}, story: outranked("db-1", "db-2", false)},
-		"a higher rank above a broken copy":                 {limits: Limits{Pods: 2, Shard: 1, Line: true}, story: outranked("db-2", "db-0", false)},
-		"a higher rank above a broken copy, guarded":        {limits: Limits{Pods: 2, Shard: 1, Line: true}, broken: []string{"I8"}, story: outranked("db-2", "db-0", true)},
+		"a higher rank":                                          {limits: Limits{Pods: 2, Shard: 1, Line: true}, broken: []string{"I8"}, story: outranked("db-1", "db-2", false)},
+		"a higher rank above a broken copy":                      {limits: Limits{Pods: 2, Shard: 1, Line: true}, story: outranked("db-2", "db-0", false)},
+		"a higher rank above a broken copy, guarded":             {limits: Limits{Pods: 2, Shard: 1, Line: true}, broken: []string{"I8"}, story: outranked("db-2", "db-0", true)},
 		"a higher rank above a broken copy, without a partition": {limits: Limits{Pods: 2, Shard: 1}, broken: []string{"I8"}, story: outranked("db-2", "db-0", false)},
 		"the primary": {limits: two, broken: []string{"I8"}, before: (*scene).primary, story: primaryGoes},
 		"the primary, and no pod has an agent": {limits: two, before: func(s *scene) {
@@ -249,7 +249,7 @@ func TestRemovals(t *testing.T) {
 			s.goes("db-2")
 			s.goes("db-0")
 		}},
-		"a third pod, which has ended and is started anew": {limits: one, story: func(s *scene) {
+		"a third pod, which has ended and is started again": {limits: one, story: func(s *scene) {
 			s.goes("db-2")
 			s.db.Stop("db-0", false)
 			s.look("db-0")

@@ -131,7 +131,7 @@ var followers = []follower{
 		behind: func(o *Oracle, pod, first *corev1.Pod) bool { return o.db.RankOf(first.Name) < o.db.RankOf(pod.Name) },
 	},
 	{
-		Wait: Wait{Name: "its controller would not make it anew", Document: "deploy/docs/policy.md", Says: "creates none before all lower ordinals are Ready"},
+		Wait: Wait{Name: "its controller would not make it again", Document: "deploy/docs/policy.md", Says: "creates none before all lower ordinals are Ready"},
 		behind: func(o *Oracle, pod, first *corev1.Pod) bool {
 			set := o.setOf(pod.Name)
 			return set == o.setOf(first.Name) && set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement &&

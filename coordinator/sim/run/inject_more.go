@@ -19,7 +19,7 @@ func skews(w *world, f Fault) func() {
 		return nil
 	}
 	return func() {
-		w.loop.Log("fault", "the clock of %s steps, and its agents start anew", node)
+		w.loop.Log("fault", "the clock of %s steps, and its agents start again", node)
 		w.kubelets.Skew(node, -by)
 		for _, pod := range w.pods() {
 			if r := w.kubelets.Run(pod.UID); r != nil && pod.Spec.NodeName == node {

@@ -131,9 +131,9 @@ func TestObservationOf(t *testing.T) {
 		}, engines.Recoverable, "unavailable: db-1", engines.Active, engines.Active, true, false},
 		"an agent is unavailable, its server too":    {func(v *View) { gone(&v.Others[1]); v.Others[0].State.Replicas = v.Others[0].State.Replicas[1:] }, engines.Recoverable, "unavailable: db-1", engines.Active, engines.Active, true, false},
 		"an agent is unavailable, its server is not": {func(v *View) { gone(&v.Others[1]) }, engines.Recoverable, "the agent of db-1", engines.Active, engines.Active, true, false},
-		"an agent does not answer":            {func(v *View) { v.Others[1].Known = false }, engines.VerdictUnknown, "db-1 does not answer", engines.Active, engines.Active, true, false},
-		"an agent looked long ago":            {func(v *View) { v.Others[1].State.Looked = observedAt.Add(-2 * time.Minute) }, engines.VerdictUnknown, "db-1 does not answer: its agent has not looked", engines.Active, engines.Active, true, false},
-		"an agent lacks privileges":           {func(v *View) { v.Others[1].State.Serving, v.Others[1].State.Problem = false, "needs PROCESS" }, engines.VerdictUnknown, "needs PROCESS", engines.Active, engines.Active, true, false},
+		"an agent does not answer":                   {func(v *View) { v.Others[1].Known = false }, engines.VerdictUnknown, "db-1 does not answer", engines.Active, engines.Active, true, false},
+		"an agent looked long ago":                   {func(v *View) { v.Others[1].State.Looked = observedAt.Add(-2 * time.Minute) }, engines.VerdictUnknown, "db-1 does not answer: its agent has not looked", engines.Active, engines.Active, true, false},
+		"an agent lacks privileges":                  {func(v *View) { v.Others[1].State.Serving, v.Others[1].State.Problem = false, "needs PROCESS" }, engines.VerdictUnknown, "needs PROCESS", engines.Active, engines.Active, true, false},
 		"all follow one outside": {func(v *View) {
 			v.Others[0].State.Writes = replication.RefusedAtStart
 			v.Others[0].State.Source = &replication.Source{Host: "elsewhere", Port: 3306, ID: idOf(9), Receiving: true, Applying: true, Started: true}

@@ -66,7 +66,7 @@ func (s *solr) livenessKills(t *testing.T) {
 				// Its agent says so; the phase in the status is written with other things.
 				text, err := s.bed.Rollcall(ctx, "explain", pod, "-n", solrcloud.Namespace)
 				if !regexp.MustCompile(`(?m)^ *drain +\S+ +Drained`).MatchString(text) {
-					return errors.Join(err, fmt.Errorf("%s is not prepared", pod))
+					return errors.Join(err, fmt.Errorf("%s is not drained", pod))
 				}
 				prepared = pod
 				return err

@@ -43,7 +43,7 @@ func run(ctx context.Context, name, engine string, w io.Writer) error {
 	started := time.Now()
 	show, ok := shows[engine]
 	if !ok {
-		return fmt.Errorf("there is no demo of %q: want one of %s", engine, engines())
+		return fmt.Errorf("there is no demo of %q: must be one of %s", engine, engines())
 	}
 	bed, err := testbed.Up(ctx, testbed.Options{Root: ".", Name: name, Log: w})
 	if err != nil {

@@ -36,7 +36,7 @@ hold   solr-3 pod-budget: 2 of 6 pods would be unavailable, the limit is 1
 }
 
 func TestAnotherEngineHasNoDemo(t *testing.T) {
-	require.ErrorContains(t, run(t.Context(), "demo", "foundationdb", io.Discard), `no demo of "foundationdb": want one of mariadb, mysql, opensearch, solr`)
+	require.ErrorContains(t, run(t.Context(), "demo", "foundationdb", io.Discard), `no demo of "foundationdb": must be one of mariadb, mysql, opensearch, solr`)
 }
 
 func TestJudge(t *testing.T) {
@@ -47,9 +47,9 @@ func TestJudge(t *testing.T) {
 	}
 	require.NoError(t, judge(good(), shows["solr"]))
 	for want, spoil := range map[string]func(*rehearsal.Outcome){
-		"2 requests failed":                        func(o *rehearsal.Outcome) { o.Load.Failed = 2 },
-		"3 acknowledged documents are lost":        func(o *rehearsal.Outcome) { o.Lost = map[string]int{"books": 1, "logs": 2} },
-		"the overseer was not last":                func(o *rehearsal.Outcome) { o.Witness.Restarts[0].Elected = true },
+		"2 requests failed":                               func(o *rehearsal.Outcome) { o.Load.Failed = 2 },
+		"3 acknowledged documents are lost":               func(o *rehearsal.Outcome) { o.Lost = map[string]int{"books": 1, "logs": 2} },
+		"the overseer was not last":                       func(o *rehearsal.Outcome) { o.Witness.Restarts[0].Elected = true },
 		"2 replicas of books/0 were unavailable together": func(o *rehearsal.Outcome) { o.Witness.MaxAway["books/0"] = 2 },
 	} {
 		out := good()
