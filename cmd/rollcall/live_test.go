@@ -62,8 +62,8 @@ func TestExplainFindsTheCluster(t *testing.T) {
 func TestGetAndStatus(t *testing.T) {
 	w := newWorld(t, rolling(t))
 	require.Equal(t, ""+
-		"NAME    ENGINE  PHASE    UPDATED  READY  UNAVAILABLE  FAILED  WAITING FOR\n"+
-		"search  Solr    Rolling  0/3      3/3    0            0       pod-budget\n", w.must("get"))
+		"NAME    ENGINE  PHASE    UPDATED  READY  UNAVAIL  FAILED  WAITING FOR\n"+
+		"search  Solr    Rolling  0/3      3/3    0        0       pod-budget\n", w.must("get"))
 	require.True(t, strings.HasPrefix(w.must("get", "-A"), "NAMESPACE  NAME"))
 	require.Contains(t, w.must("get", "search", "-o", "yaml"), "phase: Rolling\n")
 	require.Contains(t, w.must("get", "-o", "json"), `"clusters": [`)
@@ -115,7 +115,7 @@ func TestObjectDoesWhereThereIsNoCoordinator(t *testing.T) {
 
 	code, stdout, _ = w.run("get")
 	require.Zero(t, code)
-	require.Contains(t, stdout, "search  Solr    Waiting  1/3      2/3    1     0       search-2 (Gone)")
+	require.Contains(t, stdout, "search  Solr    Waiting  1/3      2/3    1        0       search-2 (Gone)")
 
 	// What only the coordinator knows is refused.
 	code, _, stderr = w.run("plan", "search")

@@ -19,7 +19,7 @@ const maxRows = 25
 // List writes a line for each cluster; wide, it also says how long the rollout may
 // take yet, how many pods may be away, and how old the decision is.
 func List(w io.Writer, p Palette, clusters []*rollcallv1.Cluster, allNamespaces, wide bool, now time.Time) {
-	header := []string{"NAME", "ENGINE", "PHASE", "UPDATED", "READY", "UNAVAILABLE", "FAILED", "WAITING FOR"}
+	header := []string{"NAME", "ENGINE", "PHASE", "UPDATED", "READY", "UNAVAIL", "FAILED", "WAITING FOR"}
 	const beforeLast = 7
 	if wide {
 		header = slices.Insert(header, beforeLast, "LIMIT", "FORECAST", "DECIDED")

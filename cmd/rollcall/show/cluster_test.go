@@ -173,7 +173,7 @@ func TestHappened(t *testing.T) {
 func TestListOfNobodyKnows(t *testing.T) {
 	var out strings.Builder
 	List(&out, Palette{}, []*rollcallv1.Cluster{{Name: "new"}}, false, false, time.Time{})
-	require.Equal(t, "NAME  ENGINE  PHASE    UPDATED  READY  UNAVAILABLE  FAILED  WAITING FOR\nnew           Unknown  0/0      0/0    0            0       -\n", out.String())
+	require.Equal(t, "NAME  ENGINE  PHASE    UPDATED  READY  UNAVAIL  FAILED  WAITING FOR\nnew           Unknown  0/0      0/0    0        0       -\n", out.String())
 }
 
 func TestSeveralStatefulSetsAreShown(t *testing.T) {
