@@ -60,7 +60,7 @@ type Claim struct {
 	// beforeTurn: the pod was claimed before its turn, as nobody else could go.
 	// +optional
 	BeforeTurn bool `json:"beforeTurn,omitempty"`
-	// undo is what the agent needs to undo its prepare; opaque, at most 4 KiB.
+	// undo is what the agent needs to undo its drain; opaque, at most 4 KiB.
 	// +optional
 	// +kubebuilder:validation:MaxLength=5464
 	Undo []byte `json:"undo,omitempty"`
@@ -106,7 +106,7 @@ type SharedSetting struct {
 	Claims []string `json:"claims,omitempty"`
 }
 
-// Leftover is what a prepare has changed that could not be undone when its claim ended.
+// Leftover is what a drain has changed that could not be undone when its claim ended.
 type Leftover struct {
 	// claim is the id of that claim.
 	// +kubebuilder:validation:MaxLength=253

@@ -38,7 +38,7 @@ type Pod struct {
 	// Exempt: never replaced because it fails; somebody makes it fail on purpose.
 	Exempt  bool    `json:"exempt"`
 	Removal Removal `json:"removal"`
-	// EstimateSeconds is the expected time away. Default: 60.
+	// EstimateSeconds is the expected time unavailable. Default: 60.
 	EstimateSeconds float64 `json:"estimateSeconds"`
 	// Report is null when there is none.
 	Report *Report `json:"report"`

@@ -47,7 +47,7 @@ const (
 	UnknownMember Membership = "Unknown"
 )
 
-// DrainState is how far a prepare has come. Default: None.
+// DrainState is how far a drain has come. Default: None.
 type DrainState string
 
 // The drain states.

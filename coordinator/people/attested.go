@@ -149,7 +149,7 @@ func (g *Gate) deleteRequest(ctx context.Context, object *certificatesv1.Certifi
 	if err != nil && !apierrors.IsNotFound(err) {
 		g.attested.kept.Do(func() {
 			slog.Warn("a request by which somebody has shown who they are could not be deleted; Kubernetes deletes it after a day",
-				"request", object.Name, "err", err)
+				"request", object.Name, "error", err)
 		})
 	}
 }

@@ -87,11 +87,11 @@ type Status struct {
 	// lastDeparture is when a pod went away last, whoever caused it.
 	// +optional
 	LastDeparture model.Time `json:"lastDeparture,omitzero"`
-	// estimateSeconds is how long a restarted pod is expected to be away.
+	// estimateSeconds is how long a restarted pod is expected to be unavailable.
 	// +optional
 	EstimateSeconds int64 `json:"estimateSeconds,omitempty"`
 	// poolEstimateSeconds is the same by pool, for those that exist and of
-	// which a pod has been away.
+	// which a pod has been unavailable.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=1000
 	PoolEstimateSeconds map[string]int64 `json:"poolEstimateSeconds,omitempty"`
