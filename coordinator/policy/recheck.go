@@ -145,11 +145,11 @@ func (x *index) returned(p *pod, claim *model.Claim, wait func(reason, unblocks 
 	case r == nil && p.Agent:
 		return wait(fmt.Sprintf("the recreated pod is %s and its agent has sent no report", p.Phase), "a report from its agent")
 	case !p.live && r != nil:
-		return wait(fmt.Sprintf("the recreated pod is %s and not live in the database", p.Phase), "it joining the database")
+		return wait(fmt.Sprintf("the recreated pod is %s and not live in the database", p.Phase), "the pod joining the database")
 	case !p.live && p.Phase != model.Ready:
-		return wait(fmt.Sprintf("the recreated pod is %s", p.Phase), "it becoming Ready")
+		return wait(fmt.Sprintf("the recreated pod is %s", p.Phase), "the pod becoming Ready")
 	case !p.live && !x.noAgents:
-		return wait("the recreated pod has no agent, and no majority of the others speaks for it", "the other agents reporting")
+		return wait("the recreated pod has no agent, and no majority of the other agents reports on it", "the other agents reporting")
 	}
 	joined := func(reason, unblocks string) Return {
 		out := wait(reason, unblocks)
@@ -158,13 +158,13 @@ func (x *index) returned(p *pod, claim *model.Claim, wait func(reason, unblocks 
 	}
 	switch {
 	case p.Phase != model.Ready:
-		return joined("the recreated pod is live in the database and "+string(p.Phase), orAdvice("it becoming Ready", p))
+		return joined("the recreated pod is live in the database and "+string(p.Phase), orAdvice("the pod becoming Ready", p))
 	case x.nodeGone(p):
 		return joined("the recreated pod is on a node that is gone", "the pod recreated elsewhere")
 	case r != nil && p.Agent && !r.Fresh:
 		return joined("the report of the recreated pod is stale", "a fresh report")
 	case r != nil && !r.Settled:
-		return joined("the recreated pod is not settled", "it serving and caught up")
+		return joined("the recreated pod is not settled", "the pod serving and caught up")
 	}
 	if group, have, want := x.notFull(p, claim); group != "" {
 		out := joined(fmt.Sprintf("%s has %d Active members, needs %d as before", group, have, want), "its members caught up")

@@ -205,7 +205,7 @@ func TestReturned(t *testing.T) {
 		{name: "was to bring an agent, and nobody speaks for it", change: func(s *model.Snapshot) {
 			s.Cluster.Status.Claims[0].Prepare = model.PrepareNone
 			s.Pods[2].Agent, s.Pods[2].Report = false, nil
-		}, reason: "the recreated pod has no agent, and no majority of the others speaks for it", retries: true},
+		}, reason: "the recreated pod has no agent, and no majority of the other agents reports on it", retries: true},
 		{name: "had an agent and came back without", change: func(s *model.Snapshot) {
 			s.Cluster.Status.Claims[0].Prepare = model.PrepareHandoff
 			s.Pods[2].Agent = false

@@ -18,7 +18,7 @@ func (d *decision) needsApproval(c *candidate) *finding {
 		return found("it has no agent yet, so it would be restarted without being asked, and update.adopt is Ask",
 			d.approve(model.ApprovedAdopt))
 	case c.reason == model.ReasonAdopt && !c.Since.IsZero() && c.Since.Add(AdoptAgain).After(d.x.now):
-		return found("it has come without an agent, and is not restarted for one again so soon",
+		return found("it came back without an agent, and is not restarted for one again so soon",
 			"the label rollcall.dev/cluster in the pod template and a webhook that answers; then delete the pod, or wait").
 			until(c.Since.Add(AdoptAgain))
 	case u.ApproveLeader && c.last && !d.approved(model.ApprovedLeader, c.pool.Revision):

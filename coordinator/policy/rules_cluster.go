@@ -49,7 +49,7 @@ func (d *decision) outsideWindow() *finding {
 	case w.Open:
 		return nil
 	case w.NextChange == nil:
-		return found("no update window is open and none will open", "another update.windows")
+		return found("no update window is open and none will open", "a change of update.windows")
 	}
 	next := w.NextChange.Time
 	return found("no update window is open; the next opens at "+next.UTC().Format(time.RFC3339),

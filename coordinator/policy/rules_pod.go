@@ -59,7 +59,7 @@ func (d *decision) noReport(c *candidate) *finding {
 	case c.report == nil && d.x.noAgents:
 		return nil // nobody is there to say anything
 	case c.report == nil && !c.Agent:
-		return d.unheard(c, "it has no agent, and no majority of the others speaks for it", "the other agents reporting")
+		return d.unheard(c, "it has no agent, and no majority of the other agents reports on it", "the other agents reporting")
 	case c.report == nil && c.Report != nil:
 		return found("the report at hand is that of another pod with its name", "a report from its own agent")
 	case c.report == nil:
@@ -123,7 +123,7 @@ func (d *decision) onDeadNode(c *candidate) *finding {
 	if !d.x.neverEnds(c.pod) {
 		return nil
 	}
-	return found("it is terminating on "+nameOr(c.Node, "a node")+", which is gone: nobody there says that its containers have ended",
+	return found("it is terminating on "+nameOr(c.Node, "a node")+", which is gone: nothing there reports that its containers have ended",
 		model.NodeGone.Advice())
 }
 
@@ -154,7 +154,7 @@ func (d *decision) vetoed(c *candidate) *finding {
 	if c.report == nil || c.report.Veto == "" {
 		return nil
 	}
-	return found(c.report.Veto, "the database taking back its veto")
+	return found(c.report.Veto, "the database withdrawing its veto")
 }
 
 func (d *decision) isBusy(c *candidate) *finding {
