@@ -17,7 +17,7 @@ func TestWhatIsNotOneDocument(t *testing.T) {
 		"no number":                 {"pools: [{name: a}, {name: b,\n replicas: .nan}]\n", "line 2: pools[1].replicas is .nan: must be a number"},
 		"too large":                 {"replicas: -.INF\n", "line 1: replicas is -.INF: must be a number"},
 		"a key given twice":         {"pods:\n- name: a\n  node: x\n  name: b\n", "line 4: pods[0].name is given twice, first in line 2"},
-		"a key of an odd kind":      {"{a: 1}: 2\n", "YAML that is no snapshot: "},
+		"a key of an odd kind":      {"{a: 1}: 2\n", "YAML that is not a snapshot: "},
 		"nothing but a comment":     {"# nothing\n", "empty: must be a snapshot in JSON or YAML"},
 		"neither the one nor other": {"{ this: [ is no", "neither JSON nor YAML: "},
 	} {

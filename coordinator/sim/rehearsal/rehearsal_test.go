@@ -94,7 +94,7 @@ func TestWhatCannotBeRehearsedIsRefused(t *testing.T) {
 		"0 pods: 1 to 60 are possible":                                       func(o *Options) { o.Pods = 0 },
 		"101 shards: 1 to 100":                                               func(o *Options) { o.Shards = 101 },
 		"4 copies of a shard: 1 to 3":                                        func(o *Options) { o.Copies = 4 },
-		"0 pods that may be unavailable: 1 to 3":                                    func(o *Options) { o.MaxUnavailable = 0 },
+		"0 pods that may be unavailable: 1 to 3":                             func(o *Options) { o.MaxUnavailable = 0 },
 		"there is no fault \"flood\"; there are:\n  bad-image ":              func(o *Options) { o.Faults = []string{"flood@3s"} },
 		"fault \"pause@soon\": \"soon\" is no time from 0s to 1h0m0s":        func(o *Options) { o.Faults = []string{"pause@soon"} },
 		"fault \"pause@3s+-1s\": \"-1s\" is no time":                         func(o *Options) { o.Faults = []string{"pause@3s+-1s"} },
