@@ -108,7 +108,7 @@ func (o *Options) validate() error {
 	id := o.Identity
 	switch {
 	case o.NewEngine == nil:
-		return errors.New("nothing makes an engine")
+		return errors.New("no engine factory is set")
 	case id.Namespace == "" || id.Cluster == "" || id.Pod == "" || id.PodUID == "" || !id.PodIP.IsValid():
 		return fmt.Errorf("identity of pod %q is not complete", id.Pod)
 	case o.ProbeInterval < 0 || o.ProbeTimeout < 0 || o.Heartbeat < 0 || o.ConfigInterval < 0 || o.SyncTimeout < 0:

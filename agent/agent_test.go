@@ -61,7 +61,7 @@ func TestPrepareAndRestoreOverTheWire(t *testing.T) {
 	require.Equal(t, rollcallv1.Drain_DRAIN_DRAINED, report.Drain)
 	require.Equal(t, "claim-1", report.DrainClaim)
 	require.EqualValues(t, 5, report.Epoch)
-	eventually(t, "the others know that it is prepared", func() bool {
+	eventually(t, "the others know that it is drained", func() bool {
 		return second.entry(first.pod).Headline.Drain == rollcallv1.Drain_DRAIN_DRAINED
 	})
 
@@ -330,7 +330,7 @@ func TestStopHookOverTheWire(t *testing.T) {
 
 	// It was the liveness probe: the database is back in the same pod.
 	r.database.Stop(node(0))
-	eventually(t, "it is away", func() bool { return m.report(false).Member == rollcallv1.Membership_MEMBERSHIP_NOT_LIVE })
+	eventually(t, "it is unavailable", func() bool { return m.report(false).Member == rollcallv1.Membership_MEMBERSHIP_NOT_LIVE })
 	r.database.Start(node(0))
 	eventually(t, "what the hook did is undone", func() bool { return len(r.database.Marks()) == 0 })
 	eventually(t, "the others know that it is back", func() bool {

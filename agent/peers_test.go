@@ -245,7 +245,7 @@ func TestMembersFollowRotation(t *testing.T) {
 			return err == nil
 		})
 	}
-	eventually(t, "the connection that was made before has ended, and is made anew", func() bool {
+	eventually(t, "the connection that was made before has ended, and is made again", func() bool {
 		_, err := all[0].peers.Look(t.Context(), node(1), false)
 		return err == nil
 	})

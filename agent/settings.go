@@ -97,7 +97,7 @@ func (s *settings) apply(ctx context.Context, m config.Material) error {
 	if own := s.options.Identity.PodIP; !m.File.GossipFrom(own) {
 		// The rest of the configuration still applies: a list that lacks a network
 		// must not keep certificates from being renewed.
-		s.logger.Warn("this pod's own address is not among gossipCIDRs, so the other agents drop what it says in the gossip; the networks of all database pods are wanted (agent.gossipCIDRs of Rollcall's chart)",
+		s.logger.Warn("this pod's own address is not among gossipCIDRs, so the other agents drop what it says in the gossip; it must have the networks of all database pods (agent.gossipCIDRs of Rollcall's chart)",
 			"address", own.String(), "gossipCIDRs", fmt.Sprint(m.File.GossipCIDRs))
 	}
 	if m.Certificate != nil {
@@ -113,7 +113,7 @@ func (s *settings) apply(ctx context.Context, m config.Material) error {
 		if err != nil {
 			failed = fmt.Errorf("engine: %w", err)
 		} else if err := s.slot.Set(engine); err != nil {
-			s.logger.Warn("former engine adapter did not close", "error", err)
+			s.logger.Warn("previous engine adapter did not close", "error", err)
 		}
 	}
 	s.mu.Lock()

@@ -35,7 +35,7 @@ func TestAPodThatIsAwayAtRestIsToldOf(t *testing.T) {
 		time.Sleep(13 * time.Minute) // the condition may be written ten minutes later
 		require.Len(t, overdue(), 1)
 		available := conditionOf(db.status(), v1alpha1.ConditionAvailable)
-		require.Equal(t, "PodsAway", available.Reason, available.Message)
+		require.Equal(t, "PodsUnavailable", available.Reason, available.Message)
 		require.Contains(t, available.Message, "search-1 is pending (Unschedulable), no node takes it, since ")
 
 		before := p.total()

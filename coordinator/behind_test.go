@@ -84,7 +84,7 @@ func TestNobodyGoesWhileAnotherPoolsWatchIsLate(t *testing.T) {
 					}
 					if c.Verb == "evict" && c.Name == "search-a-1" && second.IsZero() {
 						second = time.Now()
-						t.Logf("search-a-1 is evicted %s after search-b-1 was deleted; away %d", second.Sub(first), db.away())
+						t.Logf("search-a-1 is evicted %s after search-b-1 was deleted; unavailable %d", second.Sub(first), db.away())
 						other, ok := w.server.Pod(namespace, "search-b-1")
 						if ok && other.DeletionTimestamp != nil {
 							t.Errorf("search-a-1 is evicted while search-b-1 is terminating, and maxUnavailable is 1")
@@ -120,7 +120,7 @@ func TestNoGuardIsOpenedWhileAnotherPoolsWatchIsLate(t *testing.T) {
 			first, _ := w.server.Pod(namespace, "search-a-1")
 			second, ok := w.server.Pod(namespace, "search-b-1")
 			if away := !ok || second.DeletionTimestamp != nil; away && first != nil && first.DeletionTimestamp == nil && first.Labels[v1alpha1.LabelGuard] == v1alpha1.GuardOpen {
-				t.Errorf("the guard of search-a-1 is open while search-b-1 is away")
+				t.Errorf("the guard of search-a-1 is open while search-b-1 is unavailable")
 			}
 			return false
 		}

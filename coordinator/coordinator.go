@@ -104,7 +104,7 @@ func (o *Options) validate() error {
 		}
 	}
 	if o.MaxRestarts < 0 {
-		return errors.New("coordinator: MaxRestarts is negative: 0 for no limit, or how many is wanted")
+		return errors.New("coordinator: MaxRestarts is negative: must be a number, or 0 for no limit")
 	}
 	if o.FirstLooks == 0 {
 		o.FirstLooks = agentsAtOnce

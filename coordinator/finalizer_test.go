@@ -77,7 +77,7 @@ func TestDeletionInMidRollout(t *testing.T) {
 // Agents that do not answer hold a deletion up for a minute, whether they are to prepare or to undo.
 func TestDeletionDoesNotHang(t *testing.T) {
 	for _, prepared := range []bool{false, true} {
-		t.Run(fmt.Sprint("something is prepared ", prepared), func(t *testing.T) {
+		t.Run(fmt.Sprint("something is drained ", prepared), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				db := w.add("search", 3)
 				p := w.start()

@@ -87,7 +87,7 @@ func (s *session) freshen(ctx context.Context, now time.Time, objects kube.Clust
 			ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 			defer cancel()
 			if err := s.options.Agents.Refresh(ctx, s.key); err != nil {
-				s.log.Debug("not all agents looked anew", "error", err)
+				s.log.Debug("not all agents have looked again", "error", err)
 			}
 		})
 	}

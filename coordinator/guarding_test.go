@@ -247,6 +247,6 @@ func TestGuardsStayWhenTheLabelIsAwayForASecond(t *testing.T) {
 				}
 			}
 		}
-		require.Empty(t, free, "nobody has let them go, and nobody has prepared them; search-2 is away")
+		require.Empty(t, free, "nobody has let them go, and nobody has drained them; search-2 is unavailable")
 	})
 }

@@ -16,12 +16,12 @@ type Metrics struct {
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		prepare: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "rollcall_prepare_duration_seconds",
-			Help:    "Time from the first order to prepare a pod until its agent confirmed.",
+			Name:    "rollcall_drain_duration_seconds",
+			Help:    "Time from the first order to drain a pod until its agent confirmed.",
 			Buckets: prometheus.ExponentialBuckets(0.1, 2.5, 12),
 		}),
 		away: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "rollcall_away_duration_seconds",
+			Name:    "rollcall_unavailable_duration_seconds",
 			Help:    "Time from a pod's removal until it was back and its claim was released.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 12),
 		}),

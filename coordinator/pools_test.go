@@ -113,7 +113,7 @@ func TestOneBudgetForThreePools(t *testing.T) {
 
 		db.rollPool(db.pools[2], "v3")
 		time.Sleep(2 * time.Minute)
-		require.Len(t, w.gone(), 1, "a manager is away, so no data pod goes")
+		require.Len(t, w.gone(), 1, "a manager is unavailable, so no data pod goes")
 		rules := map[model.Rule]bool{}
 		for _, h := range db.status().Holds {
 			rules[h.Rule] = true

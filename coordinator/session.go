@@ -65,7 +65,7 @@ func (s *session) run(ctx context.Context) {
 			return
 		}
 		if err != nil && ctx.Err() == nil {
-			s.log.Warn("beginning anew", "error", err)
+			s.log.Warn("starting over", "error", err)
 		}
 		if !pause(ctx, beginAgain) {
 			return

@@ -51,7 +51,7 @@ func TestACanaryThatCannotBeProvenIsStalled(t *testing.T) {
 		require.Equal(t, model.ClusterStalled, s.Phase)
 		stall := conditionOf(s, v1alpha1.ConditionStalled)
 		require.Equal(t, string(model.CanaryFirst), stall.Reason)
-		require.Contains(t, stall.Message, "search-2 is away")
+		require.Contains(t, stall.Message, "search-2 is unavailable")
 	})
 }
 

@@ -16,7 +16,7 @@ func TestClaimsThatNobodyLeadsTakeNotTheWholeFleet(t *testing.T) {
 		claims := map[Key]int{hostile: 1000, empty: 1000}
 		away := func(key Key) (int, bool) { return map[Key]int{empty: 1}[key], key == empty }
 		f := newFleet(5, func() map[Key]int { return claims }, away, func() {})
-		require.False(t, f.grant(honest, 1), "pods that are listed late may be away")
+		require.False(t, f.grant(honest, 1), "pods that are listed late may be unavailable")
 		time.Sleep(listedWithin)
 		require.True(t, f.grant(honest, 4))
 		require.False(t, f.grant(honest, 5), "one may be on its way of the StatefulSet without pods")
@@ -25,6 +25,6 @@ func TestClaimsThatNobodyLeadsTakeNotTheWholeFleet(t *testing.T) {
 		require.True(t, f.grant(honest, 3))
 		require.False(t, f.grant(honest, 4), "it has two pods")
 		f.settle(hostile, 1000, 1)
-		require.False(t, f.grant(honest, 4), "of which one is away")
+		require.False(t, f.grant(honest, 4), "of which one is unavailable")
 	})
 }

@@ -39,7 +39,7 @@ func (s *session) tellUnknown(ctx context.Context, now time.Time) {
 		s.unknown.tell = now.Add(unknownStall)
 	}
 	if err := s.writeUnknown(ctx, now, why, stalled); err != nil {
-		s.log.Warn("not all is known of the DatabaseCluster, and its status could not say so", "why", why, "error", err)
+		s.log.Warn("cannot write the status of a DatabaseCluster of which not all is known", "why", why, "error", err)
 		s.unknown.tell = now.Add(unknownRetry)
 	}
 }

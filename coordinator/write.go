@@ -64,7 +64,7 @@ func (s *session) writeStatus(ctx context.Context, now time.Time, cluster *v1alp
 	next := s.statusOf(now, cluster, d, out)
 	urgent := out.Edits.Urgent()
 	if forsaken(now, cluster, max(len(d.Snapshot.Pods), s.unshown)) && toUndo(&next) > 0 {
-		s.log.Warn("the DatabaseCluster is being deleted, and not all that was prepared could be undone", "claims", len(next.Claims))
+		s.log.Warn("the DatabaseCluster is being deleted, and not all drains could be undone", "claims", len(next.Claims))
 		next.Claims, next.Shared, next.Leftovers, urgent = nil, nil, nil, true
 	}
 	finalized, due, err := s.finalize(ctx, now, cluster, toUndo(&next))

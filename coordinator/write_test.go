@@ -40,7 +40,7 @@ func TestPatience(t *testing.T) {
 		"phase":                     {func(s *v1alpha1.Status) { s.Phase = model.ClusterStalled }, promptly},
 		"another template":          {func(s *v1alpha1.Status) { s.UpdateRevisions = map[string]string{"s": "v2"} }, promptly},
 		"stalled":                   {func(s *v1alpha1.Status) { s.Conditions[0].Status = metav1.ConditionTrue }, promptly},
-		"the line is stopped":       {func(s *v1alpha1.Status) { s.Holds = []model.Hold{{Rule: model.LineStopped}} }, promptly},
+		"the rollout is halted":     {func(s *v1alpha1.Status) { s.Holds = []model.Hold{{Rule: model.LineStopped}} }, promptly},
 		"a pod failed":              {func(s *v1alpha1.Status) { s.Pods.Failed = 1 }, promptly},
 		"a number, claims are open": {func(s *v1alpha1.Status) { s.Pods.Ready = 2 }, sometimes},
 		"a phase on the way":        {func(s *v1alpha1.Status) { s.Claims[0].Phase = model.PhaseOpened }, sometimes},
@@ -127,7 +127,7 @@ func TestAScheduleIsFollowedFromWhenItIsFirstSeen(t *testing.T) {
 	require.Equal(t, &v1alpha1.RestartSchedule{Schedule: "0 3 * * *", Since: model.At(now)}, d.Status.RestartSchedule)
 	require.Equal(t, d.Status.RestartSchedule, followed(d, now.Add(time.Hour)), "the first time stays")
 	d.Spec.Update.RestartSchedule = "0 4 * * *"
-	require.Equal(t, model.At(now.Add(time.Hour)), followed(d, now.Add(time.Hour)).Since, "a changed one begins anew")
+	require.Equal(t, model.At(now.Add(time.Hour)), followed(d, now.Add(time.Hour)).Since, "a changed one begins again")
 
 	wait, differs := patience(v1alpha1.Status{}, v1alpha1.Status{RestartSchedule: d.Status.RestartSchedule})
 	require.True(t, differs)

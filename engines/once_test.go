@@ -20,7 +20,7 @@ func TestOnce(t *testing.T) {
 	result = nil
 	require.NoError(t, once.Do(t.Context(), "b", work))
 	require.NoError(t, once.Do(t.Context(), "b", work))
-	require.Equal(t, 2, tried, "another claim tries anew")
+	require.Equal(t, 2, tried, "another claim tries again")
 
 	broken, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -27,7 +27,7 @@ func (o Order) Check() error {
 // CheckAny is Check for an adapter that can empty other nodes, too.
 func (o Order) CheckAny() error {
 	if o.Kind != Handoff && o.Kind != Evacuate {
-		return fmt.Errorf("%w: kind %s: want Handoff or Evacuate", ErrOrder, o.Kind)
+		return fmt.Errorf("%w: kind %s: must be Handoff or Evacuate", ErrOrder, o.Kind)
 	}
 	return CheckClaim(o.Claim)
 }
@@ -38,11 +38,11 @@ func (o Order) Subject(local string) string { return cmp.Or(o.Node, local) }
 // CheckClaim: a claim becomes part of marks and names in the database.
 func CheckClaim(claim string) error {
 	if claim == "" || len(claim) > 200 {
-		return fmt.Errorf("%w: claim %q: want 1 to 200 characters", ErrOrder, OneLine(claim))
+		return fmt.Errorf("%w: claim %q: must be 1 to 200 characters", ErrOrder, OneLine(claim))
 	}
 	for _, r := range claim {
 		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:", r)) {
-			return fmt.Errorf("%w: claim %q: want letters, digits and -_.: only", ErrOrder, OneLine(claim))
+			return fmt.Errorf("%w: claim %q: must be letters, digits and -_.: only", ErrOrder, OneLine(claim))
 		}
 	}
 	return nil

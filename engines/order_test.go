@@ -15,7 +15,7 @@ func TestOrdersAreChecked(t *testing.T) {
 		"kind Unknown":                 {Claim: "c"},
 		"can only be handed over":      {Kind: Evacuate, Claim: "c", Node: "n"},
 		"want 1 to 200 characters":     {Kind: Evacuate},
-		`claim "a/b": want letters`:    {Kind: Handoff, Claim: "a/b"},
+		`claim "a/b": must be letters`: {Kind: Handoff, Claim: "a/b"},
 		`"` + strings.Repeat("c", 200): {Kind: Handoff, Claim: strings.Repeat("c", 201)},
 	} {
 		err := order.Check()

@@ -33,7 +33,7 @@ func (u Undo) Encode() ([]byte, error) { return json.Marshal(u) }
 // like them: no field that it does not have, and nothing behind them.
 func ReadUndo(data []byte, into any) error {
 	if len(data) > MaxUndo {
-		return fmt.Errorf("%w: %d bytes: want at most %d", ErrUndo, len(data), MaxUndo)
+		return fmt.Errorf("%w: %d bytes: must be at most %d", ErrUndo, len(data), MaxUndo)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
@@ -70,9 +70,9 @@ func ClaimOf(data []byte) string {
 func (u Undo) Check() error {
 	switch {
 	case u.Version != undoVersion:
-		return fmt.Errorf("%w: version %d: want %d", ErrUndo, u.Version, undoVersion)
+		return fmt.Errorf("%w: version %d: must be %d", ErrUndo, u.Version, undoVersion)
 	case u.Kind != Handoff.String() && u.Kind != Evacuate.String():
-		return fmt.Errorf("%w: kind %q: want Handoff or Evacuate", ErrUndo, OneLine(u.Kind))
+		return fmt.Errorf("%w: kind %q: must be Handoff or Evacuate", ErrUndo, OneLine(u.Kind))
 	case u.Node == "":
 		return fmt.Errorf("%w: no node", ErrUndo)
 	}

@@ -15,13 +15,13 @@ func ParseVersion(text string) (Version, error) {
 	number, _, _ := strings.Cut(text, "-")
 	parts := strings.Split(number, ".")
 	if len(parts) != 3 {
-		return Version{}, fmt.Errorf("version %q: want major.minor.patch", OneLine(text))
+		return Version{}, fmt.Errorf("version %q: must be major.minor.patch", OneLine(text))
 	}
 	var n [3]int
 	for i, p := range parts {
 		v, err := strconv.ParseUint(p, 10, 16)
 		if err != nil {
-			return Version{}, fmt.Errorf("version %q: want numbers", OneLine(text))
+			return Version{}, fmt.Errorf("version %q: must be numbers", OneLine(text))
 		}
 		n[i] = int(v)
 	}

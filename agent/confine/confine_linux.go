@@ -83,7 +83,7 @@ func resolved(paths []string) (list []string, err error) {
 		case err != nil:
 			return nil, err
 		case !filepath.IsAbs(path) || path == "/":
-			return nil, fmt.Errorf("%q: want an absolute path below /", path)
+			return nil, fmt.Errorf("%q: must be an absolute path below /", path)
 		}
 		list = append(list, path)
 	}

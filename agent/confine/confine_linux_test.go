@@ -131,7 +131,7 @@ func TestTheStarterGetsNoSignal(t *testing.T) {
 
 func TestWhatCannotBeConfinedIsNotStarted(t *testing.T) {
 	for _, args := range [][]string{nil, {"/a"}, {"/a", "--"}} {
-		require.ErrorContains(t, Run(args), "want paths, --, and a program")
+		require.ErrorContains(t, Run(args), "requires paths, --, and a program")
 	}
 	list := prefix(t)
 	require.ErrorContains(t, Try(list, "/no/such/program"), "no such file")

@@ -34,7 +34,7 @@ func Prefix(self string, hidden ...string) []string {
 func Run(args []string) error {
 	at := slices.Index(args, end)
 	if at < 0 || at+1 == len(args) {
-		return errors.New("want paths, --, and a program")
+		return errors.New("requires paths, --, and a program")
 	}
 	return become(args[:at], args[at+1:])
 }

@@ -299,7 +299,7 @@ func TestRestoreEndsItsClaimOnly(t *testing.T) {
 		p, err := d.Restore(t.Context(), "mine", 1, nil) // the agent still has the bytes
 		require.NoError(t, err)
 		require.Equal(t, engines.Running, p.State)
-		require.NotEqual(t, prepared, d.state(), "half undone is not prepared")
+		require.NotEqual(t, prepared, d.state(), "half undone is not drained")
 		fail = false
 		_, err = d.Restore(t.Context(), "mine", 1, []byte("given"))
 		require.NoError(t, err)
@@ -349,7 +349,7 @@ func TestALookAnewContradictsNoReport(t *testing.T) {
 	require.Equal(t, prepared, j.reported())
 	j.answered = true
 	require.Equal(t, preparing, j.reported(), "it does not last")
-	require.Equal(t, preparing, (&Job{State: preparing}).reported(), "it was never prepared")
+	require.Equal(t, preparing, (&Job{State: preparing}).reported(), "it was never drained")
 	require.Equal(t, refused, (&Job{State: refused, rechecks: true}).reported())
 }
 

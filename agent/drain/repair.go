@@ -129,7 +129,7 @@ func (l *RepairLoop) report(text string) {
 	if text == l.text {
 		return
 	}
-	l.Logger.Info("what this member owes the others", "before", l.text, "now", text)
+	l.Logger.Info("repairs by this member changed", "before", l.text, "now", text)
 	l.text = text
 	l.OnChange(text)
 }

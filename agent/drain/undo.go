@@ -37,7 +37,7 @@ func (d *Drainer) keep(j *Job) {
 	cluster, _ := d.Fence.Seen()
 	until, err := d.Clock.At(j.notAfter)
 	if err != nil {
-		d.Logger.Warn("a restarted agent will take the time of this order for over", "error", err)
+		d.Logger.Warn("cannot store when this order ends; a restarted agent will treat it as expired", "error", err)
 	}
 	if err := d.Store.SaveClaim(state.Claim{
 		ClusterUID: cluster, Claim: j.Claim, Epoch: j.epoch, Kind: j.kind, Eligible: j.eligible, Undo: j.Undo, Until: until,
@@ -59,7 +59,7 @@ func (d *Drainer) forget() {
 func (d *Drainer) Recall() {
 	r, mine, err := d.Store.LoadClaim()
 	if err != nil {
-		d.Logger.Warn("what an earlier agent was ordered is not known", "error", err)
+		d.Logger.Warn("cannot read the order of an earlier agent", "error", err)
 	}
 	if !mine {
 		return

@@ -246,8 +246,8 @@ func TestJobWhoseTimeIsOverIsUndoneAfterARestart(t *testing.T) {
 // it is over: the wall clock may have been set.
 func TestJobOfAnotherBootIsOver(t *testing.T) {
 	for name, change := range map[string]func(l *lives){
-		"the machine was started anew": func(l *lives) { l.machine, l.booted = "second", time.Now() },
-		"its clock cannot be read":     func(l *lives) { l.machine = "" },
+		"the machine was started again": func(l *lives) { l.machine, l.booted = "second", time.Now() },
+		"its clock cannot be read":      func(l *lives) { l.machine = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			living(t, func(t *testing.T, l *lives) {

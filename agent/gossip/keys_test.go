@@ -64,7 +64,7 @@ func TestKeysAreRetiredAfterAWhile(t *testing.T) {
 		require.NoError(t, k.use([][]byte{nextKey}))
 		require.Equal(t, nextKey, k.ring.GetPrimaryKey())
 		time.Sleep(keyGrace / 2)
-		require.NoError(t, k.use([][]byte{nextKey}), "the same again does not begin the grace anew")
+		require.NoError(t, k.use([][]byte{nextKey}), "the same again does not begin the grace again")
 		require.Len(t, accepted(), 2)
 		time.Sleep(keyGrace / 2)
 		require.Equal(t, [][]byte{nextKey}, accepted())

@@ -55,10 +55,10 @@ func (o *Options) validate() error {
 		return fmt.Errorf("address %v cannot be told to others; it must be the pod's own", o.Address)
 	}
 	if o.Peers == nil {
-		return errors.New("nobody says where peers are")
+		return errors.New("no peer discovery is configured")
 	}
 	if o.Insecure && len(o.Keys) > 0 {
-		return errors.New("there are gossip keys; insecure development runs without one")
+		return errors.New("gossip keys must not be set in insecure development")
 	}
 	return nil
 }
@@ -281,6 +281,6 @@ func (m *Mesh) leave(list *memberlist.Memberlist) {
 	m.mu.Unlock()
 	_ = list.UpdateNode(announceTimeout)
 	if err := list.Leave(leaveTimeout); err != nil {
-		m.options.Logger.Info("gossip left without a good-bye", "error", err)
+		m.options.Logger.Info("gossip stopped without leaving", "error", err)
 	}
 }

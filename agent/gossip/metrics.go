@@ -59,7 +59,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Help: "Messages about members, or of strangers (label, key), that were not accepted.",
 		}, []string{"reason"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "rollcall_gossip_refused_total",
+			Name: "rollcall_gossip_dropped_total",
 			Help: "Streams and packets that were dropped because they were too many, too long, too slow, or nothing that agents send.",
 		}, []string{"reason"}),
 		joins: prometheus.NewCounterVec(prometheus.CounterOpts{

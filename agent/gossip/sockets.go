@@ -163,7 +163,7 @@ func (s *sockets) repeat(what string, step func() error) {
 			return
 		}
 		if pause == firstPause {
-			s.logger.Warn("gossip has trouble with its sockets", "doing", what, "error", err)
+			s.logger.Warn("gossip socket failed", "doing", what, "error", err)
 		}
 		select {
 		case <-time.After(pause):

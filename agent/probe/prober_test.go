@@ -168,13 +168,13 @@ func TestSightingsFollow(t *testing.T) {
 		notLive, settledS int   // seconds since start, -1 = zero
 		node              string
 	}{
-		"first settled counts":       {[]any{live, settled, settled, settled}, -1, 1, "n1"},
-		"a break starts anew":        {[]any{settled, live, settled}, -1, 2, "n1"},
-		"unknown interrupts settled": {[]any{settled, errors.New("x"), settled}, -1, 2, "n1"},
-		"away since":                 {[]any{settled, away, away}, 1, -1, "n1"},
-		"unknown interrupts away":    {[]any{away, errors.New("x"), away}, 2, -1, ""},
-		"an error is nothing":        {[]any{settled, errors.New("x")}, -1, -1, "n1"},
-		"settled means live":         {[]any{lying}, 0, -1, ""},
+		"first settled counts":           {[]any{live, settled, settled, settled}, -1, 1, "n1"},
+		"a break starts again":           {[]any{settled, live, settled}, -1, 2, "n1"},
+		"unknown interrupts settled":     {[]any{settled, errors.New("x"), settled}, -1, 2, "n1"},
+		"unavailable since":              {[]any{settled, away, away}, 1, -1, "n1"},
+		"unknown interrupts unavailable": {[]any{away, errors.New("x"), away}, 2, -1, ""},
+		"an error is nothing":            {[]any{settled, errors.New("x")}, -1, -1, "n1"},
+		"settled means live":             {[]any{lying}, 0, -1, ""},
 	} {
 		var s Result
 		for i, look := range c.looks {
@@ -208,14 +208,14 @@ func TestNotLiveHasNoGaps(t *testing.T) {
 		pause int                  // the look after which the process is stopped for two minutes
 		want  time.Duration        // as of the last look
 	}{
-		"from the first look on":      {[]engines.Membership{away, away, away}, 0, 2 * time.Second},
-		"one look is no time":         {[]engines.Membership{away}, 0, 0},
-		"live begins anew":            {[]engines.Membership{away, away, live, away, away}, 0, time.Second},
-		"unknown begins anew":         {[]engines.Membership{away, away, unknown, away, away}, 0, time.Second},
-		"an error begins anew":        {[]engines.Membership{away, away, silent, away, away}, 0, time.Second},
-		"nobody looked for long":      {[]engines.Membership{away, away, away, away}, 2, time.Second},
-		"not away at the last look":   {[]engines.Membership{away, away, unknown}, 0, -1},
-		"stopped in the midst of one": {[]engines.Membership{away, away, away}, 3, 2 * time.Second},
+		"from the first look on":           {[]engines.Membership{away, away, away}, 0, 2 * time.Second},
+		"one look is no time":              {[]engines.Membership{away}, 0, 0},
+		"live begins again":                {[]engines.Membership{away, away, live, away, away}, 0, time.Second},
+		"unknown begins again":             {[]engines.Membership{away, away, unknown, away, away}, 0, time.Second},
+		"an error begins again":            {[]engines.Membership{away, away, silent, away, away}, 0, time.Second},
+		"nobody looked for long":           {[]engines.Membership{away, away, away, away}, 2, time.Second},
+		"not unavailable at the last look": {[]engines.Membership{away, away, unknown}, 0, -1},
+		"stopped in the midst of one":      {[]engines.Membership{away, away, away}, 3, 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

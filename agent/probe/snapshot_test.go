@@ -19,7 +19,7 @@ var identity = &rollcallv1.Identity{Pod: "search-0", PodUid: "uid-0", Zone: "z1"
 func observation() engines.Observation {
 	return engines.Observation{
 		Node: "n0", Version: "9.9.0", Member: engines.Live, Roles: []string{"overseer"}, Last: true, Settled: true,
-		Health: engines.Health{Verdict: engines.Recoverable, Reason: "n2 is away"}, DataBytes: 99,
+		Health: engines.Health{Verdict: engines.Recoverable, Reason: "n2 is unavailable"}, DataBytes: 99,
 		Nodes: []engines.Node{{Name: "n2", Address: "n2:1", State: engines.NotLive}},
 		Groups: []engines.Group{
 			{ID: "a", Kind: engines.Shard, NeedsLeader: true, Members: []engines.Member{

@@ -42,9 +42,9 @@ func (c *stopCalls) of(from string) **stopCall {
 
 // Results of a call of the stop hook, as the metric names them.
 const (
-	CallTaken   = "taken"
-	CallJoined  = "joined" // a stop that is running
-	CallHeld    = "held"   // within the cool-down
+	CallTaken   = "accepted"
+	CallJoined  = "joined"   // a stop that is running
+	CallHeld    = "cooldown" // within the cool-down
 	CallToken   = "token"
 	CallAddress = "address"
 )
@@ -167,7 +167,7 @@ func (h *Hook) held(from string, now time.Time) string {
 		age := now.Sub(c.began)
 		// A stop whose agent has ended continues, in its own time.
 		if open := !c.ended && age < h.Grace; !open && age < h.coolDown() {
-			return fmt.Sprintf("nothing done again: a stop was carried out %.0f s ago, and the database was not away since; the next one is taken in %.0f s, or once it was away",
+			return fmt.Sprintf("nothing done again: a stop was carried out %.0f s ago, and the database was not unavailable since; the next one is taken in %.0f s, or once it was unavailable",
 				age.Seconds(), (h.coolDown() - age).Seconds())
 		}
 	}
@@ -245,7 +245,7 @@ func (h *Hook) keepCalls() {
 func (h *Hook) recallCalls() {
 	r, mine, err := h.Store.LoadCalls()
 	if err != nil {
-		h.Logger.Warn("earlier calls of the stop hook are not known", "error", err)
+		h.Logger.Warn("cannot read earlier calls of the stop hook", "error", err)
 	}
 	now, noClock := h.Clock()
 	if !mine || err != nil || noClock != nil {

@@ -119,7 +119,7 @@ func TestWhatWasNotCarriedOutHoldsNoStop(t *testing.T) {
 		_, err := s.Drainer.Drain(handOff("claim-1"))
 		require.NoError(t, err)
 		synctest.Wait()
-		require.Contains(t, s.Stop(t.Context()), "prepared")
+		require.Contains(t, s.Stop(t.Context()), "drained")
 		_, err = s.Drainer.Restore(t.Context(), "claim-1", 1, nil)
 		require.NoError(t, err)
 		time.Sleep(5 * time.Minute)

@@ -22,7 +22,7 @@ func TestHookOfAPodThatWasPreparedLongAgo(t *testing.T) {
 		synctest.Wait()
 
 		time.Sleep(29 * time.Second)
-		require.Equal(t, "prepared under claim claim-1", s.Stop(t.Context()))
+		require.Equal(t, "drained under claim claim-1", s.Stop(t.Context()))
 		require.Equal(t, []string{"apply claim-1 Handoff"}, s.noted())
 
 		time.Sleep(24 * time.Hour)

@@ -114,7 +114,7 @@ func New(ctx context.Context, o Options) *Hook {
 	h := &Hook{Options: o, ctx: ctx, wake: make(chan struct{}, 1)}
 	r, mine, err := h.Store.LoadStop()
 	if err != nil {
-		h.Logger.Warn("what an earlier stop hook did is not known", "error", err)
+		h.Logger.Warn("cannot read what an earlier stop hook did", "error", err)
 	}
 	if mine {
 		h.record, h.stopping = r, true
@@ -158,9 +158,9 @@ func (h *Hook) Stop(ctx context.Context) string { return h.Call(ctx, FromNode).L
 
 // Results of the stop hook, as the metric names them.
 const (
-	stopPrepared = "prepared" // under a claim: nothing to do
+	stopPrepared = "drained" // under a claim: nothing to do
 	stopDone     = "done"
-	stopSilent   = "silent" // the database does not answer
+	stopSilent   = "unreachable" // the database does not answer
 	stopRefused  = "refused"
 	stopTimeout  = "timeout"
 	stopFailed   = "failed"
@@ -177,7 +177,7 @@ func (h *Hook) perform(ctx context.Context, run *stopRun) (result, line string) 
 			j = h.await(ctx)
 		}
 		if j.State == rollcallv1.Drain_DRAIN_DRAINED && j.Claim != "" && !j.Expired(time.Now()) {
-			return stopPrepared, "prepared under claim " + j.Claim
+			return stopPrepared, "drained under claim " + j.Claim
 		}
 	}
 	if problem := h.silent(ctx); problem != "" {

@@ -44,7 +44,7 @@ func TestHookOfAPreparedPodDoesNothing(t *testing.T) {
 		require.NoError(t, err)
 		synctest.Wait()
 		start := time.Now()
-		require.Equal(t, "prepared under claim claim-1", s.Stop(t.Context()))
+		require.Equal(t, "drained under claim claim-1", s.Stop(t.Context()))
 		require.Zero(t, time.Since(start))
 		require.Equal(t, []string{"apply claim-1 Handoff"}, s.noted())
 
@@ -67,7 +67,7 @@ func TestHookIsShortWhenTheDatabaseDoesNotAnswer(t *testing.T) {
 			time.Sleep(time.Minute)
 			return engines.Observation{}, nil
 		},
-		"is away": func(context.Context) (engines.Observation, error) {
+		"is unavailable": func(context.Context) (engines.Observation, error) {
 			return engines.Observation{Member: engines.NotLive}, nil
 		},
 		"is unknown": func(context.Context) (engines.Observation, error) { return engines.Observation{}, nil },

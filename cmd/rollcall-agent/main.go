@@ -128,7 +128,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	state := usable(f.stateDir, logger)
 	self, err := os.Executable()
 	if err != nil {
-		logger.Warn("where this program is is not known, so that no other one can be confined", "error", err)
+		logger.Warn("cannot find the path of this program, so no other program can be confined", "error", err)
 	}
 	a, err := agent.New(agent.Options{
 		Identity:      identity,
@@ -156,7 +156,7 @@ func usable(dir string, logger *slog.Logger) string {
 		return ""
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		logger.Info("no state directory: what the stop hook does is forgotten with this process", "dir", dir)
+		logger.Info("no state directory: the state of the stop hook is lost when this process ends", "dir", dir)
 		return ""
 	}
 	return dir

@@ -93,7 +93,7 @@ const mostShown = 4
 // isOf: a chain that was shown leads to one of these authorities.
 func isOf(callers *x509.CertPool, shown []*x509.Certificate) error {
 	if n := len(shown); n == 0 || n > mostShown {
-		return fmt.Errorf("%d certificates were shown; one is wanted, with %d between it and the authority at most", n, mostShown-1)
+		return fmt.Errorf("%d certificates were shown; exactly one is allowed, with %d between it and the authority at most", n, mostShown-1)
 	}
 	between := x509.NewCertPool()
 	for _, c := range shown[1:] {

@@ -29,21 +29,21 @@ func TestFlagsAreChecked(t *testing.T) {
 	_, err := good.validate()
 	require.NoError(t, err)
 	for want, change := range map[string]func(*options){
-		"--namespace is empty":             func(o *options) { o.namespace = "" },
-		"--identity is empty":              func(o *options) { o.identity = "" },
-		"--agent-image is empty":           func(o *options) { o.agentImage = "" },
-		"--service-name is empty":          func(o *options) { o.service = "" },
-		`--grpc-addr is "7950": want host`: func(o *options) { o.grpcAddr = "7950" },
-		`--http-addr is "": want host`:     func(o *options) { o.httpAddr = "" },
-		`--page-addr is "7": want host`:    func(o *options) { o.pageAddr = "7" },
-		`--webhook-addr is "x": want host`: func(o *options) { o.webhook = "x" },
-		`--api-qps is -1: want how`:        func(o *options) { o.apiQPS = -1 },
-		`--max-restarts is -1: want how`:   func(o *options) { o.maxRestart = -1 },
-		`--log-level is "loud": want deb`:  func(o *options) { o.logLevel = "loud" },
-		`--gossip-cidrs has "10.0.0": wan`: func(o *options) { o.gossip = []string{"10.1.0.0/16", "10.0.0"} },
-		`--stop-hook-cidrs has "node": wa`: func(o *options) { o.stopHook = []string{"node"} },
-		`want IPv4 as such, like 10.244.0`: func(o *options) { o.gossip = []string{"::ffff:10.0.0.0/104"} },
-		`a network: 10.1.0.0/16 may be me`: func(o *options) { o.gossip = []string{"10.1.2.3/16"} },
+		"--namespace is empty":                func(o *options) { o.namespace = "" },
+		"--identity is empty":                 func(o *options) { o.identity = "" },
+		"--agent-image is empty":              func(o *options) { o.agentImage = "" },
+		"--service-name is empty":             func(o *options) { o.service = "" },
+		`--grpc-addr is "7950": must be host`: func(o *options) { o.grpcAddr = "7950" },
+		`--http-addr is "": must be host`:     func(o *options) { o.httpAddr = "" },
+		`--page-addr is "7": must be host`:    func(o *options) { o.pageAddr = "7" },
+		`--webhook-addr is "x": must be host`: func(o *options) { o.webhook = "x" },
+		`--api-qps is -1: must be a n`:        func(o *options) { o.apiQPS = -1 },
+		`--max-restarts is -1: must be a n`:   func(o *options) { o.maxRestart = -1 },
+		`--log-level is "loud": must be deb`:  func(o *options) { o.logLevel = "loud" },
+		`--gossip-cidrs has "10.0.0": wan`:    func(o *options) { o.gossip = []string{"10.1.0.0/16", "10.0.0"} },
+		`--stop-hook-cidrs has "node": wa`:    func(o *options) { o.stopHook = []string{"node"} },
+		`want IPv4 as such, like 10.244.0`:    func(o *options) { o.gossip = []string{"::ffff:10.0.0.0/104"} },
+		`a network: 10.1.0.0/16 may be me`:    func(o *options) { o.gossip = []string{"10.1.2.3/16"} },
 	} {
 		o := good
 		change(&o)

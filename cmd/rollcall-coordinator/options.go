@@ -92,13 +92,13 @@ func prefixes(flag string, texts []string) ([]netip.Prefix, error) {
 	for _, text := range texts {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s has %q: want networks such as 10.244.0.0/16", flag, text)
+			return nil, fmt.Errorf("%s has %q: must be networks such as 10.244.0.0/16", flag, text)
 		}
 		if prefix != prefix.Masked() {
 			return nil, fmt.Errorf("%s has %q, an address and not a network: %s may be meant", flag, text, prefix.Masked())
 		}
 		if prefix.Addr().Is4In6() {
-			return nil, fmt.Errorf("%s has %q: want IPv4 as such, like 10.244.0.0/16; no address would be in it", flag, text)
+			return nil, fmt.Errorf("%s has %q: must be IPv4 as such, like 10.244.0.0/16; no address would be in it", flag, text)
 		}
 		out = append(out, prefix)
 	}
@@ -121,14 +121,14 @@ func (o options) validate() (*slog.Logger, error) {
 			continue
 		}
 		if _, _, err := net.SplitHostPort(addr); err != nil {
-			return nil, fmt.Errorf("%s is %q: want host:port, or :port for all addresses", flag, addr)
+			return nil, fmt.Errorf("%s is %q: must be host:port, or :port for all addresses", flag, addr)
 		}
 	}
 	if o.maxRestart < 0 {
-		return nil, fmt.Errorf("--max-restarts is %d: want how many, or 0 for no limit", o.maxRestart)
+		return nil, fmt.Errorf("--max-restarts is %d: must be a number, or 0 for no limit", o.maxRestart)
 	}
 	if o.apiQPS < 0 {
-		return nil, fmt.Errorf("--api-qps is %d: want how many, or 0 for no limit but the server's own", o.apiQPS)
+		return nil, fmt.Errorf("--api-qps is %d: must be a number, or 0 for no limit but the server's own", o.apiQPS)
 	}
 	for flag, texts := range map[string][]string{"--gossip-cidrs": o.gossip, "--stop-hook-cidrs": o.stopHook} {
 		if _, err := prefixes(flag, texts); err != nil {
@@ -137,7 +137,7 @@ func (o options) validate() (*slog.Logger, error) {
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
-		return nil, fmt.Errorf("--log-level is %q: want debug, info, warn or error", o.logLevel)
+		return nil, fmt.Errorf("--log-level is %q: must be debug, info, warn or error", o.logLevel)
 	}
 	log := slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level}))
 	slog.SetDefault(log)
@@ -145,4 +145,4 @@ func (o options) validate() (*slog.Logger, error) {
 	return log, nil
 }
 
-var errNoPart = errors.New("ended although nobody asked it to")
+var errNoPart = errors.New("ended unexpectedly")

@@ -51,7 +51,7 @@ type clients struct {
 func newClients(o options, m *metrics) (clients, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 	if err != nil {
-		return clients{}, fmt.Errorf("how to reach the API server: %w", err)
+		return clients{}, fmt.Errorf("API server configuration: %w", err)
 	}
 	config.UserAgent = "rollcall-coordinator/" + versionText()
 	election, asking := rest.CopyConfig(config), rest.CopyConfig(config)
@@ -71,7 +71,7 @@ func newClients(o options, m *metrics) (clients, error) {
 	c.people, errs[3] = kubernetes.NewForConfig(asking)
 	c.metadata, errs[4] = metadata.NewForConfig(config)
 	if err := errors.Join(errs[:]...); err != nil {
-		return clients{}, fmt.Errorf("client of the API server: %w", err)
+		return clients{}, fmt.Errorf("create API client: %w", err)
 	}
 	return c, nil
 }
@@ -179,7 +179,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	ready := func() error {
 		switch {
 		case keeper.Authority().IsZero():
-			return errors.New("there are no certificates yet")
+			return errors.New("no certificates yet")
 		case !synced.Load() && hook.keeper.Ready() != nil:
 			return hook.keeper.Ready()
 		case synced.Load() || cache.Synced() && guardian.Synced():
@@ -187,7 +187,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 			synced.Store(true)
 			return nil
 		}
-		return errors.New("the API server has not told everything yet")
+		return errors.New("informer caches not synced")
 	}
 
 	return runParts(ctx, log, []part{
@@ -239,7 +239,7 @@ func keepCertificates(ctx context.Context, keeper interface {
 		defer cancel()
 		err := keeper.Ensure(try)
 		if err != nil && ctx.Err() == nil {
-			log.Warn("there are no certificates yet", "error", err)
+			log.Warn("no certificates yet", "error", err)
 		}
 		return err == nil
 	})
@@ -281,7 +281,7 @@ func agentTLS(keeper *pki.Keeper) func() (*tls.Config, error) {
 	return func() (*tls.Config, error) {
 		authority := keeper.Authority()
 		if authority.IsZero() {
-			return nil, errors.New("there are no certificates yet")
+			return nil, errors.New("no certificates yet")
 		}
 		return &tls.Config{
 			MinVersion: tls.VersionTLS13, RootCAs: authority.Pool(), GetClientCertificate: own.GetClientCertificate,

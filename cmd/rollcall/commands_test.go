@@ -56,7 +56,7 @@ func TestEachCommandSaysHowItIsUsed(t *testing.T) {
 func TestGetWide(t *testing.T) {
 	w := newWorld(t, rolling(t))
 	lines := strings.Split(w.must("get", "-o", "wide"), "\n")
-	require.Equal(t, []string{"NAME", "ENGINE", "PHASE", "UPDATED", "READY", "AWAY", "FAILED", "LIMIT", "FORECAST", "DECIDED", "WAITING", "FOR"}, strings.Fields(lines[0]))
+	require.Equal(t, []string{"NAME", "ENGINE", "PHASE", "UPDATED", "READY", "UNAVAIL", "FAILED", "LIMIT", "FORECAST", "DECIDED", "WAITING", "FOR"}, strings.Fields(lines[0]))
 	row := strings.Fields(lines[1])
 	require.Equal(t, "1", row[7])
 	require.NotEqual(t, "-", row[8])

@@ -112,8 +112,8 @@ func TestEnrollOffersANetworkPolicy(t *testing.T) {
 	}
 
 	for want, args := range map[string][]string{
-		"it is only good with --network-policy":                   {"enroll", "search", "--metrics-from", "monitoring"},
-		`--metrics-from "Ops": the name of a namespace is wanted`: {"enroll", "search", "--network-policy", "--metrics-from", "Ops"},
+		"it is only good with --network-policy":                 {"enroll", "search", "--metrics-from", "monitoring"},
+		`--metrics-from "Ops": must be the name of a namespace`: {"enroll", "search", "--network-policy", "--metrics-from", "Ops"},
 	} {
 		code, _, stderr := e.run(args...)
 		require.Equal(t, cli.ExitFailed, code)

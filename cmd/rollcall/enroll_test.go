@@ -61,7 +61,7 @@ Left to do, in this order:
 	code, stdout, stderr = e.run("enroll", "search", "-o", "yaml")
 	require.Zero(t, code, stderr)
 	require.Empty(t, e.writes, "the second time nothing is written")
-	require.Contains(t, stderr, "databasecluster/search is there, and is left as it is\nnothing is to be written: the StatefulSets have what is wanted\n")
+	require.Contains(t, stderr, "databasecluster/search is there, and is left as it is\nnothing to write: the StatefulSets are set up already\n")
 	require.Contains(t, stderr, "Left to do")
 	require.Equal(t, `apiVersion: rollcall.dev/v1alpha1
 kind: DatabaseCluster
@@ -198,7 +198,7 @@ func TestEnrollSaysWhatItDoesNotStopAt(t *testing.T) {
 	require.NotContains(t, stdout, "Left to do")
 	require.Contains(t, stderr, "warning  budget  StatefulSet prod/search\n")
 	require.Contains(t, stderr, "note: how to mend them: rollcall doctor search -n prod\n")
-	require.Contains(t, stderr, "error: all is written, and after "+timeout+" DatabaseCluster search is not ready to go on: PodDisruptionBudget of-the-chart selects search-0 (Done: 0 of 0 updated, 0 away)")
+	require.Contains(t, stderr, "error: everything was written, but after "+timeout+" DatabaseCluster search is not ready to go on: PodDisruptionBudget of-the-chart selects search-0 (Done: 0 of 0 updated, 0 unavailable)")
 }
 
 // A write that is refused when the others were done leaves something to go on from.

@@ -62,8 +62,8 @@ func TestExplainFindsTheCluster(t *testing.T) {
 func TestGetAndStatus(t *testing.T) {
 	w := newWorld(t, rolling(t))
 	require.Equal(t, ""+
-		"NAME    ENGINE  PHASE    UPDATED  READY  AWAY  FAILED  WAITING FOR\n"+
-		"search  Solr    Rolling  0/3      3/3    0     0       pod-budget\n", w.must("get"))
+		"NAME    ENGINE  PHASE    UPDATED  READY  UNAVAIL  FAILED  WAITING FOR\n"+
+		"search  Solr    Rolling  0/3      3/3    0        0       pod-budget\n", w.must("get"))
 	require.True(t, strings.HasPrefix(w.must("get", "-A"), "NAMESPACE  NAME"))
 	require.Contains(t, w.must("get", "search", "-o", "yaml"), "phase: Rolling\n")
 	require.Contains(t, w.must("get", "-o", "json"), `"clusters": [`)
@@ -71,7 +71,7 @@ func TestGetAndStatus(t *testing.T) {
 	text := w.must("status", "search")
 	for _, line := range []string{
 		"cluster   prod/search (Solr)",
-		"pods      0 of 3 updated, 3 ready, 0 away (at most 1)",
+		"pods      0 of 3 updated, 3 ready, 0 unavailable (at most 1)",
 		"  search-2  -      next   Restart after Handoff (Outdated)",
 		"  search-0  leader-last",
 		"  search-0  z0    Ready  no       Live    500ms   overseer",
@@ -99,7 +99,7 @@ func TestObjectDoesWhereThereIsNoCoordinator(t *testing.T) {
 		Status: v1alpha1.Status{
 			Phase: model.ClusterWaiting, Pods: model.PodCounts{Desired: 3, Updated: 1, Ready: 2, Away: 1},
 			Claims:     []model.Claim{{ID: "k", Pod: "search-2", Action: model.Restart, Prepare: model.PrepareHandoff, Reason: model.ReasonOutdated, Phase: model.PhaseGone, StartedAt: model.At(time.Now())}},
-			Holds:      []model.Hold{{Pod: "search-1", Rule: model.PodsAway, Reason: "one pod is away"}},
+			Holds:      []model.Hold{{Pod: "search-1", Rule: model.PodsAway, Reason: "one pod is unavailable"}},
 			Conditions: []v1alpha1.Condition{{Type: v1alpha1.ConditionWithheld, Status: metav1.ConditionTrue, Message: "label the Secret"}},
 		},
 	})
@@ -108,14 +108,14 @@ func TestObjectDoesWhereThereIsNoCoordinator(t *testing.T) {
 	require.Contains(t, stdout, "withheld  label the Secret\n")
 	require.Contains(t, stderr, "no coordinator is elected: nobody holds Lease rollcall-system/rollcall-coordinator")
 	require.Contains(t, stderr, "showing what the DatabaseCluster says")
-	require.Contains(t, stdout, "1 of 3 updated, 2 ready, 1 away")
+	require.Contains(t, stdout, "1 of 3 updated, 2 ready, 1 unavailable")
 	require.Regexp(t, `search-2  \S+ +Gone +Restart after Handoff`, stdout)
-	require.Contains(t, stdout, "search-1  pod-budget  one pod is away")
+	require.Contains(t, stdout, "search-1  pod-budget  one pod is unavailable")
 	require.Contains(t, stdout, "the coordinator was not asked")
 
 	code, stdout, _ = w.run("get")
 	require.Zero(t, code)
-	require.Contains(t, stdout, "search  Solr    Waiting  1/3      2/3    1     0       search-2 (Gone)")
+	require.Contains(t, stdout, "search  Solr    Waiting  1/3      2/3    1        0       search-2 (Gone)")
 
 	// What only the coordinator knows is refused.
 	code, _, stderr = w.run("plan", "search")
@@ -169,7 +169,7 @@ func TestStandbyIsSaid(t *testing.T) {
 	w := newWorld(t, rolling(t))
 	w.board.Follow("10.0.0.2:7950")
 	_, _, stderr := w.run("plan", "search")
-	require.Contains(t, stderr, "error: the coordinator asked is not the elected one; that is 10.0.0.2:7950 (--coordinator)")
+	require.Contains(t, stderr, "error: this coordinator is not the leader; the leader is 10.0.0.2:7950 (--coordinator)")
 }
 
 // The certificates of the Secret work without the API server too.
@@ -202,7 +202,7 @@ func TestWatchAddsLines(t *testing.T) {
 	r := w.start(ctx, "watch", "search")
 	r.says("go     search-2 Restart after Handoff (Outdated)\n")
 	w.board.Publish(rolling(t, finished))
-	r.says("phase  Done: 3 of 3 updated, 3 ready, 0 away, 0 failed\n")
+	r.says("phase  Done: 3 of 3 updated, 3 ready, 0 unavailable, 0 failed\n")
 	interrupt()
 	require.Zero(t, r.end(), r.errOut.String())
 	require.Equal(t, 1, strings.Count(r.out.String(), "go     search-2"), "what was there before is not written again")

@@ -211,7 +211,7 @@ func TestPeopleWhoSendTheirToken(t *testing.T) {
 	w.without(requestsPath, secretPath)
 	w.user(`{token: t}`)
 	_, _, stderr := w.run("plan", "search")
-	require.Contains(t, stderr, "nothing was found that shows the coordinator who you are and gives nothing away: create CertificateSigningRequest: ")
+	require.Contains(t, stderr, "nothing was found that shows the coordinator who you are and reveals nothing else: create CertificateSigningRequest: ")
 	require.Contains(t, stderr, "have somebody bind the ClusterRole rollcall-asker to you; or use --send-token, which shows the coordinator the token of your kubeconfig")
 	require.Contains(t, stderr, "not permitted to get Secret rollcall-system/rollcall-reader")
 	require.Empty(t, w.shown())

@@ -110,7 +110,7 @@ func TestDrain(t *testing.T) {
 	require.Contains(t, stderr, "databasecluster prod/search: spec.update.nodeDrains.follow is false, so search-1 would stay on node-7; nothing was changed")
 	require.Empty(t, w.patched)
 	_, _, stderr = w.run("drain", "node-7", "--timeout", "0s")
-	require.Contains(t, stderr, "--timeout is 0s: more than 0 is wanted")
+	require.Contains(t, stderr, "--timeout is 0s: must be more than 0")
 
 	cluster.Spec.Update.NodeDrains.Follow = true
 	w.object(cluster)
@@ -145,16 +145,16 @@ func TestOverride(t *testing.T) {
 	}
 
 	for _, tt := range []struct{ args, want string }{
-		{"--rule settling --pod search-3", `--reason is empty: say why`},
+		{"--rule failure-detection --pod search-3", `--reason is empty: say why`},
 		{"--rule sook --pod search-3 --reason r", `--rule is "sook": no rule has this name`},
 		{"--rule bad-input --pod search-3 --reason r", `--rule is bad-input, which cannot be overridden`},
-		{"--rule settling --reason r", `--pod is empty: names of pods`},
+		{"--rule failure-detection --reason r", `--pod is empty: must be names of pods`},
 		{"--rule sole-copy --pod * --reason r", `--pod is "*", which the rule sole-copy refuses`},
-		{"--rule settling --pod serach-3 --reason r", `--pod is "serach-3": no StatefulSet in namespace prod with the label rollcall.dev/cluster=search`},
-		{"--rule settling --pod search --reason r", `--pod is "search": no StatefulSet`},
-		{"--rule settling --pod search-3 --reason r --for 0s", `--for is 0s: at least 1s`},
-		{"--rule settling --pod search-3 --reason r --for 169h", `--for is 169h0m0s: at least 1s and at most 168h`},
-		{"--rule settling --pod search-3 --reason r --remove", `--remove goes with --rule and --pod only`},
+		{"--rule failure-detection --pod serach-3 --reason r", `--pod is "serach-3": no StatefulSet in namespace prod with the label rollcall.dev/cluster=search`},
+		{"--rule failure-detection --pod search --reason r", `--pod is "search": no StatefulSet`},
+		{"--rule failure-detection --pod search-3 --reason r --for 0s", `--for is 0s: must be at least 1s`},
+		{"--rule failure-detection --pod search-3 --reason r --for 169h", `--for is 169h0m0s: must be at least 1s and at most 168h`},
+		{"--rule failure-detection --pod search-3 --reason r --remove", `--remove goes with --rule and --pod only`},
 		{"--pod search-3 --reason r", `"rule" not set`},
 	} {
 		code, _, stderr := w.run(append([]string{"override", "search"}, strings.Fields(tt.args)...)...)
@@ -163,8 +163,8 @@ func TestOverride(t *testing.T) {
 	}
 	require.Empty(t, w.patched, "what is refused writes nothing")
 
-	out := w.must("override", "search", "--rule", "settling", "--pod", "search-2,search-3", "--reason", "a fix has to be out", "--for", "30m")
-	require.Contains(t, out, "databasecluster/search: settling does not hold for search-2, search-3 until 20")
+	out := w.must("override", "search", "--rule", "failure-detection", "--pod", "search-2,search-3", "--reason", "a fix has to be out", "--for", "30m")
+	require.Contains(t, out, "databasecluster/search: failure-detection does not hold for search-2, search-3 until 20")
 	got := written()
 	require.Len(t, got, 2, "what has expired is gone")
 	require.Equal(t, []string{"search-1"}, got[0].Pods)
@@ -173,9 +173,9 @@ func TestOverride(t *testing.T) {
 	require.WithinDuration(t, now.Add(30*time.Minute), got[1].Expires.Time, time.Minute)
 
 	w.object(&v1alpha1.DatabaseCluster{Spec: model.Spec{Overrides: got}})
-	require.Equal(t, "databasecluster/search: settling holds for search-3 again\n", w.must("override", "search", "--rule", "settling", "--pod", "search-3", "--remove"))
+	require.Equal(t, "databasecluster/search: failure-detection holds for search-3 again\n", w.must("override", "search", "--rule", "failure-detection", "--pod", "search-3", "--remove"))
 	require.Equal(t, []string{"search-2"}, written()[1].Pods)
-	require.Equal(t, "databasecluster/search: settling holds for all pods again\n", w.must("override", "search", "--rule", "settling", "--remove"))
+	require.Equal(t, "databasecluster/search: failure-detection holds for all pods again\n", w.must("override", "search", "--rule", "failure-detection", "--remove"))
 	require.Empty(t, written())
 	delete(w.patched, objectPath)
 	require.Equal(t, "databasecluster/search: busy was not overridden for all pods\n", w.must("override", "search", "--rule", "busy", "--remove"))

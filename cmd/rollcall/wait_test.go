@@ -29,7 +29,7 @@ func TestWaitEndsAsTheRolloutDoes(t *testing.T) {
 	}{
 		"done":    {rolling(t, finished), cli.ExitDone, "Done: 3 of 3 updated", ""},
 		"stalled": {stalled, cli.ExitStalled, "Stalled: ", "the rollout of search has stalled: "},
-		"failed":  {failed, cli.ExitFailed, "line-stopped holds all", "the rollout of search has failed: "},
+		"failed":  {failed, cli.ExitFailed, "rollout-halted holds all", "the rollout of search has failed: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -61,9 +61,9 @@ func TestWaitSurvivesAnElection(t *testing.T) {
 	w := newWorld(t, rolling(t))
 	w.object(&v1alpha1.DatabaseCluster{Status: v1alpha1.Status{Phase: model.ClusterRolling, Pods: model.PodCounts{Desired: 3, Away: 1}}})
 	r := w.start(t.Context(), "status", "search", "--wait", "--timeout", "1m")
-	r.says("Rolling: 0 of 3 updated, 0 away")
+	r.says("Rolling: 0 of 3 updated, 0 unavailable")
 	w.board.Follow("")
-	r.says("Rolling: 0 of 3 updated, 1 away") // what the object says
+	r.says("Rolling: 0 of 3 updated, 1 unavailable") // what the object says
 	w.board.Lead()
 	w.board.Publish(rolling(t, finished))
 	require.Zero(t, r.end(), r.errOut.String())

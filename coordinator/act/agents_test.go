@@ -71,18 +71,18 @@ func (a *agents) Plan(ctx context.Context, to effect.Target, order effect.Order)
 }
 
 func (a *agents) Prepare(ctx context.Context, to effect.Target, order effect.Order, undo []byte) (p effect.Progress, err error) {
-	err = a.call(ctx, "prepare", to, order.Epoch, func() error {
+	err = a.call(ctx, "drain", to, order.Epoch, func() error {
 		to, err := a.w.subject(to, order)
 		if err != nil {
 			return err
 		}
 		if string(undo) != "undo "+order.Claim {
-			a.w.accuse("prepare of %s with undo %q", to.Pod, undo)
+			a.w.accuse("drain of %s with undo %q", to.Pod, undo)
 		}
 		cluster, _ := a.w.server.Cluster(namespace, name)
 		stored := slices.ContainsFunc(cluster.Status.Claims, func(c model.Claim) bool { return c.ID == order.Claim && len(c.Undo) > 0 })
 		if !stored {
-			a.w.accuse("prepare of %s before its undo was stored", to.Pod)
+			a.w.accuse("drain of %s before its undo was stored", to.Pod)
 		}
 		p = effect.Progress{State: model.DrainPrepared}
 		if a.w.knob != nil {
@@ -104,7 +104,7 @@ func (a *agents) Prepare(ctx context.Context, to effect.Target, order effect.Ord
 }
 
 func (a *agents) Relieve(ctx context.Context, to effect.Target, order effect.Order, member string) (p effect.Progress, err error) {
-	err = a.call(ctx, "relieve", to, order.Epoch, func() error {
+	err = a.call(ctx, "handoff", to, order.Epoch, func() error {
 		a.w.relieved = append(a.w.relieved, member+" by "+to.Pod)
 		p = a.w.relieve(member)
 		return nil
@@ -155,7 +155,7 @@ func (a *agents) RestoreUnaided(ctx context.Context, pod effect.Target, shared e
 	if !a.w.plain {
 		return false, errors.New("the database asks for credentials")
 	}
-	err = a.call(ctx, "restore "+shared.Knob+" unaided", pod, 0, func() error { done = a.w.turnBack(shared.Undo); return nil })
+	err = a.call(ctx, "restore "+shared.Knob+"", pod, 0, func() error { done = a.w.turnBack(shared.Undo); return nil })
 	return done, err
 }
 

@@ -33,7 +33,7 @@ func (x *Executor) stillThere(ctx context.Context, e effect.Expected) error {
 	}
 	for _, p := range e.Pods {
 		if !there[p.UID] {
-			return fmt.Errorf("%w: %s is gone or being deleted, and that is not shown yet", effect.ErrBehind, p.Pod)
+			return fmt.Errorf("%w: %s is gone or being deleted", effect.ErrBehind, p.Pod)
 		}
 	}
 	return nil
@@ -74,11 +74,11 @@ func (s *Sets) stillAs(ctx context.Context, cluster string, e effect.Expected) e
 	for _, pool := range e.Pools {
 		switch set, ok := now[types.UID(pool.UID)]; {
 		case !ok:
-			return fmt.Errorf("%w: StatefulSet %s is gone, or is the database's no more, and that is not shown yet", effect.ErrBehind, pool.Name)
+			return fmt.Errorf("%w: StatefulSet %s is gone, or no longer belongs to the database", effect.ErrBehind, pool.Name)
 		case set.Generation != pool.Generation:
-			return fmt.Errorf("%w: the spec of StatefulSet %s has changed, and that is not shown yet", effect.ErrBehind, pool.Name)
+			return fmt.Errorf("%w: the spec of StatefulSet %s has changed", effect.ErrBehind, pool.Name)
 		case set.Paused && !e.Paused:
-			return fmt.Errorf("%w: StatefulSet %s has been paused, and that is not shown yet", effect.ErrBehind, pool.Name)
+			return fmt.Errorf("%w: StatefulSet %s has been paused", effect.ErrBehind, pool.Name)
 		}
 	}
 	return nil

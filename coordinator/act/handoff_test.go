@@ -41,10 +41,10 @@ func TestHandingOverOnBehalf(t *testing.T) {
 		takes  time.Duration
 		detail string
 	}{
-		"through an agent":         {&effect.Target{Pod: "s-1"}, "", "s-1", 0, "n0 for c"},
-		"through one that is away": {&effect.Target{Pod: "silent"}, "hand over for it through silent: context deadline exceeded", "silent", effect.CallTimeout, ""},
-		"through one that cannot":  {&effect.Target{Pod: "follower"}, "hand over for it through follower: it follows s-0, which has no agent", "follower", 0, ""},
-		"by the coordinator":       {nil, "hand over for it: the database asks for credentials", "the coordinator", 0, ""},
+		"through an agent":                {&effect.Target{Pod: "s-1"}, "", "s-1", 0, "n0 for c"},
+		"through one that is unavailable": {&effect.Target{Pod: "silent"}, "hand over for it through silent: context deadline exceeded", "silent", effect.CallTimeout, ""},
+		"through one that cannot":         {&effect.Target{Pod: "follower"}, "hand over for it through follower: it follows s-0, which has no agent", "follower", 0, ""},
+		"by the coordinator":              {nil, "hand over for it: the database asks for credentials", "the coordinator", 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

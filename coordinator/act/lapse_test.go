@@ -97,8 +97,8 @@ func TestAPrepareThatNeverLastsIsGivenUp(t *testing.T) {
 		}
 		require.Empty(t, w.gone())
 		require.True(t, rests[model.Vetoed], "it is left alone, and for a reason with a name")
-		require.Contains(t, fmt.Sprint(waits), "it is not prepared any more: it has been made the leader of books/1")
-		require.Contains(t, fmt.Sprint(waits), "it was prepared 6 times, and that never lasted: ")
+		require.Contains(t, fmt.Sprint(waits), "it is no longer drained: it has been made the leader of books/1")
+		require.Contains(t, fmt.Sprint(waits), "it was drained 6 times, and that never lasted: ")
 		p.kill()
 		p.leader.Wait()
 	})
@@ -152,11 +152,11 @@ func TestAConfirmationThatNeverComesIsALapse(t *testing.T) {
 			require.True(t, leads)
 			words[out.Waiting["s-2"]] = true
 			if time.Since(began) < 55*time.Second {
-				require.NotContains(t, fmt.Sprint(words), "not prepared any more")
+				require.NotContains(t, fmt.Sprint(words), "not drained any more")
 			}
 		}
-		require.Contains(t, fmt.Sprint(words), "its agent looks whether it is still prepared: looks")
-		require.Contains(t, fmt.Sprint(words), "it is not prepared any more: nobody has confirmed it for 1m0s: looks")
+		require.Contains(t, fmt.Sprint(words), "its agent looks whether it is still drained: looks")
+		require.Contains(t, fmt.Sprint(words), "it is no longer drained: nobody has confirmed it for 1m0s: looks")
 		require.Empty(t, w.gone())
 		p.kill()
 		p.leader.Wait()

@@ -109,7 +109,7 @@ func TestNobodyElseUndoesWhileTheLastOrderIsGood(t *testing.T) {
 		p.startWith(c)
 		words := p.untilUndone(c)
 		require.Equal(t, []string{"s-0 true"}, c.undone())
-		require.Contains(t, words, "; what was prepared is not undone yet: undo the prepare through s-2: cut off")
+		require.Contains(t, words, "; the drain is not undone yet: undo the drain through s-2: cut off")
 		require.Equal(t, []string{"restore of a pod that is there, by another's agent"}, w.wrong, "by then it may be")
 		require.Empty(t, w.applied)
 	})

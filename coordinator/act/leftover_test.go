@@ -27,11 +27,11 @@ func TestNobodyIsThereToUndoOnlyIfTheAPIServerKnowsOfNobody(t *testing.T) {
 		nobody bool
 		says   string
 	}{
-		"nobody has one":                 {effect.Restore{FindAgents: true}, false, true, "no agent is there to undo the prepare"},
+		"nobody has one":                 {effect.Restore{FindAgents: true}, false, true, "no agent is there to undo the drain"},
 		"one with an agent is not shown": {effect.Restore{FindAgents: true}, true, false, "no StatefulSet with the label rollcall.dev/cluster: search shows the pods that have an agent (s-3)"},
-		"some are shown with one":        {effect.Restore{}, false, false, "no agent is there to undo the prepare"},
+		"some are shown with one":        {effect.Restore{}, false, false, "no agent is there to undo the drain"},
 		"one is shown, and is silent": {effect.Restore{Targets: []effect.Target{{Pod: "s-1", UID: "1"}}}, false, false,
-			"undo the prepare through s-1: connection refused"},
+			"undo the drain through s-1: connection refused"},
 	} {
 		client := kubetest.New().Client(nil)
 		if c.hidden {
@@ -80,10 +80,10 @@ func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
 	}{
 		"an agent is there": {func(*model.Snapshot) {}, 2, ""},
 		"no pod has one":    {func(s *model.Snapshot) { s.Pods[1].Agent, s.Pods[2].Agent = false, false }, 0, "no live pod has an agent"},
-		"its pod is prepared anew": {func(s *model.Snapshot) {
+		"its pod is drained again": {func(s *model.Snapshot) {
 			s.Cluster.Status.Claims = []model.Claim{{ID: "d", Pod: "s-0", UID: "0", Prepare: model.PrepareEvacuate}}
 		}, 0, ""},
-		"a new claim prepares nothing": {func(s *model.Snapshot) {
+		"a new claim drains nothing": {func(s *model.Snapshot) {
 			s.Cluster.Status.Claims = []model.Claim{{ID: "d", Pod: "s-0", UID: "0"}}
 		}, 2, ""},
 		"its own claim is open": {func(s *model.Snapshot) {
@@ -111,7 +111,7 @@ func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
 				require.Len(t, agents.asked, c.asked)
 				says := ""
 				for what, why := range out.Settings {
-					require.Equal(t, "what was prepared on s-0 under claim c", what)
+					require.Equal(t, "the drain of s-0 under claim c", what)
 					says = why
 				}
 				require.Equal(t, c.says, says)
@@ -141,7 +141,7 @@ func TestAFormerLeaderUndoesNoLeftovers(t *testing.T) {
 	require.Empty(t, agents.asked)
 	results := x.Results(time.Now())
 	require.Len(t, results, 1)
-	require.EqualError(t, results[0].(effect.LeftoverRestored).Err, "the claim is another coordinator's by now")
+	require.EqualError(t, results[0].(effect.LeftoverRestored).Err, "the claim is another coordinator's now")
 	_, out = rollout.Step(state, facts, results, time.Now())
 	require.True(t, out.Superseded)
 	require.Empty(t, out.Edits.Clear)

@@ -32,7 +32,7 @@ func (w *world) judge(pod *corev1.Pod) {
 		}
 	}
 	if away > max(1, w.mayBeAway) && !w.broken[pod.Labels[revision]] {
-		w.accuse("%d pods away after %s", away, pod.Name)
+		w.accuse("%d pods unavailable after %s", away, pod.Name)
 	}
 	if w.bare[pod.UID] && w.disks != nil {
 		// Nobody in it could empty or prepare it, and it keeps its volume.

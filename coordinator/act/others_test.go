@@ -57,7 +57,7 @@ func (w *world) subject(to effect.Target, order effect.Order) (effect.Target, er
 		case order.For.Node != "n-"+pod:
 			w.accuse("%s is emptied under the name of %s", pod, order.For.Node)
 		case order.Prepare != model.PrepareEvacuate:
-			w.accuse("%s is prepared by another agent for %s", pod, order.Prepare)
+			w.accuse("%s is drained by another agent for %s", pod, order.Prepare)
 		case !w.stranded[object.UID]:
 			return to, fmt.Errorf("%s runs", pod) // it has started meanwhile
 		}

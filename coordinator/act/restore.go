@@ -14,13 +14,13 @@ import (
 // restore has an agent undo a drain. Each has its share of the time, so that one that hangs
 // leaves some to the others.
 func (x *Executor) restore(ctx context.Context, e effect.Restore) effect.Result {
-	res := effect.Restored{Claim: e.Claim, Err: errors.New("no agent is there to undo the prepare")}
+	res := effect.Restored{Claim: e.Claim, Err: errors.New("no agent is there to undo the drain")}
 	for _, target := range e.Targets {
 		bounded, cancel := context.WithTimeout(ctx, effect.CallTimeout/time.Duration(len(e.Targets)))
 		done, err := x.options.Agents.Restore(bounded, target, e.Claim, x.options.Epoch, e.Undo)
 		cancel()
 		if err != nil {
-			res.Err = fmt.Errorf("undo the prepare through %s: %w", target.Pod, err)
+			res.Err = fmt.Errorf("undo the drain through %s: %w", target.Pod, err)
 			continue
 		}
 		return effect.Restored{Claim: e.Claim, Answered: true, Done: done}

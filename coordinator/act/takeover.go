@@ -15,7 +15,7 @@ import (
 const maxEpoch = int64(1) << 53
 
 // ErrEpochsUsedUp: an agent or the status speaks of an epoch that no coordinator has reached.
-var ErrEpochsUsedUp = errors.New("the epoch is beyond what can be raised")
+var ErrEpochsUsedUp = errors.New("the epoch cannot be raised any further")
 
 // Taken is a database cluster that was taken over.
 type Taken struct {

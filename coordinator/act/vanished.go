@@ -31,7 +31,7 @@ func (x *Executor) whyVanished(ctx context.Context, set string) (string, error) 
 	case err == nil && found.Labels[v1alpha1.LabelCluster] == x.options.Name:
 		return "the cache does not show StatefulSet " + set + " yet", nil
 	case err == nil:
-		return fmt.Sprintf("StatefulSet %s has lost the label %s, and what was prepared is not undone: it waits for the label", set, wanted), nil
+		return fmt.Sprintf("StatefulSet %s has lost the label %s, and the drain is not undone: it waits for the label", set, wanted), nil
 	case !apierrors.IsNotFound(err):
 		return "", fmt.Errorf("read StatefulSet %s: %w", set, err)
 	}
@@ -43,7 +43,7 @@ func (x *Executor) whyVanished(ctx context.Context, set string) (string, error) 
 	if len(left) == 0 {
 		return "", nil
 	}
-	return fmt.Sprintf("StatefulSet %s is gone and has left pods behind (%s), and what was prepared is not undone: it waits for the StatefulSet with the label %s, or for these pods to go",
+	return fmt.Sprintf("StatefulSet %s is gone and has left pods behind (%s), and the drain is not undone: it waits for the StatefulSet with the label %s, or for these pods to go",
 		set, effect.ListPods(namesOf(left)), wanted), nil
 }
 

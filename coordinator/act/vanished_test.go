@@ -63,11 +63,11 @@ func TestAPoolThatStaysOutOfSight(t *testing.T) {
 		wait  string
 	}{
 		"its label is lost": {"patch pods", nil, false,
-			"the pod is still there: StatefulSet s has lost the label rollcall.dev/cluster: search, and what was prepared is not undone: it waits for the label"},
+			"the pod is still there: StatefulSet s has lost the label rollcall.dev/cluster: search, and the drain is not undone: it waits for the label"},
 		"it is another's": {"evict pods/eviction", map[string]string{v1alpha1.LabelCluster: "other"}, false,
-			"StatefulSet s has lost the label rollcall.dev/cluster: search, and what was prepared is not undone: it waits for the label"},
+			"StatefulSet s has lost the label rollcall.dev/cluster: search, and the drain is not undone: it waits for the label"},
 		"it is deleted, and its pods are left behind": {"evict pods/eviction", nil, true,
-			"StatefulSet s is gone and has left pods behind (s-0, s-1, s-2), and what was prepared is not undone: it waits for the StatefulSet with the label rollcall.dev/cluster: search, or for these pods to go"},
+			"StatefulSet s is gone and has left pods behind (s-0, s-1, s-2), and the drain is not undone: it waits for the StatefulSet with the label rollcall.dev/cluster: search, or for these pods to go"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {

@@ -62,7 +62,7 @@ func TestOrdersEndByTheAgentsClock(t *testing.T) {
 			f.mu.Unlock()
 			if err := order(); err != nil {
 				require.ErrorContains(t, err, "has restarted")
-				require.NoError(t, order(), "it is asked anew")
+				require.NoError(t, order(), "it is asked again")
 			}
 		})
 	}

@@ -25,7 +25,7 @@ func (g *Guard) askUser(ctx context.Context) {
 		return // as it was known
 	}
 	if apierrors.IsForbidden(err) {
-		g.options.Logger.Warn("it cannot be told as whom the controllers of Kubernetes act, so nothing is guarded", "error", err)
+		g.options.Logger.Warn("the user of the controllers of Kubernetes is unknown, so nothing is guarded", "error", err)
 	}
 	was := g.oneUser.Swap(err != nil)
 	if first := !g.asked.Swap(true); first || was != (err != nil) {

@@ -62,7 +62,7 @@ func inject(meta *metav1.ObjectMeta, spec *corev1.PodSpec, opts Options) ([]Warn
 		return nil, nil
 	}
 	if problems := validation.IsDNS1035Label(cluster); len(problems) > 0 {
-		return nil, fmt.Errorf("label %s is %q, which can be the name of no DatabaseCluster: %s", v1alpha1.LabelCluster, cluster, problems[0])
+		return nil, fmt.Errorf("label %s is %q, which cannot be the name of a DatabaseCluster: %s", v1alpha1.LabelCluster, cluster, problems[0])
 	}
 	if spec.OS != nil && spec.OS.Name == corev1.Windows {
 		return nil, errors.New("spec.os.name is windows: the agent runs on Linux only")
@@ -122,7 +122,7 @@ func findAgent(spec *corev1.PodSpec) (*corev1.Container, error) {
 			continue
 		}
 		if container.RestartPolicy == nil || *container.RestartPolicy != corev1.ContainerRestartPolicyAlways {
-			return nil, fmt.Errorf("spec.initContainers[%d] is named %s but has no restartPolicy Always: remove it, and the agent is added anew",
+			return nil, fmt.Errorf("spec.initContainers[%d] is named %s but has no restartPolicy Always: remove it, and the agent is added again",
 				i, v1alpha1.AgentContainer)
 		}
 		return container, nil
@@ -134,7 +134,7 @@ func findAgent(spec *corev1.PodSpec) (*corev1.Container, error) {
 func alreadyThere(agent *corev1.Container, spec *corev1.PodSpec, database *corev1.Container, opts Options) ([]Warning, error) {
 	configured := func(v corev1.Volume) bool { return v.Name == volumeConfig }
 	if !slices.ContainsFunc(spec.Volumes, configured) {
-		return nil, fmt.Errorf("init container %s is there, but no volume %s with its configuration: remove it, and the agent is added anew",
+		return nil, fmt.Errorf("init container %s is there, but no volume %s with its configuration: remove it, and the agent is added again",
 			agent.Name, volumeConfig)
 	}
 	var warnings []Warning
@@ -196,7 +196,7 @@ func databaseContainer(meta *metav1.ObjectMeta, spec *corev1.PodSpec) (*corev1.C
 		}
 		names = append(names, spec.Containers[i].Name)
 	}
-	return nil, fmt.Errorf("annotation %s is %q: want one of the containers %s", v1alpha1.AnnotationContainer, name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("annotation %s is %q: must be one of the containers %s", v1alpha1.AnnotationContainer, name, strings.Join(names, ", "))
 }
 
 func credentialsSecret(meta *metav1.ObjectMeta, cluster string, opts Options) string {

@@ -19,7 +19,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 // golden compares with a file, or writes it.
 func golden(t *testing.T, path string, got []byte) {

@@ -82,7 +82,7 @@ func lookAt(body []byte) (look, error) {
 			return l.look, err
 		}
 		if l.tally > 0 && len(l.path) == 0 {
-			return l.look, errors.New("there is something behind the review")
+			return l.look, errors.New("trailing data after the review")
 		}
 		l.tally++
 		if err := l.take(token); err != nil {

@@ -163,7 +163,7 @@ func TestManifestErrors(t *testing.T) {
 		"not yaml":   {"---\na: [\n", "test.yaml: document 1: "},
 		"in a list":  {"apiVersion: v1\nkind: List\nitems:\n- a: 1\n- " + strings.ReplaceAll(strings.TrimSpace(hook), "\n", "\n  "), "items[1]: StatefulSet prod/solr"},
 		"key twice":  {strings.Replace(injectable, "name: solr, ", "name: solr, name: other, ", 1), `mapping key "name" already defined`},
-		"no name":    {strings.Replace(injectable, "cluster: search", "cluster: C_ bad/", 1), `label rollcall.dev/cluster is "C_ bad/", which can be the name of no DatabaseCluster`},
+		"no name":    {strings.Replace(injectable, "cluster: search", "cluster: C_ bad/", 1), `label rollcall.dev/cluster is "C_ bad/", which cannot be the name of a DatabaseCluster`},
 		"two in one": {injectable + "...\nb: 2\n", "more than one document"},
 	} {
 		t.Run(name, func(t *testing.T) {

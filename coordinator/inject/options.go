@@ -50,14 +50,14 @@ func (o Options) withDefaults() (Options, error) {
 	case o.Image == "":
 		return o, errors.New("no image of the agent was given")
 	case !imageName.MatchString(o.Image):
-		return o, fmt.Errorf("image of the agent is %q: want a name such as registry.example/rollcall/agent:v1", o.Image)
+		return o, fmt.Errorf("image of the agent is %q: must be a name such as registry.example/rollcall/agent:v1", o.Image)
 	}
 	switch o.PullPolicy {
 	case "":
 		o.PullPolicy = corev1.PullIfNotPresent
 	case corev1.PullIfNotPresent, corev1.PullAlways, corev1.PullNever:
 	default:
-		return o, fmt.Errorf("pull policy of the agent's image is %q: want IfNotPresent, Always or Never", o.PullPolicy)
+		return o, fmt.Errorf("pull policy of the agent's image is %q: must be IfNotPresent, Always or Never", o.PullPolicy)
 	}
 	if o.Token == nil {
 		o.Token = rand.Text

@@ -57,7 +57,7 @@ func (r Registration) Run(ctx context.Context) error {
 			missing, failing = true, ""
 		case err != nil && ctx.Err() == nil:
 			if err.Error() != failing {
-				r.Logger.Error("the webhook could not be registered; this is tried again", "configuration", ConfigurationName, "err", err)
+				r.Logger.Error("the webhook could not be registered; this is tried again", "configuration", ConfigurationName, "error", err)
 			}
 			failing = err.Error()
 		case err == nil:

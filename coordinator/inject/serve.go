@@ -161,6 +161,6 @@ func allowed(seen look) *admissionv1.AdmissionReview {
 func (h *Webhook) send(w http.ResponseWriter, answer *admissionv1.AdmissionReview) {
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(answer); err != nil && h.quiet.Due("answer") {
-		h.opts.Logger.Warn("an admission review could not be answered", "err", err)
+		h.opts.Logger.Warn("an admission review could not be answered", "error", err)
 	}
 }

@@ -15,7 +15,7 @@ func addStopHook(database *corev1.Container, annotation, token string, grace int
 	switch annotation {
 	case "", v1alpha1.PreStopChain, v1alpha1.PreStopKeep:
 	default:
-		return nil, fmt.Errorf("annotation %s is %q: want %s or %s", v1alpha1.AnnotationPreStop, annotation, v1alpha1.PreStopChain, v1alpha1.PreStopKeep)
+		return nil, fmt.Errorf("annotation %s is %q: must be %s or %s", v1alpha1.AnnotationPreStop, annotation, v1alpha1.PreStopChain, v1alpha1.PreStopKeep)
 	}
 	if database.Lifecycle == nil || database.Lifecycle.PreStop == nil {
 		if database.Lifecycle == nil {
@@ -33,7 +33,7 @@ func addStopHook(database *corev1.Container, annotation, token string, grace int
 	case annotation == v1alpha1.PreStopKeep:
 		return nil, nil
 	case keep:
-		return []Warning{Warning(fmt.Sprintf("container %s %v, which was kept: a pod that is deleted by other hands than Rollcall's is not handed off first (annotation %s: %s runs both, %s accepts this)",
+		return []Warning{Warning(fmt.Sprintf("container %s %v, which was kept: a pod that is deleted by anybody but Rollcall is not handed off first (annotation %s: %s runs both, %s accepts this)",
 			database.Name, ErrPreStop, v1alpha1.AnnotationPreStop, v1alpha1.PreStopChain, v1alpha1.PreStopKeep))}, nil
 	}
 	return nil, fmt.Errorf("container %s %w: remove it, or set the annotation %s in the pod template to %s (exec hooks in an image with /bin/sh and curl or wget: the agent's hook runs first, then the present one) or to %s (the agent gets no hook)",

@@ -50,7 +50,7 @@ func Decode(data []byte) (Journal, error) {
 		return Journal{}, fmt.Errorf("journal: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Journal{}, errors.New("journal: there is more behind its end")
+		return Journal{}, errors.New("journal: trailing data")
 	}
 	switch {
 	case raw.Version == nil:
@@ -58,7 +58,7 @@ func Decode(data []byte) (Journal, error) {
 	case *raw.Version != Version:
 		return Journal{}, fmt.Errorf("journal: version is %d: this program reads version %d", *raw.Version, Version)
 	case raw.Entries == nil:
-		return Journal{}, errors.New("journal: entries is missing: a list of decisions is wanted")
+		return Journal{}, errors.New("journal: entries is missing: must be a list of decisions")
 	}
 	j := Journal{Version: Version, Entries: make([]Entry, 0, len(raw.Entries))}
 	if raw.Cluster != nil {

@@ -253,7 +253,7 @@ func TestShapesOfStuckPods(t *testing.T) {
 			got := classify(readyPod(append([]change{unready(s)}, tt.changes...)...), "solr")
 			require.Equal(t, tt.phase.String(), got.phase.String())
 			require.Equal(t, tt.want, got.problem)
-			require.Equal(t, birth.Add(s), got.since.UTC(), "the next try does not begin the phase anew")
+			require.Equal(t, birth.Add(s), got.since.UTC(), "the next try does not begin the phase again")
 		})
 	}
 }

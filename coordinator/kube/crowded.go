@@ -78,7 +78,7 @@ func crowdedOf(pools []Pool) map[types.UID]string {
 			}
 		}
 		if shared == maxSharing {
-			crowded[p.UID] = fmt.Sprintf("its spec.selector may find the pods of %d other StatefulSets of its namespace, such as %s: make it anew with a label in "+
+			crowded[p.UID] = fmt.Sprintf("its spec.selector may find the pods of %d other StatefulSets of its namespace, such as %s: make it again with a label in "+
 				"spec.selector.matchLabels of which no other has the value, or take its label %s off", maxSharing, oldest, v1alpha1.LabelCluster)
 			continue
 		}

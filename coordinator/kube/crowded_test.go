@@ -47,7 +47,7 @@ func TestFewStatefulSetsFindTheSamePod(t *testing.T) {
 		_, ok = w.Cluster(search)
 		require.False(t, ok)
 		require.Equal(t, "the pods of StatefulSet s15 are not known: its spec.selector may find the pods of 16 other StatefulSets of its namespace, such as own: "+
-			"make it anew with a label in spec.selector.matchLabels of which no other has the value, or take its label rollcall.dev/cluster off", w.Missing(search))
+			"make it again with a label in spec.selector.matchLabels of which no other has the value, or take its label rollcall.dev/cluster off", w.Missing(search))
 		_, ok = w.Cluster(logs)
 		require.True(t, ok, "one that was there before stays")
 		for i := range 50 {

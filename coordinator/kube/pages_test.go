@@ -14,7 +14,7 @@ import (
 // was; any other error ends it.
 func TestPagesGoOnWhenTheyHaveExpired(t *testing.T) {
 	expired := apierrors.NewResourceExpired("too old")
-	expired.ErrStatus.ListMeta.Continue = "anew"
+	expired.ErrStatus.ListMeta.Continue = "again"
 	var asked []string
 	require.NoError(t, Pages(metav1.ListOptions{}, func(o metav1.ListOptions) (string, error) {
 		require.Equal(t, int64(pageSize), o.Limit)
@@ -26,12 +26,12 @@ func TestPagesGoOnWhenTheyHaveExpired(t *testing.T) {
 		}
 		return "", nil
 	}))
-	require.Equal(t, []string{"", "second", "anew"}, asked)
+	require.Equal(t, []string{"", "second", "again"}, asked)
 	asked = nil
 	require.ErrorIs(t, Pages(metav1.ListOptions{}, func(o metav1.ListOptions) (string, error) {
 		asked = append(asked, o.Continue)
 		return "", expired
 	}), expired)
-	require.Equal(t, []string{"", "anew"}, asked, "no more than once")
+	require.Equal(t, []string{"", "again"}, asked, "no more than once")
 	require.ErrorContains(t, Pages(metav1.ListOptions{}, func(metav1.ListOptions) (string, error) { return "x", errors.New("forbidden") }), "forbidden")
 }

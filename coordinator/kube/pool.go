@@ -81,7 +81,7 @@ func (p Pool) refused() string {
 	if p.tooLong == 0 {
 		return ""
 	}
-	return fmt.Sprintf("its spec.selector takes %d KiB, and Rollcall asks with no selector above %d KiB: make it anew with a shorter one, "+
+	return fmt.Sprintf("its spec.selector takes %d KiB, and Rollcall asks with no selector above %d KiB: make it again with a shorter one, "+
 		"or take its label %s off", p.tooLong>>10, MaxSelector>>10, v1alpha1.LabelCluster)
 }
 

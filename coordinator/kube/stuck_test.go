@@ -136,7 +136,7 @@ func TestLongSelectorsAreRefused(t *testing.T) {
 		require.ElementsMatch(t, []string{"search", "unlisted"}, w.watches())
 		_, ok := w.Cluster(unlisted)
 		require.False(t, ok)
-		require.Regexp(t, "the pods of StatefulSet long are not known: its spec.selector takes .* KiB, .* make it anew with a shorter one", w.Missing(unlisted))
+		require.Regexp(t, "the pods of StatefulSet long are not known: its spec.selector takes .* KiB, .* make it again with a shorter one", w.Missing(unlisted))
 		require.Equal(t, []string{"search-0"}, w.names(search))
 	})
 }

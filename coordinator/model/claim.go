@@ -12,7 +12,7 @@ type Claim struct {
 	// pod is the name of the claimed pod.
 	// +kubebuilder:validation:MaxLength=253
 	Pod string `json:"pod"`
-	// uid is that of the pod that was claimed, not of its successor.
+	// uid is that of the pod that was claimed, not of the recreated pod.
 	// +kubebuilder:validation:MaxLength=253
 	UID string `json:"uid"`
 	// action is what is done to the pod.
@@ -28,7 +28,7 @@ type Claim struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	From string `json:"from,omitempty"`
-	// to is the revision that its successor should have.
+	// to is the revision that the recreated pod should have.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	To string `json:"to,omitempty"`
@@ -62,7 +62,7 @@ type Claim struct {
 	// beforeTurn: the pod was claimed before its turn, as nobody else could go.
 	// +optional
 	BeforeTurn bool `json:"beforeTurn,omitempty"`
-	// undo is what the agent needs to undo its prepare; opaque, at most 4 KiB.
+	// undo is what the agent needs to undo its drain; opaque, at most 4 KiB.
 	// +optional
 	// +kubebuilder:validation:MaxLength=5464
 	Undo []byte `json:"undo,omitempty"`
@@ -93,9 +93,9 @@ type VolumeClaim struct {
 
 // SharedSetting is a setting of the whole database that claims have changed.
 type SharedSetting struct {
-	// knob names the setting, in the engine's words.
+	// setting is its name, in the engine's words.
 	// +kubebuilder:validation:MaxLength=1024
-	Knob string `json:"knob"`
+	Knob string `json:"setting"`
 	// undo is what an agent needs to put the setting back.
 	// +optional
 	// +kubebuilder:validation:MaxLength=5464
@@ -108,7 +108,7 @@ type SharedSetting struct {
 	Claims []string `json:"claims,omitempty"`
 }
 
-// Leftover is what a prepare has changed that could not be undone when its claim ended.
+// Leftover is what a drain has changed that could not be undone when its claim ended.
 type Leftover struct {
 	// claim is the id of that claim.
 	// +kubebuilder:validation:MaxLength=253
@@ -123,7 +123,7 @@ type Leftover struct {
 
 // ClaimPhase is the state of a claim: how far it has come. rollout/DESIGN.md has the picture of
 // all states, and of what leads from one to the next.
-// +kubebuilder:validation:Enum=Claimed;Preparing;Prepared;Emptied;Opened;Gone;Rejoined;Restoring;Settling
+// +kubebuilder:validation:Enum=Claimed;Draining;Drained;Emptied;Opened;Gone;Rejoined;Restoring;Settling
 type ClaimPhase string
 
 // The phases of a claim, in their order.
@@ -135,10 +135,10 @@ const (
 	// PhasePreparing: the agent has said what its drain will change, and the pod is not drained.
 	// What is to be undone is recorded in the claim before the drain begins. Left when an agent
 	// confirms the drain, or the pod need not wait for it any more.
-	PhasePreparing ClaimPhase = "Preparing"
+	PhasePreparing ClaimPhase = "Draining"
 	// PhasePrepared: the pod is drained. It and its witnesses look anew, and the policy is asked again for
 	// it alone. Left when it may go, or when the drain has not lasted.
-	PhasePrepared ClaimPhase = "Prepared"
+	PhasePrepared ClaimPhase = "Drained"
 	// PhaseEmptied, of a replacement: it is written down that the database has nothing left on the
 	// pod. The claim is not given up any more, and its volumes are deleted. Left when the pod may go.
 	PhaseEmptied ClaimPhase = "Emptied"

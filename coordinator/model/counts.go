@@ -10,8 +10,8 @@ type PodCounts struct {
 	Updated int32 `json:"updated"`
 	// ready, as the kubelet says.
 	Ready int32 `json:"ready"`
-	// away, for whatever cause.
-	Away int32 `json:"away"`
+	// unavailable, for whatever cause.
+	Away int32 `json:"unavailable"`
 	// failed: broken by themselves.
 	Failed int32 `json:"failed"`
 }

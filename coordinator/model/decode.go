@@ -121,7 +121,7 @@ func decodeLeaf(d *json.Decoder, path string, v reflect.Value) error {
 	}
 	if err := json.Unmarshal(raw, v.Addr().Interface()); err != nil {
 		if mismatch := (*json.UnmarshalTypeError)(nil); errors.As(err, &mismatch) {
-			return fmt.Errorf("%s is %.60s: %s is wanted", path, raw, wanted(v.Type()))
+			return fmt.Errorf("%s is %.60s: must be %s", path, raw, wanted(v.Type()))
 		}
 		return at(path, err)
 	}
@@ -133,7 +133,7 @@ func wanted(t reflect.Type) string {
 	case reflect.Bool:
 		return "true or false"
 	case reflect.String:
-		return "text, in quotes where YAML takes it for something else,"
+		return "text, in quotes where YAML takes it for something else"
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		return fmt.Sprintf("a whole number of at most %d bits", t.Bits())
 	case reflect.Float64:
@@ -228,12 +228,12 @@ func decodeStruct(d *json.Decoder, path string, v reflect.Value) error {
 		}
 	}
 	if isPool && pool.Replicas == unsetReplicas {
-		return fmt.Errorf("%s is missing: the desired number of pods is wanted", join(path, "replicas"))
+		return fmt.Errorf("%s is missing: must be the desired number of pods", join(path, "replicas"))
 	}
 	for _, name := range notZero[v.Type()] {
 		switch field := v.Field(fields.index[name]); field.Int() {
 		case 0:
-			return fmt.Errorf("%s is 0: at least 1 is wanted, or nothing for the default", join(path, name))
+			return fmt.Errorf("%s is 0: must be at least 1, or nothing for the default", join(path, name))
 		case math.MinInt32:
 			field.SetInt(0)
 		}

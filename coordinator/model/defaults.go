@@ -2,7 +2,7 @@ package model
 
 import "reflect"
 
-// DefaultEstimateSeconds is how long a pod is expected to be away if nothing is known.
+// DefaultEstimateSeconds is how long a pod is expected to be unavailable if nothing is known.
 const DefaultEstimateSeconds = 60
 
 // Defaults of numbers for which 0 is invalid, so that 0 means the default.

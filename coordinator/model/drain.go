@@ -45,7 +45,7 @@ const (
 	Lose DataFate = "Lose"
 )
 
-// OnTimeout says what to do when a prepare takes too long.
+// OnTimeout says what to do when a drain takes too long.
 // +kubebuilder:validation:Enum=Hold;Proceed
 type OnTimeout string
 

@@ -30,7 +30,7 @@ type EngineFacts struct {
 	// much together as one of them. They go together unless the spec says otherwise.
 	// Default: true for FoundationDB, else false.
 	ByZone bool `json:"byZone,omitempty"`
-	// OneAtATime: one pod at a time may be away, however many there are, unless the spec says
+	// OneAtATime: one pod at a time may be unavailable, however many there are, unless the spec says
 	// otherwise. Default: true for OpenSearch, else false.
 	OneAtATime bool `json:"oneAtATime,omitempty"`
 	// DataRoles are the roles of pods that keep the database's data, where roles tell.

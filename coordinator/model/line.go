@@ -2,12 +2,12 @@ package model
 
 import "fmt"
 
-// RestLine is where the hold line of a pool rests: above any ordinal, so that pods added
+// RestLine is where the partition of a pool rests: above any ordinal, so that pods added
 // together with a new template start on the old one.
 const RestLine int32 = maxOrdinal
 
-// LineOf converts a StatefulSet's partition to a hold line. Kubernetes counts a partition
-// from the first ordinal, start; a line is an ordinal. At rest both are the same.
+// LineOf converts a StatefulSet's partition to the lowest ordinal that gets the update
+// revision. Kubernetes counts a partition from the first ordinal, start. At rest both are the same.
 func LineOf(partition, start int32) int32 {
 	if partition >= RestLine-start {
 		return RestLine
@@ -15,7 +15,7 @@ func LineOf(partition, start int32) int32 {
 	return partition + start
 }
 
-// PartitionOf converts a hold line to a partition.
+// PartitionOf converts that ordinal to a partition.
 func PartitionOf(line, start int32) int32 {
 	if line >= RestLine {
 		return RestLine
@@ -23,7 +23,7 @@ func PartitionOf(line, start int32) int32 {
 	return max(0, line-start)
 }
 
-// Line is a move of a pool's hold line that takes no pod away.
+// Line is a move of a pool's partition that takes no pod away.
 type Line struct {
 	Pool string `json:"pool"`
 	// Partition is what the StatefulSet's partition should be.
@@ -33,4 +33,4 @@ type Line struct {
 }
 
 // Text prints the move on one line.
-func (l Line) Text() string { return fmt.Sprintf("line   %s %d: %s", l.Pool, l.Partition, l.Reason) }
+func (l Line) Text() string { return fmt.Sprintf("partition %s %d: %s", l.Pool, l.Partition, l.Reason) }

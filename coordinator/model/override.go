@@ -55,16 +55,16 @@ func (o *Override) Flaws(now time.Time) []Flaw {
 		flaws = append(flaws, Flaw{"rule", fmt.Sprintf("is %s, which cannot be overridden", o.Rule)})
 	}
 	if len(o.Pods) == 0 {
-		flaws = append(flaws, Flaw{"pods", "is empty: names of pods or \"*\" are wanted"})
+		flaws = append(flaws, Flaw{"pods", "is empty: must be names of pods or \"*\""})
 	}
 	if !over && needNames[o.Rule] && slices.Contains(o.Pods, everyPod) {
-		flaws = append(flaws, Flaw{"pods", fmt.Sprintf("is \"*\", which the rule %s refuses: names of pods are wanted", o.Rule)})
+		flaws = append(flaws, Flaw{"pods", fmt.Sprintf("is \"*\", which the rule %s refuses: must be names of pods", o.Rule)})
 	}
 	if strings.TrimSpace(o.Reason) == "" {
 		flaws = append(flaws, Flaw{"reason", "is empty: say why the rule is switched off"})
 	}
 	if o.Expires.IsZero() {
-		flaws = append(flaws, Flaw{"expires", "is missing: the time at which the rule holds again is wanted"})
+		flaws = append(flaws, Flaw{"expires", "is missing: must be the time at which the rule holds again"})
 	}
 	return flaws
 }

@@ -14,7 +14,7 @@ type Plan struct {
 	// Holds has every other pod of Order; those of the whole cluster come
 	// first and have an empty pod.
 	Holds []Hold `json:"holds"`
-	// Lines are moves of hold lines that take nothing away.
+	// Lines are moves of partitions that take nothing away.
 	Lines []Line `json:"lines,omitempty"`
 	// RetryAfterSeconds is above 0 only when a clock, not an event, will change the answer.
 	RetryAfterSeconds int64    `json:"retryAfterSeconds"`
@@ -37,7 +37,7 @@ const (
 	ClusterDone    ClusterPhase = "Done"
 )
 
-// Budget is what may be away and what is, before the steps of the plan.
+// Budget is what may be unavailable and what is, before the steps of the plan.
 type Budget struct {
 	Pods  PodBudget  `json:"pods"`
 	Zones ZoneBudget `json:"zones"`
@@ -45,17 +45,17 @@ type Budget struct {
 
 // PodBudget counts pods.
 type PodBudget struct {
-	// Limit of pods that may be away.
+	// Limit of pods that may be unavailable.
 	Limit int `json:"limit"`
-	// Away counts every pod that is away for whatever cause, claimed ones included.
+	// Away counts every pod that is unavailable for whatever cause, claimed ones included.
 	Away int `json:"away"`
 	// Claimed counts those of Away that are claimed.
 	Claimed int `json:"claimed"`
-	// Room is Limit less Away; it is negative when more is away than allowed.
+	// Room is Limit less Away; it is negative when more is unavailable than allowed.
 	Room int `json:"room"`
 }
 
-// ZoneBudget counts zones that have a pod away. A limit of 0 means that none is set.
+// ZoneBudget counts zones that have an unavailable pod. A limit of 0 means that none is set.
 type ZoneBudget struct {
 	Limit int `json:"limit"`
 	Away  int `json:"away"`

@@ -24,7 +24,7 @@ type Pod struct {
 	Agent bool       `json:"agent"`
 	Guard GuardLabel `json:"guard"`
 	// Refused is a rule found while acting, or by looking at budgets: foreign-budget,
-	// unstable, or veto
+	// conflict, or veto
 	// when nobody could empty a pod that is to be replaced.
 	Refused Rule `json:"refused"`
 	// RefusedBy names the budgets of somebody else, where it is known which.
@@ -38,7 +38,7 @@ type Pod struct {
 	// Exempt: never replaced because it fails; somebody makes it fail on purpose.
 	Exempt  bool    `json:"exempt"`
 	Removal Removal `json:"removal"`
-	// EstimateSeconds is the expected time away. Default: 60.
+	// EstimateSeconds is the expected time unavailable. Default: 60.
 	EstimateSeconds float64 `json:"estimateSeconds"`
 	// Report is null when there is none.
 	Report *Report `json:"report"`

@@ -62,7 +62,7 @@ var problems = map[Problem]struct{ wrong, advice string }{
 			"attached to another node is let go when its VolumeAttachment is, or that node is back",
 	},
 	NodeGone: {
-		"its node is gone, and nobody there says that its containers have ended",
+		"its node is gone, and nothing there reports that its containers have ended",
 		"the node back; or, once the machine is surely off, delete its Node object, taint it node.kubernetes.io/out-of-service, " +
 			"or name the pod in an override of node-gone, which deletes the pod by force",
 	},
@@ -72,6 +72,6 @@ var problems = map[Problem]struct{ wrong, advice string }{
 	},
 	Ended: {
 		"its node ended it as a whole: evicted, rejected or shut down",
-		"kubectl describe pod has the reason; the StatefulSet controller makes it anew, unless something refuses to delete it",
+		"kubectl describe pod has the reason; the StatefulSet controller makes it again, unless something refuses to delete it",
 	},
 }

@@ -43,11 +43,11 @@ const maxPercent = 1_000_000
 func (q IntOrPercent) percent() (int64, error) {
 	digits, ok := strings.CutSuffix(q.Text, "%")
 	if !ok || digits == "" || digits[0] < '1' || digits[0] > '9' {
-		return 0, fmt.Errorf("is %q: a count of at least 1 or a percentage of at least 1%% is wanted, such as 2 or \"25%%\"", q.Text)
+		return 0, fmt.Errorf("is %q: must be a count of at least 1 or a percentage of at least 1%%, such as 2 or \"25%%\"", q.Text)
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n > maxPercent {
-		return 0, fmt.Errorf("is %q: a percentage from 1%% to %d%% is wanted", q.Text, maxPercent)
+		return 0, fmt.Errorf("is %q: must be a percentage from 1%% to %d%%", q.Text, maxPercent)
 	}
 	return n, nil
 }
@@ -60,7 +60,7 @@ func (q IntOrPercent) check() error {
 		return err
 	}
 	if q.Int < 1 {
-		return fmt.Errorf("is %d: a count of at least 1 or a percentage of at least 1%% is wanted, such as 2 or \"25%%\"", q.Int)
+		return fmt.Errorf("is %d: must be a count of at least 1 or a percentage of at least 1%%, such as 2 or \"25%%\"", q.Int)
 	}
 	return nil
 }

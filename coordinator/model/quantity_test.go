@@ -61,7 +61,7 @@ func TestQuantities(t *testing.T) {
 	}
 	var empty IntOrPercent
 	require.NoError(t, json.Unmarshal([]byte(`""`), &empty))
-	require.ErrorContains(t, empty.check(), `is "": a count`)
+	require.ErrorContains(t, empty.check(), `is "": must be a count`)
 	require.Equal(t, "3", Count(3).String())
 	require.Equal(t, "25%", Percent(25).String())
 }

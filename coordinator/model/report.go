@@ -47,13 +47,13 @@ const (
 	UnknownMember Membership = "Unknown"
 )
 
-// DrainState is how far a prepare has come. Default: None.
+// DrainState is how far a drain has come. Default: None.
 type DrainState string
 
 // The drain states.
 const (
 	DrainNone      DrainState = "None"
-	DrainPreparing DrainState = "Preparing"
-	DrainPrepared  DrainState = "Prepared"
+	DrainPreparing DrainState = "Draining"
+	DrainPrepared  DrainState = "Drained"
 	DrainRefused   DrainState = "Refused"
 )

@@ -18,13 +18,13 @@ const (
 	NeedsApproval  Rule = "approval"
 	CanaryFirst    Rule = "canary"
 	PoolUnobserved Rule = "pool-unobserved"
-	LineStopped    Rule = "line-stopped"
+	LineStopped    Rule = "rollout-halted"
 	ViewSplit      Rule = "view-split"
 	NoLeader       Rule = "no-leader"
 	TwoLeaders     Rule = "two-leaders"
 	VersionRefused Rule = "version-refused"
 	Unhealthy      Rule = "health"
-	Settling       Rule = "settling"
+	Settling       Rule = "failure-detection"
 	OtherOperation Rule = "other-operation"
 	Shutdown       Rule = "shutdown"
 	InOrder        Rule = "ordered-ready"
@@ -50,7 +50,7 @@ const (
 	SoleCopy       Rule = "sole-copy"
 	CatchingUp     Rule = "catching-up"
 	ForeignBudget  Rule = "foreign-budget"
-	Unstable       Rule = "unstable"
+	Unstable       Rule = "conflict"
 )
 
 var allRules = []Rule{

@@ -18,7 +18,7 @@ type Spec struct {
 	// +optional
 	// +kubebuilder:default=Enforce
 	Guard Guard `json:"guard,omitempty"`
-	// policy says how much may be away, and what a pod must show when it is back.
+	// policy says how much may be unavailable, and what a pod must show when it is back.
 	// +optional
 	// +kubebuilder:default={}
 	Policy Policy `json:"policy,omitzero"`
@@ -48,12 +48,12 @@ const (
 	GuardOff     Guard = "Off"
 )
 
-// Policy says how much may be away, and what a pod must show when it is back.
+// Policy says how much may be unavailable, and what a pod must show when it is back.
 type Policy struct {
 	// unit is what goes together: Pod, Zone or All. Default: Pod; for FoundationDB Zone.
 	// +optional
 	Unit Unit `json:"unit,omitempty"`
-	// maxUnavailable is how many pods of the database cluster may be away, a
+	// maxUnavailable is how many pods of the database cluster may be unavailable, a
 	// count or a percentage of the desired pods of all pools. A percentage
 	// rounds down and is at least 1. Default: 25%; for OpenSearch 1.
 	// +optional
@@ -69,7 +69,7 @@ type Policy struct {
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : (self.matches('^[1-9][0-9]*%$') && size(self) <= 7)",message="maxShardUnavailable must be a count of at least 1 or a percentage of at least 1%"
 	MaxShardUnavailable *IntOrPercent `json:"maxShardUnavailable,omitempty"`
-	// maxZonesUnavailable is how many zones may have a pod away, a count or a
+	// maxZonesUnavailable is how many zones may have an unavailable pod, a count or a
 	// percentage of the zones in which there are pods. Left out: no limit.
 	// +optional
 	// +nullable
@@ -106,7 +106,7 @@ type Policy struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=600
 	ProgressSeconds int64 `json:"progressSeconds,omitempty"`
-	// maxFailed is the number of failed new pods that stop the line: they are broken, or not Ready in startSeconds. Default: 1.
+	// maxFailed is the number of failed new pods that halt the rollout: they are broken, or not Ready in startSeconds. Default: 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=1

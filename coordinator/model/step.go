@@ -23,8 +23,8 @@ type Step struct {
 type Action string
 
 // The actions. Restart deletes a pod that comes back; Handoff and Evacuate
-// only prepare; Remove deletes a pod that does not come back; Restore undoes
-// a prepare. LowerPartition moves the hold line of a RollingUpdate pool to the
+// only drain; Remove deletes a pod that does not come back; Restore undoes
+// a drain. LowerPartition moves the partition of a RollingUpdate pool to the
 // pod, which then goes and comes back.
 const (
 	Restart        Action = "Restart"
@@ -36,11 +36,11 @@ const (
 	LowerPartition Action = "LowerPartition"
 )
 
-// Prepare is what makes a pod safe to stop.
+// Prepare is what makes a pod safe to stop: the kind of its drain.
 // +kubebuilder:validation:Enum=None;Handoff;Evacuate
 type Prepare string
 
-// The ways to prepare.
+// The ways to drain.
 const (
 	PrepareNone     Prepare = "None"
 	PrepareHandoff  Prepare = "Handoff"

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// Text prints the plan: the order, the steps, the holds and the moves of hold lines, one
+// Text prints the plan: the order, the steps, the holds and the moves of partitions, one
 // per line. An empty order and a hold of the whole cluster show "-" instead of pod names.
 // It leaves out the notes of steps.
 func (p Plan) Text() string {

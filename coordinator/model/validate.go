@@ -27,7 +27,7 @@ func Validate(s *Snapshot) []InputProblem {
 		v.add("version", "is %d: this program reads version %d", s.Version, Version)
 	}
 	if s.Now.IsZero() {
-		v.add("now", "is missing: the time of the decision is wanted")
+		v.add("now", "is missing: must be the time of the decision")
 	}
 	spec := s.Cluster.SpecWithDefaults()
 	v.spec(&spec)
@@ -69,19 +69,19 @@ func oneOf[T ~string](v *validator, field string, value T, allowed ...T) {
 			names = append(names, string(a))
 		}
 	}
-	v.add(field, "is %q: one of %s is wanted", string(value), strings.Join(names, ", "))
+	v.add(field, "is %q: must be one of %s", string(value), strings.Join(names, ", "))
 }
 
 func atLeast[T int | int32 | int64 | float64](v *validator, field string, value, least T) {
 	if !(value >= least) { // not a number is refused, too
-		v.add(field, "is %v: at least %v is wanted", value, least)
+		v.add(field, "is %v: must be at least %v", value, least)
 	}
 }
 
 // within checks that a duration is between least and MaxSeconds.
 func within[T int64 | float64](v *validator, field string, seconds, least T) {
 	if !(seconds >= least && seconds <= MaxSeconds) {
-		v.add(field, "is %v: seconds from %v to %d are wanted", seconds, least, int64(MaxSeconds))
+		v.add(field, "is %v: must be seconds from %v to %d", seconds, least, int64(MaxSeconds))
 	}
 }
 
@@ -97,7 +97,7 @@ func (v *validator) quantity(field string, q *IntOrPercent) {
 // version checks that a version can be compared; an empty one is unknown.
 func (v *validator) version(field, text string) {
 	if _, ok := ParseEngineVersion(text); !ok && text != "" {
-		v.add(field, "is %q: a version such as 9.10.0 is wanted, or none", text)
+		v.add(field, "is %q: must be a version such as 9.10.0, or none", text)
 	}
 }
 
@@ -109,10 +109,10 @@ func (v *validator) cluster(c *Cluster) {
 	for _, claim := range c.Status.Claims {
 		field := "cluster.status.claims[" + claim.Pod + "]."
 		if claim.Pod == "" {
-			v.add(field+"pod", "is empty: the name of the claimed pod is wanted")
+			v.add(field+"pod", "is empty: must be the name of the claimed pod")
 		}
 		if claims[claim.Pod] {
-			v.twice(field+"pod", "has two claims: at most one is wanted")
+			v.twice(field+"pod", "has two claims: must be at most one")
 		}
 		claims[claim.Pod] = true
 		oneOf(v, field+"phase", claim.Phase, append(ClaimPhases(), "")...)
@@ -139,17 +139,17 @@ func (v *validator) pools(s *Snapshot, spec *Spec) {
 		p := &s.Pools[i]
 		field := "pools[" + p.Name + "]."
 		if p.Name == "" {
-			v.add(field+"name", "is empty: the name of a StatefulSet is wanted")
+			v.add(field+"name", "is empty: must be the name of a StatefulSet")
 		}
 		if seen[p.Name] {
 			v.twice(field+"name", "is given twice")
 		}
 		seen[p.Name] = true
 		if p.Replicas < 0 || p.Replicas > MaxReplicas {
-			v.add(field+"replicas", "is %d: a number from 0 to %d is wanted", p.Replicas, MaxReplicas)
+			v.add(field+"replicas", "is %d: must be a number from 0 to %d", p.Replicas, MaxReplicas)
 		}
 		if p.Start < 0 || p.Start > maxOrdinal {
-			v.add(field+"start", "is %d: a number from 0 to %d is wanted", p.Start, maxOrdinal)
+			v.add(field+"start", "is %d: must be a number from 0 to %d", p.Start, maxOrdinal)
 		}
 		atLeast(v, field+"partition", p.Partition, 0)
 		if p.Ordered != nil {

@@ -21,7 +21,7 @@ func (v *validator) groups(list []Group) {
 					v.add(groupField(g, "minAvailable"), "is null: the engine must set it for kind %s", g.Kind)
 				}
 			} else if *g.MinAvailable < 0 {
-				v.add(groupField(g, "minAvailable"), "is %d: at least 0 is wanted", *g.MinAvailable)
+				v.add(groupField(g, "minAvailable"), "is %d: must be at least 0", *g.MinAvailable)
 			}
 		default:
 			oneOf(v, groupField(g, "kind"), g.Kind, Shard, Quorum, Acks, Role)

@@ -59,14 +59,14 @@ func (v *validator) pod(p *Pod, pool *Pool) (named bool) {
 		v.add(podField(p, "pool"), "is %q: no pool has this name", p.Pool)
 	}
 	if p.Ordinal < 0 || p.Ordinal > 2*maxOrdinal {
-		v.add(podField(p, "ordinal"), "is %d: a number from 0 is wanted", p.Ordinal)
+		v.add(podField(p, "ordinal"), "is %d: must be a number from 0", p.Ordinal)
 	}
 	text, ok := strings.CutPrefix(p.Name, p.Pool+"-")
 	switch n, err := strconv.Atoi(text); {
 	case p.Name == "":
 		v.twice(podField(p, "name"), "is empty")
 	case !ok || err != nil || text != strconv.Itoa(n):
-		v.add(podField(p, "name"), "is not the name of its pool with an ordinal: %s-%d is wanted", p.Pool, p.Ordinal)
+		v.add(podField(p, "name"), "is not the name of its pool with an ordinal: must be %s-%d", p.Pool, p.Ordinal)
 	case n != int(p.Ordinal):
 		v.add(podField(p, "ordinal"), "is %d, and its name says %d", p.Ordinal, n)
 	default:
@@ -91,7 +91,7 @@ func (v *validator) pod(p *Pod, pool *Pool) (named bool) {
 		within(v, podField(p, "estimateSeconds"), p.EstimateSeconds, 0)
 	}
 	if slices.Contains(p.MustReplace, "") {
-		v.add(podField(p, "mustReplace"), "names nothing: what changed is wanted")
+		v.add(podField(p, "mustReplace"), "names nothing: must be what changed")
 	}
 	for i := range p.Conditions {
 		v.condition(p, &p.Conditions[i])
@@ -108,10 +108,10 @@ func (v *validator) pod(p *Pod, pool *Pool) (named bool) {
 			oneOf(v, podField(p, "report.drain"), r.Drain, DrainNone, DrainPreparing, DrainPrepared, DrainRefused)
 		}
 		if !(r.AgeSeconds >= 0) {
-			v.add(podField(p, "report.ageSeconds"), "is %v: at least 0 is wanted", r.AgeSeconds)
+			v.add(podField(p, "report.ageSeconds"), "is %v: must be at least 0", r.AgeSeconds)
 		}
 		if !(r.NotLiveSeconds >= 0) {
-			v.add(podField(p, "report.notLiveSeconds"), "is %v: at least 0 is wanted", r.NotLiveSeconds)
+			v.add(podField(p, "report.notLiveSeconds"), "is %v: must be at least 0", r.NotLiveSeconds)
 		}
 	}
 	return named
@@ -120,8 +120,8 @@ func (v *validator) pod(p *Pod, pool *Pool) (named bool) {
 func (v *validator) condition(p *Pod, c *PodCondition) {
 	switch {
 	case c.Type == "":
-		v.add(podField(p, "conditions[].type"), "is empty: what the condition is, is wanted")
+		v.add(podField(p, "conditions[].type"), "is empty: must be the type of the condition")
 	case c.Since.IsZero():
-		v.add(podField(p, "conditions["+c.Type+"].since"), "is missing: when it began is wanted")
+		v.add(podField(p, "conditions["+c.Type+"].since"), "is missing: must be when it began")
 	}
 }

@@ -51,15 +51,15 @@ func (v *validator) update(u *Update) {
 	atLeast(v, f+"canary.pods", u.Canary.Pods, 0)
 	within(v, f+"canary.soakSeconds", u.Canary.SoakSeconds, 0)
 	if u.RestartSchedule != "" && !looksLikeCron(u.RestartSchedule) {
-		v.add(f+"restartSchedule", "is %q: a cron expression of five fields such as \"0 3 * * 0\" is wanted, or one such as @weekly", u.RestartSchedule)
+		v.add(f+"restartSchedule", "is %q: must be a cron expression of five fields such as \"0 3 * * 0\", or one such as @weekly", u.RestartSchedule)
 	}
 	for i, w := range u.Windows {
 		field := fmt.Sprintf("%swindows[%d].", f, i)
 		if strings.TrimSpace(w.Schedule) == "" {
-			v.add(field+"schedule", "is empty: a cron expression is wanted")
+			v.add(field+"schedule", "is empty: must be a cron expression")
 		}
 		if d, err := time.ParseDuration(w.Duration); err != nil || d <= 0 {
-			v.add(field+"duration", "is %q: a length of time such as 4h is wanted", w.Duration)
+			v.add(field+"duration", "is %q: must be a length of time such as 4h", w.Duration)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func (v *validator) replacement(r *Replacement) {
 	within(v, f+"taintReplacementSeconds", r.TaintReplacementSeconds, 1)
 	for i, t := range r.Taints {
 		if t.Key == "" {
-			v.add(fmt.Sprintf("%staints[%d].key", f, i), "is empty: a taint's key or \"*\" is wanted")
+			v.add(fmt.Sprintf("%staints[%d].key", f, i), "is empty: must be a taint's key or \"*\"")
 		}
 		if slices.ContainsFunc(r.Taints[:i], func(o ReplacementTaint) bool { return o.Key == t.Key }) {
 			v.add(fmt.Sprintf("%staints[%d].key", f, i), "is %s, which is given twice", t.Key)

@@ -76,7 +76,7 @@ func (p proof) identify(ctx context.Context, g *Gate) (digest, *person, error) {
 	if !g.forwarded.first(ctx, &g.persons, g.now()) && !g.strangers.admit(ctx, g.now()) {
 		g.refused.WithLabelValues(reasonLimit).Inc()
 		return key, nil, grpcstatus.Error(codes.ResourceExhausted, "more people whom the coordinator does not know yet ask than it asks the API server about: "+
-			"try again in some seconds")
+			"try again in a few seconds")
 	}
 	select {
 	case g.attested.reading <- struct{}{}:
@@ -149,7 +149,7 @@ func (g *Gate) deleteRequest(ctx context.Context, object *certificatesv1.Certifi
 	if err != nil && !apierrors.IsNotFound(err) {
 		g.attested.kept.Do(func() {
 			slog.Warn("a request by which somebody has shown who they are could not be deleted; Kubernetes deletes it after a day",
-				"request", object.Name, "err", err)
+				"request", object.Name, "error", err)
 		})
 	}
 }

@@ -237,7 +237,7 @@ func (c caller) ask(ctx context.Context, request any) error {
 	}
 	namespace := about.GetNamespace()
 	if namespace == "" && c.audience != Lister {
-		return grpcstatus.Error(codes.InvalidArgument, "namespace is empty: that of a DatabaseCluster is wanted")
+		return grpcstatus.Error(codes.InvalidArgument, "namespace is empty: must be that of a DatabaseCluster")
 	}
 	key, who, err := c.shown.identify(ctx, c.gate)
 	if err != nil || namespace == "" {
@@ -261,7 +261,7 @@ func (c caller) reduce(ctx context.Context, answer any) (any, error) {
 	}
 	list, ok := answer.(*rollcallv1.ListClustersResponse)
 	if !ok {
-		return nil, grpcstatus.Errorf(codes.Internal, "%s answers with a %T, of which the gate does not know how to take away", c.method, answer)
+		return nil, grpcstatus.Errorf(codes.Internal, "%s answers with a %T, which the gate cannot filter", c.method, answer)
 	}
 	key, who, err := c.shown.identify(ctx, c.gate)
 	if err != nil {

@@ -326,7 +326,7 @@ func TestTheAPIServerHasTheLastWord(t *testing.T) {
 	require.Nil(t, who, "an API server that does not look at audiences does not vouch for ours")
 
 	w.gate.limit = flowcontrol.NewFakeNeverRateLimiter()
-	requireCode(t, codes.ResourceExhausted, get("bob"), "try again in some seconds")
+	requireCode(t, codes.ResourceExhausted, get("bob"), "try again in a few seconds")
 	require.NoError(t, get("ada"), "who is known is not asked about")
 }
 

@@ -79,7 +79,7 @@ func (g *Gate) refuseNobody(who *person) error {
 func (g *Gate) refuseConnection() error {
 	g.refused.WithLabelValues(reasonLimit).Inc()
 	return grpcstatus.Errorf(codes.ResourceExhausted, "more tokens, or requests in place of one, that the coordinator does not know yet are shown on this connection than "+
-		"it looks at (%d a second): try again in some seconds", connectionPerSecond)
+		"it looks at (%d a second): try again in a few seconds", connectionPerSecond)
 }
 
 // ask is review within the limit that the token has.
@@ -91,7 +91,7 @@ func (g *Gate) ask(ctx context.Context, key digest, token string, audiences []st
 	} else if !g.strangers.admit(ctx, g.now()) {
 		g.refused.WithLabelValues(reasonLimit).Inc()
 		return nil, grpcstatus.Error(codes.ResourceExhausted, "more tokens that the coordinator does not know yet are shown than it asks the API server about: "+
-			"try again in some seconds")
+			"try again in a few seconds")
 	}
 	return g.review(ctx, token, audiences)
 }
@@ -124,7 +124,7 @@ func (g *Gate) may(ctx context.Context, who *person, r right) (bool, error) {
 	// In this order: who asks too much takes nothing from others.
 	if !g.persons.of(who.Username, g.now()).AllowN(g.now(), 1) {
 		return false, grpcstatus.Errorf(codes.ResourceExhausted, "%s asks more than the coordinator asks the API server about for one person (%d a second): "+
-			"try again in some seconds, or ask about one namespace", who.Username, personPerSecond)
+			"try again in a few seconds, or ask about one namespace", who.Username, personPerSecond)
 	}
 	if err := g.admit(); err != nil {
 		return false, err
@@ -156,7 +156,7 @@ func (g *Gate) admit() error {
 	if g.limit.TryAccept() {
 		return nil
 	}
-	return grpcstatus.Errorf(codes.ResourceExhausted, "more people ask than the coordinator asks the API server about (%d a second): try again in some seconds, "+
+	return grpcstatus.Errorf(codes.ResourceExhausted, "more people ask than the coordinator asks the API server about (%d a second): try again in a few seconds, "+
 		"or ask about one namespace", perSecond)
 }
 

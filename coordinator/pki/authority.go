@@ -232,7 +232,7 @@ func DecodeAuthority(data map[string][]byte) (Authority, error) {
 			continue
 		}
 		if *at, err = time.Parse(time.RFC3339, string(data[key])); err != nil {
-			return Authority{}, fmt.Errorf("key %s: want a time as 2006-01-02T15:04:05Z: %w", key, err)
+			return Authority{}, fmt.Errorf("key %s: must be a time as 2006-01-02T15:04:05Z: %w", key, err)
 		}
 	}
 	bundle, err := ParseCertificates(data[keyBundle])

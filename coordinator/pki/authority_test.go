@@ -48,7 +48,7 @@ func TestDecodeAuthorityNamesTheKey(t *testing.T) {
 		"another's key":  {func(d map[string][]byte) { d["tls.key"] = other["tls.key"] }, "does not belong"},
 		"no bundle":      {func(d map[string][]byte) { delete(d, "ca.crt") }, "key ca.crt: no certificate"},
 		"next unkeyed":   {func(d map[string][]byte) { d["next.crt"] = other["tls.crt"] }, "keys next.crt and next.key"},
-		"no time":        {func(d map[string][]byte) { d["next.signs"] = []byte("soon") }, "key next.signs: want a time as 2006-01-02T15:04:05Z"},
+		"no time":        {func(d map[string][]byte) { d["next.signs"] = []byte("soon") }, "key next.signs: must be a time as 2006-01-02T15:04:05Z"},
 		"garbage bundle": {func(d map[string][]byte) { d["ca.crt"] = pemBlock("CERTIFICATE", "x") }, "key ca.crt: certificate 1"},
 		"a leaf": {func(d map[string][]byte) {
 			d["tls.crt"], d["tls.key"] = leaf.CertPEM(), leaf.KeyPEM()

@@ -99,7 +99,7 @@ func (a Authority) Issue(p Profile, now time.Time) (Pair, error) {
 		return Pair{}, err
 	}
 	if a.IsZero() {
-		return Pair{}, errors.New("there is no certificate authority yet")
+		return Pair{}, errors.New("no certificate authority yet")
 	}
 	notAfter := now.Add(LeafLife)
 	if notAfter.After(a.signer.cert.NotAfter) {

@@ -131,7 +131,7 @@ func (k *keeping) Run(ctx context.Context) error {
 	for {
 		changed := k.Changed()
 		if err := k.look(ctx); err != nil && ctx.Err() == nil {
-			k.opts.Logger.Error("certificates could not be renewed", "secret", k.store.name, "err", err)
+			k.opts.Logger.Error("certificates could not be renewed", "secret", k.store.name, "error", err)
 		}
 		select {
 		case <-changed:
@@ -185,7 +185,7 @@ func (k *keeping) watch(ctx context.Context, changed func()) {
 		})
 		if err != nil && !told && ctx.Err() == nil {
 			told = true
-			k.opts.Logger.Warn("the authority's Secret cannot be watched, so a change is seen at the next look at it", "secret", k.store.name, "interval", k.opts.Interval, "err", err)
+			k.opts.Logger.Warn("the authority's Secret cannot be watched, so a change is seen at the next look at it", "secret", k.store.name, "interval", k.opts.Interval, "error", err)
 		}
 		again := watchAgain
 		if apierrors.IsForbidden(err) {
@@ -236,7 +236,7 @@ func (k *keeping) Changed() <-chan struct{} {
 	return k.changed
 }
 
-var errNone = errors.New("there is no certificate authority yet")
+var errNone = errors.New("no certificate authority yet")
 
 // current is the certificate of a profile, and the authorities.
 func (k *keeping) current(profile int) (Pair, *x509.CertPool, error) {

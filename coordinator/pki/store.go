@@ -87,7 +87,7 @@ func (s *Store) Authority(ctx context.Context, now time.Time) (Authority, error)
 func (s *Store) decode(secret *corev1.Secret) (Authority, error) {
 	authority, err := DecodeAuthority(secret.Data)
 	if err != nil {
-		return Authority{}, fmt.Errorf("secret %s/%s: %w (delete it to have a new authority made; all certificates are then issued anew)",
+		return Authority{}, fmt.Errorf("secret %s/%s: %w (delete it to have a new authority made; all certificates are then issued again)",
 			s.namespace, s.name, err)
 	}
 	return authority, nil

@@ -47,9 +47,9 @@ func requireSafeAfterwards(t testing.TB, s *model.Snapshot, steps []model.Step) 
 		}
 	}
 	if len(charged) > 0 {
-		require.LessOrEqual(t, len(away)+len(charged), j.Limit(), "pods away afterwards: %v and %v", away, charged)
+		require.LessOrEqual(t, len(away)+len(charged), j.Limit(), "pods unavailable afterwards: %v and %v", away, charged)
 		if limit := j.ZoneLimit(); limit > 0 {
-			require.LessOrEqual(t, j.ZonesAway(charged), limit, "zones away afterwards, with %v", charged)
+			require.LessOrEqual(t, j.ZonesAway(charged), limit, "zones unavailable afterwards, with %v", charged)
 		}
 	}
 	if s.Fleet.Max > 0 && restarts > 0 {
@@ -66,7 +66,7 @@ func requireSafeAfterwards(t testing.TB, s *model.Snapshot, steps []model.Step) 
 			// Two that are away by themselves would wait for each other.
 			alone := slices.Contains(away, p.Name) && stays && !j.Claimed(o)
 			early := j.BeforeItsTurn(p.Name) && (o.Ordinal > p.Ordinal || stays)
-			require.False(t, ordered && !j.Broken(p) && !early && !alone, "%s and %s of an ordered pool away at once", p.Name, o.Name)
+			require.False(t, ordered && !j.Broken(p) && !early && !alone, "%s and %s of an ordered pool unavailable at once", p.Name, o.Name)
 		}
 	}
 	for i := range s.Groups {
@@ -93,7 +93,7 @@ func requireEnough(t testing.TB, s *model.Snapshot, j *naive.Judge, g *model.Gro
 	}
 	if most > 0 {
 		require.NotEqual(t, model.HoldAlways, s.Cluster.Spec.Policy.Unprotected, "%s is unprotected", g.ID)
-		require.Equal(t, all-most, after, "%s is unprotected, and more of it is away than %s", g.ID, whose)
+		require.Equal(t, all-most, after, "%s is unprotected, and more of it is unavailable than %s", g.ID, whose)
 		return
 	}
 	require.GreaterOrEqual(t, after, j.Least(g), "%s has too few of its %d", g.ID, all)
@@ -105,7 +105,7 @@ func requireEnough(t testing.TB, s *model.Snapshot, j *naive.Judge, g *model.Gro
 		if p := j.Pod(name); g.NeedsLeader && j.LedOnlyFrom(g, p) {
 			own, _ := j.Unprotectable(g, p)
 			require.NotEqual(t, model.HoldAlways, s.Cluster.Spec.Policy.Unprotected, "%s has no other leader", g.ID)
-			require.Equal(t, all-own, after, "%s has no other leader, and more of it is away than %s", g.ID, name)
+			require.Equal(t, all-own, after, "%s has no other leader, and more of it is unavailable than %s", g.ID, name)
 			return
 		}
 	}

@@ -28,7 +28,7 @@ func TestPhases(t *testing.T) {
 		{"a claim makes no progress", func(s *model.Snapshot) { progress(s, 600) }, model.ClusterStalled},
 		{"going after a long rest", func(s *model.Snapshot) { noClaims(s); progress(s, 9999) }, model.ClusterRolling},
 		{"all is done", func(s *model.Snapshot) { noClaims(s); updated(s) }, model.ClusterDone},
-		{"one is still away", func(s *model.Snapshot) { noClaims(s); updated(s); s.Pods[0].Report.Settled = false }, model.ClusterIdle},
+		{"one is still unavailable", func(s *model.Snapshot) { noClaims(s); updated(s); s.Pods[0].Report.Settled = false }, model.ClusterIdle},
 		{"the revision is not known", func(s *model.Snapshot) { noClaims(s); s.Pools[0].Revision = "" }, model.ClusterIdle},
 		{"the pool is not observed", func(s *model.Snapshot) { noClaims(s); s.Pools[0].Observed = false }, model.ClusterIdle},
 	} {
@@ -91,7 +91,7 @@ func TestRetryOnlyForClocks(t *testing.T) {
 		{"events only", func(*model.Snapshot) {}, 0},
 		{"the window opens", func(s *model.Snapshot) { s.Cluster.Window = model.WindowState{NextChange: at(90 * time.Minute)} }, 5400},
 		{"the window closes", func(s *model.Snapshot) { s.Cluster.Window = model.WindowState{Open: true, NextChange: at(time.Hour)} }, 0},
-		{"settling", func(s *model.Snapshot) {
+		{"a database that has yet to notice", func(s *model.Snapshot) {
 			s.Cluster.Status.LastDeparture = at(-5500 * time.Millisecond)
 			s.Cluster.Engine.SettleSeconds = 15
 		}, 10},
@@ -130,7 +130,7 @@ func TestRetryOnlyForClocks(t *testing.T) {
 		{"an old pod that starts and is live", func(s *model.Snapshot) {
 			s.Pods[1].Phase, s.Pods[1].Since = model.Started, *at(-300 * time.Second)
 		}, 0},
-		{"two of them, more than may be away", func(s *model.Snapshot) {
+		{"two of them, more than may be unavailable", func(s *model.Snapshot) {
 			s.Pods[0].Phase, s.Pods[0].Since = model.Started, *at(-400 * time.Second)
 			s.Pods[1].Phase, s.Pods[1].Since = model.Started, *at(-300 * time.Second)
 		}, 200},
@@ -179,8 +179,8 @@ func TestShapeOfThePlan(t *testing.T) {
 		"steps": [{"pod": "solr-2", "uid": "u2", "unit": "", "action": "Restart", "prepare": "Handoff", "reason": "Outdated",
 			"outsideBudget": false, "partition": null, "notes": []}],
 		"holds": [
-			{"pod": "solr-0", "rule": "pod-budget", "group": "", "reason": "2 of 3 pods would be away, the limit is 1: solr-2 (chosen)", "unblocks": "solr-2 back"},
-			{"pod": "solr-1", "rule": "pod-budget", "group": "", "reason": "2 of 3 pods would be away, the limit is 1: solr-2 (chosen)", "unblocks": "solr-2 back"}],
+			{"pod": "solr-0", "rule": "pod-budget", "group": "", "reason": "2 of 3 pods would be unavailable, the limit is 1: solr-2 (chosen)", "unblocks": "solr-2 back"},
+			{"pod": "solr-1", "rule": "pod-budget", "group": "", "reason": "2 of 3 pods would be unavailable, the limit is 1: solr-2 (chosen)", "unblocks": "solr-2 back"}],
 		"retryAfterSeconds": 0,
 		"forecast": {"waves": 3, "seconds": 180, "boundSeconds": 180}}`, string(data))
 

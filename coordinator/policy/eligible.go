@@ -66,5 +66,5 @@ func (d *decision) whoMayLead(c *candidate, g *cluster.Group) string {
 	if best >= 0 {
 		return cluster.OrAdvice(d.x.Pods[best].Name+" back and caught up", &d.x.Pods[best])
 	}
-	return "another member of " + g.ID + " that may lead; or an override of eligible for " + c.Name + ": nobody leads " + g.ID + " then while it is away"
+	return "another member of " + g.ID + " that may lead; or an override of eligible for " + c.Name + ": nobody leads " + g.ID + " then while it is unavailable"
 }

@@ -29,8 +29,8 @@ pools:
 pods:
   - {name: solr-0, uid: u0, pool: solr, ordinal: 0, revision: v2, report: {uid: u0}}
   - {name: solr-1, uid: u1, pool: solr, ordinal: 1, revision: v2, report: {uid: u1}}
-  - {name: solr-2, uid: u2, pool: solr, ordinal: 2, revision: v1, report: {uid: u2, drain: Prepared}}
-  - {name: solr-3, uid: u3, pool: solr, ordinal: 3, revision: v1, report: {uid: u3, drain: Prepared}}
+  - {name: solr-2, uid: u2, pool: solr, ordinal: 2, revision: v1, report: {uid: u2, drain: Drained}}
+  - {name: solr-3, uid: u3, pool: solr, ordinal: 3, revision: v1, report: {uid: u3, drain: Drained}}
 groups:
   - id: books/s1
     members:

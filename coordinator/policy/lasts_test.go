@@ -145,7 +145,7 @@ func (m *lasts) restart(step model.Step) {
 	p.Phase, p.UID, p.Report, p.Revision, p.Restart = model.NotStarted, p.UID+"'", nil, to, false
 	p.Node, p.Since = "", m.s.Now
 	away := Decide(m.s)
-	require.Empty(m.t, away.Steps, "one is away: %s", away.Text())
+	require.Empty(m.t, away.Steps, "one is unavailable: %s", away.Text())
 	m.move(away)
 	r := defaultReport()
 	r.UID, r.Last = p.UID, was && m.pinned
@@ -164,13 +164,13 @@ func TestLastPodsOfTwoLines(t *testing.T) {
 		pools []layout
 		want  string
 	}{
-		"both on top":                          {[]layout{line("ooO"), line("ooO")}, "a-2 a-1 a-0 b-2 b-1 b-0"},
-		"one of a pool without a line":         {[]layout{onDelete("Ooo"), line("ooO")}, "a-2 a-1 a-0 b-2 b-1 b-0"},
-		"the line frees a third pod first":     {[]layout{line("ooO"), line("oOo")}, "b-2 a-2 a-1 a-0 b-1 b-0"},
-		"two in a row":                         {[]layout{line("ooO"), line("oOO")}, "a-2 a-1 a-0 b-2 b-1 b-0"},
-		"three lines":                          {[]layout{line("oO"), line("oO"), line("oO")}, "a-1 a-0 b-1 b-0 c-1 c-0"},
-		"a restart that would come back old":   {[]layout{onDelete("O"), line("rO")}, "a-0 b-1 b-0"},
-		"a requested restart of the other one": {[]layout{onDelete("R"), line("rO")}, "a-0 b-1 b-0"},
+		"both on top":                           {[]layout{line("ooO"), line("ooO")}, "a-2 a-1 a-0 b-2 b-1 b-0"},
+		"one of a pool without a partition":     {[]layout{onDelete("Ooo"), line("ooO")}, "a-2 a-1 a-0 b-2 b-1 b-0"},
+		"the partition frees a third pod first": {[]layout{line("ooO"), line("oOo")}, "b-2 a-2 a-1 a-0 b-1 b-0"},
+		"two in a row":                          {[]layout{line("ooO"), line("oOO")}, "a-2 a-1 a-0 b-2 b-1 b-0"},
+		"three lines":                           {[]layout{line("oO"), line("oO"), line("oO")}, "a-1 a-0 b-1 b-0 c-1 c-0"},
+		"a restart that would come back old":    {[]layout{onDelete("O"), line("rO")}, "a-0 b-1 b-0"},
+		"a requested restart of the other one":  {[]layout{onDelete("R"), line("rO")}, "a-0 b-1 b-0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newLasts(t, c.pools...)

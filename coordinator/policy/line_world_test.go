@@ -174,7 +174,7 @@ func (w *lineWorld) to(line int32) {
 	w.s.Pools[0].Partition = line
 	for _, name := range w.free() {
 		if !slices.Contains(free, name) {
-			w.wrong("%s is free with the line at %d", name, line)
+			w.wrong("%s is free with the partition at %d", name, line)
 		}
 	}
 }

@@ -38,13 +38,13 @@ func (w *lineWorld) pursue(claim model.Claim) (acted, over bool) {
 		}
 	}
 	if away := w.away(); p.Phase == model.Ready && !slices.Contains(w.free(), p.Name) && away >= w.limit {
-		w.wrong("%s goes, and %d are away", p.Name, away)
+		w.wrong("%s goes, and %d are unavailable", p.Name, away)
 	}
 	p.Phase, p.Since, w.s.Cluster.Status.LastProgress = model.Terminating, w.s.Now, &model.Time{Time: w.s.Now.Time}
 	if step.Partition != nil && *step.Partition < w.s.Pools[0].Partition {
 		w.to(*step.Partition)
 	}
-	w.say("%s goes, the line is at %d", p.Name, w.s.Pools[0].Partition)
+	w.say("%s goes, the partition is at %d", p.Name, w.s.Pools[0].Partition)
 	w.elect()
 	return true, false
 }
@@ -61,7 +61,7 @@ func (w *lineWorld) pass() (acted bool) {
 	for _, l := range plan.Lines {
 		old := slices.ContainsFunc(w.s.Pods, func(p model.Pod) bool { return p.Revision == "v1" })
 		if old || l.Partition != model.RestLine || w.current == "v2" {
-			w.say("the line goes to %d", l.Partition)
+			w.say("the partition goes to %d", l.Partition)
 			w.to(l.Partition)
 			acted = true
 		}

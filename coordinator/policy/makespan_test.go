@@ -43,7 +43,7 @@ func (r *rollout) run(t *testing.T, poll float64, choose func(*rollout) []int) f
 			left--
 		}
 		if len(r.back) == 0 {
-			require.Zero(t, left, "nobody is away, and nobody goes")
+			require.Zero(t, left, "nobody is unavailable, and nobody goes")
 			return r.now
 		}
 		next := math.Inf(1)
@@ -76,11 +76,11 @@ func (r *rollout) leave(t *testing.T, i int) {
 		ID: p.Name, Pod: p.Name, UID: "u", To: "v2", Phase: model.PhaseGone, StartedAt: r.s.Now, Zone: p.Zone,
 	})
 	limit, _ := r.s.Cluster.Spec.Policy.MaxUnavailable.Resolve(len(r.s.Pods))
-	require.LessOrEqual(t, len(r.back), limit, "more pods are away than may be")
+	require.LessOrEqual(t, len(r.back), limit, "more pods are unavailable than may be")
 	r.eachMember(p.Name, func(g *model.Group, m *model.Member) {
 		m.State = model.Down
 		down := slices.DeleteFunc(slices.Clone(g.Members), func(m model.Member) bool { return m.State == model.Active })
-		require.LessOrEqual(t, len(down), 1, "more of %s is away than may be", g.ID)
+		require.LessOrEqual(t, len(down), 1, "more of %s is unavailable than may be", g.ID)
 		if other := slices.IndexFunc(g.Members, func(m model.Member) bool { return m.State == model.Active }); m.Leader && other >= 0 {
 			m.Leader, g.Members[other].Leader = false, true
 		}

@@ -274,7 +274,7 @@ func TestReplicasHoldThePrimary(t *testing.T) {
 			says   string
 		}{
 			"a replica lags": {func(m *replicated) { m.s.Pods[2].Report.Settled = false },
-				"pod-budget: 2 of 3 pods would be away, the limit is 1: mysql-2 (not settled)"},
+				"pod-budget: 2 of 3 pods would be unavailable, the limit is 1: mysql-2 (not settled)"},
 			"a server has stopped": {func(m *replicated) { m.s.Pods[1].Report.Member, m.s.Pods[1].Report.Settled = model.NotLive, false },
 				"mysql-1"},
 			"none could take over": {func(m *replicated) { m.unfit = true },

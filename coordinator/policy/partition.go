@@ -188,7 +188,7 @@ func (d *decision) inHands(c *candidate) *finding {
 		why = allowForce + " lets it"
 	}
 	return found(fmt.Sprintf("it is on its way: it is outdated, the partition of pool %s is %d, and its controller takes it, because %s",
-		c.OwnPool.Name, c.OwnPool.Partition, why), "its successor back")
+		c.OwnPool.Name, c.OwnPool.Partition, why), "the recreated pod back")
 }
 
 // lines are the moves of hold lines that take nothing away: back to where they

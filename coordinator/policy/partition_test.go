@@ -111,7 +111,7 @@ func TestLinesOfThePlan(t *testing.T) {
 	scripts := goldenSnapshots(t)
 	p := Decide(scripts["moco_seed_finished"])
 	require.Equal(t, []model.Line{{Pool: "mysql", Partition: 1_000_000, Reason: "all of it is on revision v2 and back"}}, p.Lines)
-	require.Equal(t, model.ClusterDone, p.Phase, "the line is ours to put back, and nobody waits for it")
+	require.Equal(t, model.ClusterDone, p.Phase, "the partition is ours to put back, and nobody waits for it")
 	require.Nil(t, Decide(scripts["moco_seed_rests"]).Lines)
 }
 
@@ -156,7 +156,7 @@ func TestLoweringFreesOnlyWhoMayGo(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("%d steps lower a line, and %d lines pass pods that are up to date", lowered, passed)
+	t.Logf("%d steps lower a partition, and %d lines pass pods that are up to date", lowered, passed)
 	require.Greater(t, lowered, *snapshots/150)
 	require.GreaterOrEqual(t, passed, *snapshots/1000)
 }

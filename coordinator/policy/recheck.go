@@ -105,7 +105,7 @@ func Returned(s model.Snapshot, claim model.Claim) Return {
 	case p == nil || p.Phase == model.Missing && (claim.Action == model.Remove || !p.Desired):
 		return Return{Done: true, Joined: true}
 	case p.Phase == model.Missing:
-		r := wait("its successor has not been created", "the StatefulSet controller creating it")
+		r := wait("the recreated pod has not been created", "the StatefulSet controller creating it")
 		r.Failed = x.Overdue(p)
 		return r
 	case p.UID == claim.UID || p.UID == "":
@@ -144,13 +144,13 @@ func returned(x *cluster.Index, p *cluster.Pod, claim *model.Claim, wait func(re
 	r := p.OwnReport
 	switch {
 	case r == nil && p.Agent:
-		return wait(fmt.Sprintf("its successor is %s and its agent has sent no report", p.Phase), "a report from its agent")
+		return wait(fmt.Sprintf("the recreated pod is %s and its agent has sent no report", p.Phase), "a report from its agent")
 	case !p.Live && r != nil:
-		return wait(fmt.Sprintf("its successor is %s and not live in the database", p.Phase), "it joining the database")
+		return wait(fmt.Sprintf("the recreated pod is %s and not live in the database", p.Phase), "the pod joining the database")
 	case !p.Live && p.Phase != model.Ready:
-		return wait(fmt.Sprintf("its successor is %s", p.Phase), "it becoming Ready")
+		return wait(fmt.Sprintf("the recreated pod is %s", p.Phase), "the pod becoming Ready")
 	case !p.Live && !x.NoAgents:
-		return wait("its successor has no agent, and no majority of the others speaks for it", "the other agents reporting")
+		return wait("the recreated pod has no agent, and no majority of the other agents reports on it", "the other agents reporting")
 	}
 	joined := func(reason, unblocks string) Return {
 		out := wait(reason, unblocks)
@@ -159,13 +159,13 @@ func returned(x *cluster.Index, p *cluster.Pod, claim *model.Claim, wait func(re
 	}
 	switch {
 	case p.Phase != model.Ready:
-		return joined("its successor is live in the database and "+string(p.Phase), cluster.OrAdvice("it becoming Ready", p))
+		return joined("the recreated pod is live in the database and "+string(p.Phase), cluster.OrAdvice("the pod becoming Ready", p))
 	case x.NodeGone(p):
-		return joined("its successor is on a node that is gone", "another successor")
+		return joined("the recreated pod is on a node that is gone", "the pod recreated elsewhere")
 	case r != nil && p.Agent && !r.Fresh:
-		return joined("the report of its successor is stale", "a fresh report")
+		return joined("the report of the recreated pod is stale", "a fresh report")
 	case r != nil && !r.Settled:
-		return joined("its successor is not settled", "it serving and caught up")
+		return joined("the recreated pod is not settled", "the pod serving and caught up")
 	}
 	if group, have, want := notFull(x, p, claim); group != "" {
 		out := joined(fmt.Sprintf("%s has %d Active members, needs %d as before", group, have, want), "its members caught up")
@@ -173,7 +173,7 @@ func returned(x *cluster.Index, p *cluster.Pod, claim *model.Claim, wait func(re
 		return out
 	}
 	if till := x.SettledSince(p).Add(x.Soak); x.Soak > 0 && till.After(x.Now) {
-		out := joined(fmt.Sprintf("its successor soaks for %s more", seconds(till.Sub(x.Now))), "the soak ending")
+		out := joined(fmt.Sprintf("the recreated pod soaks for %s more", seconds(till.Sub(x.Now))), "the soak ending")
 		out.RetryAfterSeconds = secondsUntil(x.Now, till)
 		return out
 	}

@@ -36,7 +36,7 @@ func TestRecheckCountsEverythingElse(t *testing.T) {
 		{"another claim", func(s *model.Snapshot) {
 			s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, model.Claim{ID: "k2", Pod: "solr-0", UID: "u0"})
 		}, model.PodsAway},
-		{"another pod away", func(s *model.Snapshot) { s.Pods[0].Phase = model.Terminating }, model.PodsAway},
+		{"another pod unavailable", func(s *model.Snapshot) { s.Pods[0].Phase = model.Terminating }, model.PodsAway},
 		{"a member elsewhere lost", func(s *model.Snapshot) {
 			s.Groups[1].Members[0] = model.Member{ID: "r1", Pod: "solr-1", State: model.Recovering}
 			s.Groups[1].Members[1].Leader = true
@@ -145,22 +145,22 @@ func TestReturned(t *testing.T) {
 		{name: "not gone yet", change: func(s *model.Snapshot) { s.Pods[2].UID, s.Pods[2].Phase = "u2", model.Terminating }, reason: "it has not gone yet: it is Terminating"},
 		{name: "missing", change: func(s *model.Snapshot) {
 			s.Pods[2] = model.Pod{Name: "solr-2", Pool: "solr", Ordinal: 2, Phase: model.Missing, Since: model.At(s.Now.Add(-time.Second))}
-		}, reason: "its successor has not been created"},
+		}, reason: "the recreated pod has not been created"},
 		{name: "missing for too long", change: func(s *model.Snapshot) {
 			s.Pods[2] = model.Pod{Name: "solr-2", Pool: "solr", Ordinal: 2, Phase: model.Missing, Since: model.At(s.Now.Add(-time.Hour))}
-		}, reason: "its successor has not been created", failed: true},
-		{name: "no report", change: func(s *model.Snapshot) { s.Pods[2].Report = nil }, reason: "its successor is Ready and its agent has sent no report", retries: true},
-		{name: "the report of the one before", change: func(s *model.Snapshot) { s.Pods[2].Report.UID = "u2" }, reason: "its successor is Ready and its agent has sent no report", retries: true},
-		{name: "starting", change: func(s *model.Snapshot) { s.Pods[2].Phase, s.Pods[2].Report.Member = model.Started, model.NotLive }, reason: "its successor is Started and not live in the database", retries: true},
+		}, reason: "the recreated pod has not been created", failed: true},
+		{name: "no report", change: func(s *model.Snapshot) { s.Pods[2].Report = nil }, reason: "the recreated pod is Ready and its agent has sent no report", retries: true},
+		{name: "the report of the one before", change: func(s *model.Snapshot) { s.Pods[2].Report.UID = "u2" }, reason: "the recreated pod is Ready and its agent has sent no report", retries: true},
+		{name: "starting", change: func(s *model.Snapshot) { s.Pods[2].Phase, s.Pods[2].Report.Member = model.Started, model.NotLive }, reason: "the recreated pod is Started and not live in the database", retries: true},
 		{name: "starting for too long", change: func(s *model.Snapshot) {
 			s.Pods[2].Phase, s.Pods[2].Report.Member, s.Pods[2].Since = model.Started, model.NotLive, model.At(s.Now.Add(-time.Hour))
-		}, reason: "its successor is Started and not live in the database", failed: true},
+		}, reason: "the recreated pod is Started and not live in the database", failed: true},
 		{name: "bad image", change: func(s *model.Snapshot) {
 			s.Pods[2].Phase, s.Pods[2].Problem, s.Pods[2].Report = model.NotStarted, model.ImagePull, nil
-		}, reason: "its successor is NotStarted and its agent has sent no report: an image cannot be pulled", failed: true},
-		{name: "live and not ready", change: func(s *model.Snapshot) { s.Pods[2].Phase = model.Started }, joined: true, reason: "its successor is live in the database and Started"},
-		{name: "stale", change: func(s *model.Snapshot) { s.Pods[2].Report.Fresh = false }, joined: true, reason: "the report of its successor is stale"},
-		{name: "not settled", change: func(s *model.Snapshot) { s.Pods[2].Report.Settled = false }, joined: true, reason: "its successor is not settled"},
+		}, reason: "the recreated pod is NotStarted and its agent has sent no report: an image cannot be pulled", failed: true},
+		{name: "live and not ready", change: func(s *model.Snapshot) { s.Pods[2].Phase = model.Started }, joined: true, reason: "the recreated pod is live in the database and Started"},
+		{name: "stale", change: func(s *model.Snapshot) { s.Pods[2].Report.Fresh = false }, joined: true, reason: "the report of the recreated pod is stale"},
+		{name: "not settled", change: func(s *model.Snapshot) { s.Pods[2].Report.Settled = false }, joined: true, reason: "the recreated pod is not settled"},
 		{name: "own member recovers", change: func(s *model.Snapshot) { s.Groups[0].Members[2].State = model.Recovering }, joined: true, reason: "books/s1 has 2 Active members, needs 3 as before"},
 		{name: "another member recovers", change: func(s *model.Snapshot) { s.Groups[1].Members[0].State = model.Recovering }, joined: true, reason: "books/s2 has 1 Active members, needs 2 as before"},
 		{name: "another member broke meanwhile, and nobody waits for it", change: func(s *model.Snapshot) { s.Groups[1].Members[0].State = model.Down }, done: true, joined: true},
@@ -185,7 +185,7 @@ func TestReturned(t *testing.T) {
 			s.Groups[0].Members[2].State = model.Down
 			s.Cluster.Status.Claims[0].Groups = map[string]int32{"books/s1": 2}
 		}, joined: true, reason: "books/s1 has 1 Active members, needs 2 as before"},
-		{name: "another pod is away", change: func(s *model.Snapshot) {
+		{name: "another pod is unavailable", change: func(s *model.Snapshot) {
 			s.Pods[1].Phase = model.Terminating
 			s.Groups[1].Members[0].State = model.Down
 		}, done: true, joined: true},
@@ -197,7 +197,7 @@ func TestReturned(t *testing.T) {
 			s.Groups = s.Groups[1:]
 			s.Cluster.Status.Claims[0].Groups = map[string]int32{"books/s1": 3}
 		}, done: true, joined: true},
-		{name: "soaking", change: func(s *model.Snapshot) { s.Cluster.Spec.Policy.SoakSeconds = 90 }, joined: true, reason: "its successor soaks for 30 s more", retries: true},
+		{name: "soaking", change: func(s *model.Snapshot) { s.Cluster.Spec.Policy.SoakSeconds = 90 }, joined: true, reason: "the recreated pod soaks for 30 s more", retries: true},
 		{name: "soaked", change: func(s *model.Snapshot) { s.Cluster.Spec.Policy.SoakSeconds = 60 }, done: true, joined: true},
 		{name: "back", change: func(*model.Snapshot) {}, done: true, joined: true},
 		{name: "was to bring an agent and did not", change: func(s *model.Snapshot) {
@@ -208,7 +208,7 @@ func TestReturned(t *testing.T) {
 		{name: "was to bring an agent, and nobody speaks for it", change: func(s *model.Snapshot) {
 			s.Cluster.Status.Claims[0].Prepare = model.PrepareNone
 			s.Pods[2].Agent, s.Pods[2].Report = false, nil
-		}, reason: "its successor has no agent, and no majority of the others speaks for it", retries: true},
+		}, reason: "the recreated pod has no agent, and no majority of the other agents reports on it", retries: true},
 		{name: "had an agent and came back without", change: func(s *model.Snapshot) {
 			s.Cluster.Status.Claims[0].Prepare = model.PrepareHandoff
 			s.Pods[2].Agent = false
@@ -303,7 +303,7 @@ func TestRecheckOfWhoGoesWithACorrection(t *testing.T) {
 		require.Empty(t, held(pod))
 		below := s.Pods[at["db-2"]]
 		s.Pods[at["db-2"]].Phase = model.Pending
-		require.Equal(t, model.InOrder, held(pod), "a lower one is away")
+		require.Equal(t, model.InOrder, held(pod), "a lower one is unavailable")
 		s.Pods[at["db-2"]] = below
 		claims := s.Cluster.Status.Claims
 		s.Cluster.Status.Claims = claims[:2]

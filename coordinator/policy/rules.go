@@ -74,8 +74,8 @@ var rules = []rule{
 	{name: model.NoneEligible, pod: (*decision).noneEligible},
 	{name: model.SoleCopy, pod: (*decision).soleCopy},
 	{name: model.CatchingUp, pod: (*decision).catchingUp},
-	{name: model.ForeignBudget, pod: refused(model.ForeignBudget, "a PodDisruptionBudget that is not Rollcall's refuses its eviction", "that budget allowing a disruption, or switched off where it comes from")},
-	{name: model.Unstable, pod: refused(model.Unstable, "the pod object keeps changing while it is being acted on", "the pod object staying as it is")},
+	{name: model.ForeignBudget, pod: refused(model.ForeignBudget, "a PodDisruptionBudget that is not Rollcall's refuses its eviction", "that budget allowing a disruption, or disabled where it is defined")},
+	{name: model.Unstable, pod: refused(model.Unstable, "the pod object keeps changing while it is being acted on", "the pod object no longer changing")},
 	// Who waits only for a turn of the line: all other reasons say more.
 	{name: model.InOrder, pod: (*decision).lineOrder},
 }

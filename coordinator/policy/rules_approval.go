@@ -19,7 +19,7 @@ func (d *decision) needsApproval(c *candidate) *finding {
 		return found("it has no agent yet, so it would be restarted without being asked, and update.adopt is Ask",
 			d.approve(model.ApprovedAdopt))
 	case c.reason == model.ReasonAdopt && !c.Since.IsZero() && c.Since.Add(AdoptAgain).After(d.x.Now):
-		return found("it has come without an agent, and is not restarted for one again so soon",
+		return found("it came back without an agent, and is not restarted for one again so soon",
 			"the label rollcall.dev/cluster in the pod template and a webhook that answers; then delete the pod, or wait").
 			until(c.Since.Add(AdoptAgain))
 	case u.ApproveLeader && c.Last && !d.approved(model.ApprovedLeader, c.OwnPool.Revision):
@@ -101,7 +101,7 @@ func (d *decision) canaryFirst(c *candidate) *finding {
 		}
 		if d.lostCanary(c.PoolPos) && len(pool.lost) > 0 {
 			p := pool.lost[0]
-			f.reason += fmt.Sprintf("; %s is away (%s)%s", p.Name, p.AwayWhy, cluster.About(p))
+			f.reason += fmt.Sprintf("; %s is unavailable (%s)%s", p.Name, p.AwayWhy, cluster.About(p))
 			f.unblocks = cluster.OrAdvice(p.Name+" back", p)
 		}
 		return f

@@ -43,7 +43,7 @@ func (d *decision) zonesAway(c *candidate) *finding {
 	if own == "" {
 		own = "unknown, which counts as another one"
 	}
-	return d.whileItComesBack(c, found(fmt.Sprintf("%s a pod away (%s), the limit is %d, and its own zone is %s",
+	return d.whileItComesBack(c, found(fmt.Sprintf("%s an unavailable pod (%s), the limit is %d, and its own zone is %s",
 		counted(away, "zone has", "zones have"), zones.Names(), b.ZoneLimit, own), b.Unblocks()))
 }
 
@@ -79,7 +79,7 @@ func (d *decision) podsAway(c *candidate) *finding {
 	if c.Away && !c.Serves && !mayServe && !d.x.NoAgents {
 		return d.byHandBesides(c, limit) // else it costs nothing more
 	}
-	text := fmt.Sprintf("%d of %d pods would be away, the limit is %d", used+needed, d.x.Desired, limit)
+	text := fmt.Sprintf("%d of %d pods would be unavailable, the limit is %d", used+needed, d.x.Desired, limit)
 	if away := b.AwayText(); away != "" {
 		text += ": " + away
 	}

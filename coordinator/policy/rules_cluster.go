@@ -50,7 +50,7 @@ func (d *decision) outsideWindow() *finding {
 	case w.Open:
 		return nil
 	case w.NextChange == nil:
-		return found("no update window is open and none will open", "another update.windows")
+		return found("no update window is open and none will open", "a change of update.windows")
 	}
 	next := w.NextChange.Time
 	return found("no update window is open; the next opens at "+next.UTC().Format(time.RFC3339),
@@ -280,7 +280,7 @@ func (d *decision) unhealthy() *finding {
 	if h.Verdict == model.Recoverable {
 		unblocks += ", or policy.health: Recoverable, if what is missing comes back only with the update"
 	}
-	return found(fmt.Sprintf("the database is %s, at least %s is wanted%s", h.Verdict, least, because(h.Reason)), unblocks)
+	return found(fmt.Sprintf("the database is %s, policy.health requires at least %s%s", h.Verdict, least, because(h.Reason)), unblocks)
 }
 
 func because(reason string) string {

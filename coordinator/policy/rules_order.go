@@ -37,7 +37,7 @@ func (d *decision) inOrder(c *candidate) *finding {
 	if other == nil {
 		return nil
 	}
-	return found(fmt.Sprintf("pool %s is OrderedReady and %s is away (%s)", c.OwnPool.Name, other.Name, other.HowAway()), cluster.OrAdvice(other.Name+" back"+d.orForce(c), other)).forOthers()
+	return found(fmt.Sprintf("pool %s is OrderedReady and %s is unavailable (%s)", c.OwnPool.Name, other.Name, other.HowAway()), cluster.OrAdvice(other.Name+" back"+d.orForce(c), other)).forOthers()
 }
 
 // byHand: the pod is claimed or chosen.
@@ -102,12 +102,12 @@ func (d *decision) rankOrder(c *candidate) *finding {
 	if low == nil || low.Rank >= c.Rank || d.x.Outage() || d.curing {
 		return nil
 	}
-	why := fmt.Sprintf("%s has the lower rank %d and is outdated or away; its own rank is %d", low.Name, low.Rank, c.Rank)
+	why := fmt.Sprintf("%s has the lower rank %d and is outdated or unavailable; its own rank is %d", low.Name, low.Rank, c.Rank)
 	switch {
 	case low.OwnReport == nil:
-		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: without a report nobody knows; its own rank is %d", low.Name, low.HowAway(), c.Rank)
+		why = fmt.Sprintf("%s is unavailable (%s) and might be of a lower rank: without a report nobody knows; its own rank is %d", low.Name, low.HowAway(), c.Rank)
 	case low.OwnReport.Member != model.Live && low.Rank == 0:
-		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: only a live member tells; its own rank is %d", low.Name, low.HowAway(), c.Rank)
+		why = fmt.Sprintf("%s is unavailable (%s) and might be of a lower rank: only a live member tells; its own rank is %d", low.Name, low.HowAway(), c.Rank)
 	}
 	return found(why, "all pods of a lower rank up to date and back").forOthers()
 }
@@ -145,7 +145,7 @@ func (d *decision) leaderLast(c *candidate) *finding {
 	for _, p := range slices.Concat(d.ledger.Away, d.ledger.Chosen) {
 		waits := d.waitsFor(p, c) && (d.byHand(p) && p.Phase == model.Ready && c.frees() || d.corrects(p))
 		if p != c.Pod && !waits && !d.goesWith(p) {
-			return found(fmt.Sprintf("it holds %s and goes last: %s is away (%s)", rolesText(c.OwnReport), p.Name, p.HowAway()),
+			return found(fmt.Sprintf("it holds %s and goes last: %s is unavailable (%s)", rolesText(c.OwnReport), p.Name, p.HowAway()),
 				p.Name+" back").forOthers()
 		}
 	}

@@ -60,7 +60,7 @@ func (d *decision) noReport(c *candidate) *finding {
 	case c.OwnReport == nil && d.x.NoAgents:
 		return nil // nobody is there to say anything
 	case c.OwnReport == nil && !c.Agent:
-		return d.unheard(c, "it has no agent, and no majority of the others speaks for it", "the other agents reporting")
+		return d.unheard(c, "it has no agent, and no majority of the other agents reports on it", "the other agents reporting")
 	case c.OwnReport == nil && c.Report != nil:
 		return found("the report at hand is that of another pod with its name", "a report from its own agent")
 	case c.OwnReport == nil:
@@ -124,7 +124,7 @@ func (d *decision) onDeadNode(c *candidate) *finding {
 	if !d.x.NeverEnds(c.Pod) {
 		return nil
 	}
-	return found("it is terminating on "+nameOr(c.Node, "a node")+", which is gone: nobody there says that its containers have ended",
+	return found("it is terminating on "+nameOr(c.Node, "a node")+", which is gone: nothing there reports that its containers have ended",
 		model.NodeGone.Advice())
 }
 
@@ -135,7 +135,7 @@ func (d *decision) onItsWay(c *candidate) *finding {
 	if c.Problem == model.StuckEnding {
 		return found("it is terminating for longer than it may"+cluster.About(c.Pod), model.StuckEnding.Advice())
 	}
-	return found("it is terminating", "its successor back")
+	return found("it is terminating", "the recreated pod back")
 }
 
 // isClaimed: the claim's pod is on its way. A broken successor of it is not,
@@ -155,7 +155,7 @@ func (d *decision) vetoed(c *candidate) *finding {
 	if c.OwnReport == nil || c.OwnReport.Veto == "" {
 		return nil
 	}
-	return found(c.OwnReport.Veto, "the database taking back its veto")
+	return found(c.OwnReport.Veto, "the database withdrawing its veto")
 }
 
 func (d *decision) isBusy(c *candidate) *finding {

@@ -104,7 +104,7 @@ func (w *smallWorld) mustBeSafe(p *model.Pod, step *model.Step) {
 	}
 	switch {
 	case w.serves(p) && away+1 > limit:
-		w.wrong("%s goes, and %d others are away", p.Name, away)
+		w.wrong("%s goes, and %d others are unavailable", p.Name, away)
 	case !step.OutsideBudget && !w.serves(p) && gone+1 > limit && len(w.s.Groups) > 0:
 		w.wrong("%s goes, and %d others have gone", p.Name, gone)
 	}

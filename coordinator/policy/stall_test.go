@@ -23,8 +23,8 @@ func TestHeldInVain(t *testing.T) {
 		{"a canary is never Ready", "canary_lost_unready", func(*model.Snapshot) {}, model.ClusterStalled},
 		{"a canary recovers in vain", "canary_lost_recovers", func(*model.Snapshot) {}, model.ClusterStalled},
 		{"a lower rank waits for a person", "canary_approve_of_ranks", func(*model.Snapshot) {}, model.ClusterWaiting},
-		{"and somebody is away", "canary_approve_of_ranks", func(s *model.Snapshot) { s.Pods[2].Report.Settled = false; s.Cluster.Spec.Update.Canary.Pods = 0 }, model.ClusterStalled},
-		{"and another that is through is away", "canary_approve_of_ranks", func(s *model.Snapshot) {
+		{"and somebody is unavailable", "canary_approve_of_ranks", func(s *model.Snapshot) { s.Pods[2].Report.Settled = false; s.Cluster.Spec.Update.Canary.Pods = 0 }, model.ClusterStalled},
+		{"and another that is through is unavailable", "canary_approve_of_ranks", func(s *model.Snapshot) {
 			s.Pools[0].Replicas++
 			away := s.Pods[2]
 			away.Name, away.UID, away.Ordinal, away.Report = "data-3", "u9", 3, nil

@@ -26,8 +26,8 @@ func TestSuccessors(t *testing.T) {
 		change func(m *replicated)
 		want   []string
 	}{
-		"nobody is updated":              {"OnDelete", 4, func(*replicated) {}, []string{"mysql-0", "mysql-1", "mysql-2", "mysql-3"}},
-		"nobody is updated, by the line": {"partition", 4, func(*replicated) {}, []string{"mysql-0"}},
+		"nobody is updated":                   {"OnDelete", 4, func(*replicated) {}, []string{"mysql-0", "mysql-1", "mysql-2", "mysql-3"}},
+		"nobody is updated, by the partition": {"partition", 4, func(*replicated) {}, []string{"mysql-0"}},
 		"the lowest is claimed, too": {"partition", 4, func(m *replicated) {
 			m.s.Cluster.Status.Claims = []model.Claim{{ID: "k", Pod: "mysql-0", UID: "u0"}}
 		}, []string{"mysql-1"}},
@@ -70,12 +70,12 @@ func TestSuccessors(t *testing.T) {
 			m.s.Nodes = []model.Node{{Name: "n", Cordoned: true}}
 			m.s.Pods[1].Node = "n"
 		}, []string{"mysql-2"}},
-		"nobody else":           {"OnDelete", 0, func(m *replicated) { all(m, func(p *model.Pod) { p.Phase = model.Missing }) }, []string{}},
-		"none could take over":  {"OnDelete", 0, func(m *replicated) { m.unfit = true }, []string{"mysql-1", "mysql-2", "mysql-3", "mysql-4"}},
-		"it leads nothing":      {"OnDelete", 0, func(m *replicated) { m.primary = 3 }, []string{"mysql-1", "mysql-2", "mysql-3", "mysql-4"}},
-		"a number is a number":  {"partition", 10, func(*replicated) {}, []string{"mysql-0"}},
-		"of eleven, without 0":  {"partition", 10, func(m *replicated) { m.s.Pods[0].Phase = model.Pending }, []string{"mysql-1"}},
-		"by the line, restarts": {"partition", 1, func(m *replicated) { updated(m, 0, 1, 2, 3, 4); m.s.Pods[0].Restart = true }, []string{"mysql-2", "mysql-3", "mysql-4"}},
+		"nobody else":                {"OnDelete", 0, func(m *replicated) { all(m, func(p *model.Pod) { p.Phase = model.Missing }) }, []string{}},
+		"none could take over":       {"OnDelete", 0, func(m *replicated) { m.unfit = true }, []string{"mysql-1", "mysql-2", "mysql-3", "mysql-4"}},
+		"it leads nothing":           {"OnDelete", 0, func(m *replicated) { m.primary = 3 }, []string{"mysql-1", "mysql-2", "mysql-3", "mysql-4"}},
+		"a number is a number":       {"partition", 10, func(*replicated) {}, []string{"mysql-0"}},
+		"of eleven, without 0":       {"partition", 10, func(m *replicated) { m.s.Pods[0].Phase = model.Pending }, []string{"mysql-1"}},
+		"by the partition, restarts": {"partition", 1, func(m *replicated) { updated(m, 0, 1, 2, 3, 4); m.s.Pods[0].Restart = true }, []string{"mysql-2", "mysql-3", "mysql-4"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newReplicated(t, max(5, c.from+1), c.from, rolledWays[c.way])

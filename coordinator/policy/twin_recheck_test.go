@@ -73,7 +73,7 @@ func TestNaiveTwinRechecksWhoGoesWithACorrection(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("of those that go with a correction below the line %d go, %d are held", goes, held)
+	t.Logf("of those that go with a correction below the partition %d go, %d are held", goes, held)
 	require.NotZero(t, goes)
 	require.NotZero(t, held)
 }

@@ -77,7 +77,7 @@ func TestWaitsHaveADeadlineOfTheirOwn(t *testing.T) {
 	require.False(t, note(at(6100), waits(model.Unhealthy)))
 	require.Equal(t, at(6000), p.held["health"])
 	require.False(t, note(at(6200), waits(model.ViewSplit)))
-	require.Equal(t, map[string]time.Time{"view-split": at(6200)}, p.held, "one that ends and comes again begins anew")
+	require.Equal(t, map[string]time.Time{"view-split": at(6200)}, p.held, "one that ends and comes again begins again")
 
 	claim := model.Claim{ID: "a", Pod: "s-0", UID: "u0", Phase: model.PhasePrepared}
 	require.True(t, note(at(7000), waits(model.ViewSplit, claim)))
@@ -87,7 +87,7 @@ func TestWaitsHaveADeadlineOfTheirOwn(t *testing.T) {
 		require.False(t, note(at(7100+100*i), waits(model.ViewSplit)), "given up")
 		require.False(t, note(at(7110+100*i), waits(model.ViewSplit, claim)), "claimed again")
 		claim.Phase = model.PhasePrepared
-		require.False(t, note(at(7120+100*i), waits(model.ViewSplit, claim)), "and prepared again")
+		require.False(t, note(at(7120+100*i), waits(model.ViewSplit, claim)), "and drained again")
 		claim.Phase = model.PhaseRestoring
 		require.False(t, note(at(7130+100*i), waits(model.ViewSplit, claim)), "and undone")
 	}

@@ -126,7 +126,7 @@ func secretData(data map[string][]byte, cluster *v1alpha1.DatabaseCluster, in se
 		out[config.KeyGossip] = in.key()
 		changed = true
 	case n%gossipKeyBytes != 0:
-		return nil, false, fmt.Errorf("key %s has %d bytes: want %d, or a multiple during a rotation; restore it, or remove the key and restart all pods of the database",
+		return nil, false, fmt.Errorf("key %s has %d bytes: must be %d, or a multiple during a rotation; restore it, or remove the key and restart all pods of the database",
 			config.KeyGossip, n, gossipKeyBytes)
 	}
 	file, err := json.MarshalIndent(agentFile(cluster, in), "", "  ")

@@ -137,7 +137,7 @@ func (p *Provisioner) ensureSecret(
 ) (gossip string, err error) {
 	authority := p.opts.Authority()
 	if authority.IsZero() {
-		return "", errors.New("there is no certificate authority yet")
+		return "", errors.New("no certificate authority yet")
 	}
 	secrets := p.opts.Client.CoreV1().Secrets(cluster.Namespace)
 	present, err := secrets.Get(ctx, v1alpha1.DerivedName(cluster.Name), metav1.GetOptions{})

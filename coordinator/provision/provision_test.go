@@ -159,7 +159,7 @@ func TestGossipKeyNeverChanges(t *testing.T) {
 	require.Equal(t, 1, w.ensure().Writes, "another spec")
 	require.Equal(t, 8984, w.file().Connection.Port)
 	w.cluster.UID = "u2"
-	require.Equal(t, 2, w.ensure().Writes, "a DatabaseCluster that was made anew")
+	require.Equal(t, 2, w.ensure().Writes, "a DatabaseCluster that was made again")
 	require.EqualValues(t, "u2", w.secret().OwnerReferences[0].UID)
 	require.Equal(t, "u2", w.file().ClusterUID)
 
@@ -175,7 +175,7 @@ func TestGossipKeyNeverChanges(t *testing.T) {
 	_, err = w.client.CoreV1().Secrets("prod").Update(t.Context(), secret, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	_, err = w.p.Ensure(t.Context(), w.cluster, w.pods)
-	require.ErrorContains(t, err, "secret prod/search-rollcall: key gossip.key has 5 bytes: want 32")
+	require.ErrorContains(t, err, "secret prod/search-rollcall: key gossip.key has 5 bytes: must be 32")
 	require.Equal(t, []byte("short"), w.secret().Data[config.KeyGossip])
 }
 

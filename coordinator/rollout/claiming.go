@@ -48,7 +48,7 @@ func (a *step) canDo(step model.Step) bool {
 		}
 		return false
 	case step.Prepare != model.PrepareHandoff && step.Prepare != model.PrepareEvacuate && !unprepared(a.Snapshot, step):
-		a.out.error("step without a prepare for a pod that can be prepared", "pod", step.Pod, "reason", string(step.Reason))
+		a.out.error("step without a drain for a pod that can be drained", "pod", step.Pod, "reason", string(step.Reason))
 		return false
 	}
 	return true

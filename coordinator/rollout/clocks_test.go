@@ -49,7 +49,7 @@ func TestAPrepareIsNotLateThoughTheClockIsSet(t *testing.T) {
 		a.now = stepped(began.Add(time.Second), step)
 		a.Snapshot.Cluster.Spec = model.Spec{Drain: model.Drain{OnTimeout: model.TimeoutProceed}}.WithDefaults()
 		require.Equal(t, time.Second, a.now.Sub(began), "by the monotonic clock")
-		require.False(t, a.timedOut(claim, r), "a prepare of 1 s is no late one")
+		require.False(t, a.timedOut(claim, r), "a drain of 1 s is no late one")
 		a.now = stepped(began.Add(6*time.Minute), -step)
 		require.True(t, a.timedOut(claim, r), "6 min have gone by")
 	}

@@ -38,7 +38,7 @@ func (a *step) learnDrainPlanned(res effect.DrainPlanned) {
 	case errors.As(res.Err, &own):
 		r.abandon(own.Why, model.Vetoed)
 	case res.Err != nil:
-		r.failed(a.now, fmt.Errorf("ask for the prepare: %w", res.Err))
+		r.failed(a.now, fmt.Errorf("plan the drain: %w", res.Err))
 	default:
 		r.succeeded()
 		r.known.Asked, r.known.Undo, r.known.Shared = true, res.Undo, res.Shared
@@ -66,7 +66,7 @@ func (a *step) learnDrainAnswered(res effect.DrainAnswered) {
 	}
 	switch {
 	case res.Err != nil:
-		r.failed(a.now, fmt.Errorf("prepare: %w", res.Err))
+		r.failed(a.now, fmt.Errorf("drain: %w", res.Err))
 	case res.Progress.State == model.DrainPrepared:
 		r.succeeded()
 		r.known.Drained = DrainedBySelf
@@ -76,7 +76,7 @@ func (a *step) learnDrainAnswered(res effect.DrainAnswered) {
 		r.backToBarrier()
 		a.out.Drains = append(a.out.Drains, a.now.Sub(r.drainBegan))
 	case res.Progress.State == model.DrainRefused:
-		r.abandon("prepare refused: "+res.Progress.Detail, model.Vetoed)
+		r.abandon("drain refused: "+res.Progress.Detail, model.Vetoed)
 	default:
 		r.succeeded()
 		r.problem = res.Progress.Detail

@@ -32,7 +32,7 @@ func TestWhoIsFreedLaterMustBeThere(t *testing.T) {
 	}
 
 	a.Snapshot.Pods[0].Phase = model.Terminating
-	require.Empty(t, a.expectedOfAll("s-1").Pods, "who is going is counted as away already")
+	require.Empty(t, a.expectedOfAll("s-1").Pods, "who is going is counted as unavailable already")
 	a.Snapshot.Pods[0].Phase, a.Pools = model.Ready, nil
 	require.Empty(t, a.expectedOfAll("s-1").Pods, "nobody can ask for pods of a pool that is not known")
 }

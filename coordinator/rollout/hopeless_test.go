@@ -126,11 +126,11 @@ func TestWhoIsRestartedFirst(t *testing.T) {
 		"it came without an agent": {func(a *step, _ *model.Claim) {
 			a.Snapshot.Pods[1].Agent, a.Snapshot.Pods[1].Phase, a.Snapshot.Pods[1].Revision = false, model.Ready, "v3"
 		}, true},
-		"it is below the hold line": {func(a *step, _ *model.Claim) {
+		"it is below the partition": {func(a *step, _ *model.Claim) {
 			a.Snapshot.Cluster.Spec.Update.RollingUpdate = model.ByPartition
 			a.Snapshot.Pools[0].Strategy, a.Snapshot.Pools[0].Partition = model.RollingUpdateStrategy, 2
 		}, false},
-		"it is above the hold line": {func(a *step, _ *model.Claim) {
+		"it is above the partition": {func(a *step, _ *model.Claim) {
 			a.Snapshot.Cluster.Spec.Update.RollingUpdate = model.ByPartition
 			a.Snapshot.Pools[0].Strategy, a.Snapshot.Pools[0].Partition = model.RollingUpdateStrategy, 1
 		}, true},

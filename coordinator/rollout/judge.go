@@ -50,10 +50,10 @@ func judgeGoing(s model.Snapshot, claim model.Claim) going {
 func asksForMore(claim model.Claim, step model.Step) string {
 	switch {
 	case weight(step.Prepare) > weight(claim.Prepare):
-		return fmt.Sprintf("it was claimed with the prepare %s, and needs %s by now", orNone(claim.Prepare), step.Prepare)
+		return fmt.Sprintf("it was claimed with drain %s, and needs %s now", orNone(claim.Prepare), step.Prepare)
 	case outcome(step.Action) != outcome(claim.Action),
 		step.Action == model.LowerPartition && claim.Action != model.LowerPartition:
-		return fmt.Sprintf("it was claimed for %s, and is to go for %s by now", claim.Action, step.Action)
+		return fmt.Sprintf("it was claimed for %s, and is to go for %s now", claim.Action, step.Action)
 	}
 	return ""
 }

@@ -40,14 +40,14 @@ func TestAsksForMore(t *testing.T) {
 		{model.Restart, model.Restart, model.PrepareHandoff, model.PrepareHandoff, ""},
 		{model.Restart, model.Restart, model.PrepareEvacuate, model.PrepareHandoff, ""},
 		{model.Restart, model.Restart, model.PrepareHandoff, model.PrepareNone, ""},
-		{model.Restart, model.Restart, model.PrepareNone, model.PrepareHandoff, "it was claimed with the prepare None, and needs Handoff by now"},
-		{model.Restart, model.Restart, model.PrepareHandoff, model.PrepareEvacuate, "it was claimed with the prepare Handoff, and needs Evacuate by now"},
+		{model.Restart, model.Restart, model.PrepareNone, model.PrepareHandoff, "it was claimed with drain None, and needs Handoff now"},
+		{model.Restart, model.Restart, model.PrepareHandoff, model.PrepareEvacuate, "it was claimed with drain Handoff, and needs Evacuate now"},
 		{model.Restart, model.Evacuate, model.PrepareEvacuate, model.PrepareEvacuate, ""},
 		{model.Handoff, model.Restart, model.PrepareHandoff, model.PrepareHandoff, ""},
 		{model.LowerPartition, model.Restart, model.PrepareHandoff, model.PrepareHandoff, ""},
-		{model.Restart, model.LowerPartition, model.PrepareHandoff, model.PrepareHandoff, "it was claimed for Restart, and is to go for LowerPartition by now"},
-		{model.Remove, model.Restart, model.PrepareEvacuate, model.PrepareHandoff, "it was claimed for Remove, and is to go for Restart by now"},
-		{model.Restart, model.Replace, model.PrepareEvacuate, model.PrepareEvacuate, "it was claimed for Restart, and is to go for Replace by now"},
+		{model.Restart, model.LowerPartition, model.PrepareHandoff, model.PrepareHandoff, "it was claimed for Restart, and is to go for LowerPartition now"},
+		{model.Remove, model.Restart, model.PrepareEvacuate, model.PrepareHandoff, "it was claimed for Remove, and is to go for Restart now"},
+		{model.Restart, model.Replace, model.PrepareEvacuate, model.PrepareEvacuate, "it was claimed for Restart, and is to go for Replace now"},
 	} {
 		require.Equal(t, c.more, asksForMore(model.Claim{Action: c.claimed, Prepare: c.was}, model.Step{Action: c.step, Prepare: c.is}))
 	}

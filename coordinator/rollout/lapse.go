@@ -32,7 +32,7 @@ func (r *attempt) lookedAt() bool {
 func (r *attempt) unprepare(why string) {
 	r.known.Drained, r.confirming = NotDrained, time.Time{}
 	r.backToBarrier()
-	r.problem = "it is not prepared any more: " + why
+	r.problem = "it is no longer drained: " + why
 }
 
 // lapse is unprepare for a prepare that did not last, which must end some time.
@@ -40,7 +40,7 @@ func (r *attempt) lapse(why string) {
 	r.unprepare(why)
 	r.drainBegan = time.Time{}
 	if r.lapses++; r.lapses > maxLapses {
-		r.abandon(fmt.Sprintf("it was prepared %d times, and that never lasted: %s", r.lapses, why), model.Vetoed)
+		r.abandon(fmt.Sprintf("it was drained %d times, and that never lasted: %s", r.lapses, why), model.Vetoed)
 	}
 }
 

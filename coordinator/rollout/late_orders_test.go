@@ -17,13 +17,13 @@ func TestUntilWhenAnAgentMayWrite(t *testing.T) {
 		attempt attempt
 		want    time.Time
 	}{
-		"it was asked nothing":                    {attempt{}, time.Time{}},
-		"it prepares":                             {attempt{orders: orders{notAfter: soon}}, soon},
-		"it has prepared":                         {attempt{orders: orders{notAfter: soon}, known: Known{Drained: DrainedBySelf}}, time.Time{}},
-		"it has prepared, and one order was lost": {attempt{orders: orders{notAfter: later, lostTill: soon}, known: Known{Drained: DrainedBySelf}}, soon},
-		"its time was up":                         {attempt{orders: orders{notAfter: soon}, known: Known{Drained: DrainOverdue}}, soon},
-		"its pod broke meanwhile":                 {attempt{orders: orders{notAfter: soon}, known: Known{Drained: DrainSpared}}, soon},
-		"it prepares, and one order was lost":     {attempt{orders: orders{notAfter: later, lostTill: soon}}, later},
+		"it was asked nothing":                   {attempt{}, time.Time{}},
+		"it prepares":                            {attempt{orders: orders{notAfter: soon}}, soon},
+		"it has drained":                         {attempt{orders: orders{notAfter: soon}, known: Known{Drained: DrainedBySelf}}, time.Time{}},
+		"it has drained, and one order was lost": {attempt{orders: orders{notAfter: later, lostTill: soon}, known: Known{Drained: DrainedBySelf}}, soon},
+		"its time was up":                        {attempt{orders: orders{notAfter: soon}, known: Known{Drained: DrainOverdue}}, soon},
+		"its pod broke meanwhile":                {attempt{orders: orders{notAfter: soon}, known: Known{Drained: DrainSpared}}, soon},
+		"it drains, and one order was lost":      {attempt{orders: orders{notAfter: later, lostTill: soon}}, later},
 	} {
 		require.Equal(t, c.want, c.attempt.mayWriteUntil(), name)
 	}

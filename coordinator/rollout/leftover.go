@@ -48,7 +48,7 @@ func (a *step) restoreLeftovers() {
 			a.effect(effect.RestoreLeftover{Leftover: left, Targets: targets, Expected: a.expected()})
 		}
 		if r.problem != "" {
-			a.out.setting(fmt.Sprintf("what was prepared on %s under claim %s", left.Pod, left.Claim), r.problem)
+			a.out.setting(fmt.Sprintf("the drain of %s under claim %s", left.Pod, left.Claim), r.problem)
 		}
 	}
 	maps.DeleteFunc(a.s.leftovers, func(claim string, r *pending) bool { return !r.busy && !listed[claim] })

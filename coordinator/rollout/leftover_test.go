@@ -30,11 +30,11 @@ func TestWhereNobodyHasAnAgentAClaimEndsWithoutUndoing(t *testing.T) {
 		change func(a *step)
 		left   bool
 	}{
-		"nobody has one":                 {func(*step) {}, true},
-		"one that is away has none":      {func(a *step) { a.Snapshot.Pods[1] = model.Pod{Name: "s-1", Phase: model.Missing, Agent: true} }, true},
-		"one that starts has one":        {func(a *step) { a.Snapshot.Pods[1].Agent, a.Snapshot.Pods[1].Phase = true, model.Pending }, false},
-		"the pod stays":                  {func(a *step) { a.Snapshot.Pods[0].UID = "0" }, true},
-		"one with an agent is not shown": {func(*step) {}, false},
+		"nobody has one":                   {func(*step) {}, true},
+		"one that is unavailable has none": {func(a *step) { a.Snapshot.Pods[1] = model.Pod{Name: "s-1", Phase: model.Missing, Agent: true} }, true},
+		"one that starts has one":          {func(a *step) { a.Snapshot.Pods[1].Agent, a.Snapshot.Pods[1].Phase = true, model.Pending }, false},
+		"the pod stays":                    {func(a *step) { a.Snapshot.Pods[0].UID = "0" }, true},
+		"one with an agent is not shown":   {func(*step) {}, false},
 		"a setting is shared": {func(a *step) {
 			a.Record.Settings = []model.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
 		}, false},

@@ -153,7 +153,7 @@ func (a *step) keeps(claim model.Claim, v sight, c *Case) kept {
 func (a *step) wordsOf(claim model.Claim, r *attempt, v sight, c *Case, k kept, noticed string) string {
 	why := noticed
 	if c.Queued && why == "" {
-		why = "another prepare writes the same setting of the whole database, or that is put back first"
+		why = "another drain writes the same setting of the whole database, or that is put back first"
 	}
 	switch {
 	case c.Vanished && !c.Known.SetGone:
@@ -180,7 +180,7 @@ func (a *step) wordsOf(claim model.Claim, r *attempt, v sight, c *Case, k kept, 
 	case why == "":
 		why = r.problem
 	case next(*c) == MoveRestore:
-		why += "; what was prepared is not undone yet: " + r.problem
+		why += "; the drain is not undone yet: " + r.problem
 	}
 	return why
 }

@@ -68,15 +68,15 @@ func (a *step) noticeHere(claim model.Claim, r *attempt, v sight) (why string, s
 	case r.known.Drained == DrainSpared && going.hold == nil && !going.unasked:
 		r.unprepare("it is well again")
 	case prepares(claim) && r.known.Drained == NotDrained && going.unasked:
-		a.out.warn("the pod is broken by now, going on without a prepare", "id", claim.ID, "pod", claim.Pod, "problem", r.problem)
+		a.out.warn("the pod is broken now, going on without a drain", "id", claim.ID, "pod", claim.Pod, "problem", r.problem)
 		r.succeeded()
 		r.known.Drained = DrainSpared
 	case prepares(claim) && r.known.Drained == NotDrained && a.timedOut(claim, r):
 		if mayProceed(a.Snapshot, claim) {
-			a.out.warn("prepare timed out, going on without it", "id", claim.ID, "pod", claim.Pod)
+			a.out.warn("drain timed out, going on without it", "id", claim.ID, "pod", claim.Pod)
 			r.known.Drained = DrainOverdue
 		}
-		return "prepare timed out: " + r.problem, false
+		return "drain timed out: " + r.problem, false
 	}
 	return "", false
 }

@@ -44,10 +44,10 @@ func (a *step) learnObserved(res effect.Observed) {
 	case res.Err != nil:
 		r.backToBarrier()
 		r.confirming = time.Time{} // nobody knows what it has looked at when it answers again
-		r.failed(a.now, fmt.Errorf("ask whether it is still prepared: %w", res.Err))
+		r.failed(a.now, fmt.Errorf("ask whether it is still drained: %w", res.Err))
 		r.held(a.now, r.problem)
 	case res.Confirmed != nil && res.Progress.State == model.DrainRefused:
-		r.abandon("prepare refused: "+res.Progress.Detail, model.Vetoed)
+		r.abandon("drain refused: "+res.Progress.Detail, model.Vetoed)
 	case res.Confirmed != nil && res.Progress.State != model.DrainPrepared:
 		r.unconfirmed(a.now, res.Progress.Detail, a.prepareTimeout(*claim))
 	case res.Missing != "":
@@ -80,7 +80,7 @@ func (r *attempt) unconfirmed(now time.Time, detail string, limit time.Duration)
 	r.askedAt = now
 	r.backToBarrier()
 	r.succeeded()
-	r.problem, r.retryAt = "its agent looks whether it is still prepared: "+detail, now.Add(firstRetry)
+	r.problem, r.retryAt = "its agent looks whether it is still drained: "+detail, now.Add(firstRetry)
 }
 
 // barrierOf is the barrier of a claimed pod. A pod whose database does not run need

@@ -172,7 +172,7 @@ func TestWhoFreesAPodWithoutAnAgent(t *testing.T) {
 		"its name is not known, may lead":    {true, nil, prepared, func(a *step) { a.Names = nil }, true, nil, "", nameUnknown},
 		"it is the first":                    {false, nil, prepared, first, true, nil, "", ""},
 		"it is the first, and it may lead":   {true, nil, prepared, first, true, nil, "", ""},
-		"who has an agent is away for a moment": {true, nil, prepared, func(a *step) {
+		"who has an agent is unavailable for a moment": {true, nil, prepared, func(a *step) {
 			first(a)
 			a.Snapshot.Pods[2].Phase = model.Missing
 		}, true, nil, "", nobodyKnows},

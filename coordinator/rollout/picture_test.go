@@ -15,7 +15,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-var update = flag.Bool("update", false, "write the picture of a claim in DESIGN.md anew")
+var update = flag.Bool("update", false, "write the picture of a claim in DESIGN.md again")
 
 // The picture of a claim in DESIGN.md is what claims do: in which state which moves are made, and
 // which states follow. It is drawn from the table of transitions by random worlds.

@@ -43,12 +43,12 @@ func TestQueueOfASharedSetting(t *testing.T) {
 		change  func(a *step)
 		waiting string
 	}{
-		"nobody is prepared":    {func(*step) {}, "bc"},
+		"nobody is drained":     {func(*step) {}, "bc"},
 		"the first is":          {func(a *step) { prepared(a, "a") }, "c"},
 		"all are":               {func(a *step) { prepared(a, "a", "b") }, ""},
 		"the first has gone":    {func(a *step) { a.Snapshot.Pods[0].UID = "new" }, "c"},
 		"the first is released": {func(a *step) { a.Record.Claims = a.Record.Claims[1:] }, "c"},
-		"released, the other prepared": {func(a *step) {
+		"released, the other drained": {func(a *step) {
 			prepared(a, "b")
 			a.Record.Claims = a.Record.Claims[1:]
 		}, "c"},
@@ -84,7 +84,7 @@ func TestADeadlockBetweenTheLineAndASettingIsSeen(t *testing.T) {
 		change func(a *step)
 		why    string
 	}{
-		"it joins a record of which one is over": {func(*step) {}, "c goes first, and its prepare waits until " + knobName + " is put back, which this claim still needs"},
+		"it joins a record of which one is over": {func(*step) {}, "c goes first, and its drain waits until " + knobName + " is put back, which this claim still needs"},
 		"it has no claim": {func(a *step) {
 			a.Snapshot.Cluster.Status.Claims = a.Snapshot.Cluster.Status.Claims[:2]
 		}, "c goes first, and has no claim"},
@@ -96,9 +96,9 @@ func TestADeadlockBetweenTheLineAndASettingIsSeen(t *testing.T) {
 			a.Record.Settings[0].Claims = []string{"a", "b", "c"}
 			a.Record.Claims = []model.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}}
 		}, ""},
-		"its prepare writes another setting": {func(a *step) { a.s.attempts["c"].known.Shared.Knob = "other" }, ""},
-		"nothing is known of its prepare":    {func(a *step) { delete(a.s.attempts, "c") }, ""},
-		"this claim needs no setting":        {func(a *step) { a.Record.Settings[0].Claims = []string{"a"} }, ""},
+		"its drain writes another setting": {func(a *step) { a.s.attempts["c"].known.Shared.Knob = "other" }, ""},
+		"nothing is known of its drain":    {func(a *step) { delete(a.s.attempts, "c") }, ""},
+		"this claim needs no setting":      {func(a *step) { a.Record.Settings[0].Claims = []string{"a"} }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := listed()
@@ -133,7 +133,7 @@ func TestOverForASharedSetting(t *testing.T) {
 		"not back in time":         {func(c *Case, r *attempt, a *step) { c.Rejoined, r.goneAt = false, a.now.Add(-100*time.Second) }, true},
 		"not back, with time left": {func(c *Case, r *attempt, a *step) { c.Rejoined, r.goneAt = false, a.now.Add(-99*time.Second) }, false},
 		"its agent may write":      {func(_ *Case, r *attempt, a *step) { r.notAfter = a.now.Add(1) }, false},
-		"its agent had prepared it": {func(_ *Case, r *attempt, a *step) {
+		"its agent had drained it": {func(_ *Case, r *attempt, a *step) {
 			r.known.Drained, r.notAfter = DrainedBySelf, a.now.Add(1)
 		}, true},
 	} {

@@ -96,7 +96,7 @@ func (a *step) deadlock(claim model.Claim, ahead []model.Pod) string {
 			continue
 		}
 		if a.queued(claims[its], r) {
-			return fmt.Sprintf("%s goes first, and its prepare waits until %s is put back, which this claim still needs", o.Name, record.Knob)
+			return fmt.Sprintf("%s goes first, and its drain waits until %s is put back, which this claim still needs", o.Name, record.Knob)
 		}
 	}
 	return ""

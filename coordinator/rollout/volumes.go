@@ -72,9 +72,9 @@ func (a *step) learnVolumesAwaited(res effect.VolumesAwaited) {
 	case res.Err != nil:
 		r.failed(a.now, res.Err)
 	case res.Successor.Leaving:
-		r.later(a.now.Add(volumesEvery), "its successor is being deleted, too")
+		r.later(a.now.Add(volumesEvery), "the recreated pod is being deleted, too")
 	case res.Inherited:
-		a.out.warn("the pod went before its volumes, and its successor has them", "id", res.Claim, "pod", res.Successor.Name)
+		a.out.warn("the pod went before its volumes, and the recreated pod has them", "id", res.Claim, "pod", res.Successor.Name)
 		r.succeeded()
 		r.known.Inheritor = res.Successor.UID
 	case res.Missing != "":

@@ -130,13 +130,13 @@ func TestAPodThatIsAwayAtRestIsNamed(t *testing.T) {
 	require.Equal(t, model.ClusterIdle, d.Phase)
 	ready := conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionReady)
 	require.Equal(t, metav1.ConditionFalse, ready.Status)
-	require.Equal(t, "PodsAway", ready.Reason)
-	require.Equal(t, "1 of 3 pods are away: search-1 is pending (Unschedulable), no node takes it, since 2026-11-20T10:00:00Z; to do for search-1: "+
+	require.Equal(t, "PodsUnavailable", ready.Reason)
+	require.Equal(t, "1 of 3 pods are unavailable: search-1 is pending (Unschedulable), no node takes it, since 2026-11-20T10:00:00Z; to do for search-1: "+
 		model.Unschedulable.Advice(), ready.Message)
 	available := conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionAvailable)
 	require.Equal(t, metav1.ConditionTrue, available.Status)
-	require.Equal(t, "PodsAway", available.Reason)
-	require.True(t, strings.HasPrefix(available.Message, "the database works; away for longer than policy.startSeconds: search-1 is pending"), available.Message)
+	require.Equal(t, "PodsUnavailable", available.Reason)
+	require.True(t, strings.HasPrefix(available.Message, "the database works; unavailable for longer than policy.startSeconds: search-1 is pending"), available.Message)
 	again := search(t, atRest, hasBeen(model.Pending, model.Unschedulable), func(s *model.Snapshot) {
 		s.Now = model.At(s.Now.Add(time.Minute))
 	})
@@ -148,10 +148,10 @@ func TestAPodThatIsAwayAtRestIsNamed(t *testing.T) {
 	})
 	available = conditionOf(t, Conditions(short, nil, 1), v1alpha1.ConditionAvailable)
 	require.Equal(t, "Healthy", available.Reason)
-	require.Equal(t, "1 of 3 pods are away: search-1 is missing", conditionOf(t, Conditions(short, nil, 1), v1alpha1.ConditionReady).Message)
+	require.Equal(t, "1 of 3 pods are unavailable: search-1 is missing", conditionOf(t, Conditions(short, nil, 1), v1alpha1.ConditionReady).Message)
 	short.AwaySince = map[string]time.Time{"search-1": short.DecidedAt.Add(-11 * time.Minute)}
 	available = conditionOf(t, Conditions(short, nil, 1), v1alpha1.ConditionAvailable)
-	require.Equal(t, "the database works; away for longer than policy.startSeconds: search-1 is missing, since 2026-11-20T11:49:00Z", available.Message)
+	require.Equal(t, "the database works; unavailable for longer than policy.startSeconds: search-1 is missing, since 2026-11-20T11:49:00Z", available.Message)
 }
 
 func TestOverdueIsAMetric(t *testing.T) {

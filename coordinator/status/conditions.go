@@ -35,10 +35,10 @@ const (
 
 // ReasonPodsAway is that of Ready while pods are away at rest, and of Available while
 // some have been for longer than a start may take.
-const ReasonPodsAway = "PodsAway"
+const ReasonPodsAway = "PodsUnavailable"
 
 // AwayForLong begins what Available says of those.
-const AwayForLong = "away for longer than policy.startSeconds: "
+const AwayForLong = "unavailable for longer than policy.startSeconds: "
 
 // Conditions are the conditions that follow from a decision, following on the
 // ones that the object has: a condition keeps its transition time as long as
@@ -88,7 +88,7 @@ func ready(d Decision) metav1.Condition {
 	case d.Phase == model.ClusterDone:
 		return condition(v1alpha1.ConditionReady, true, reasonDone, "every pod runs the revision that its StatefulSet wants, and is back")
 	case d.Phase == model.ClusterIdle && d.Pods.Away > 0:
-		message := fmt.Sprintf("%d of %d pods are away", d.Pods.Away, d.Pods.Desired)
+		message := fmt.Sprintf("%d of %d pods are unavailable", d.Pods.Away, d.Pods.Desired)
 		if absent := progress.AbsentPods(&d.Moment); len(absent) > 0 {
 			message += ": " + describe(absent)
 		}
@@ -174,7 +174,7 @@ func Unhealthy(d Decision) string {
 	p, h := d.Pods, d.Snapshot.Health
 	switch {
 	case p.Away > 0 || p.Ready < p.Desired:
-		return fmt.Sprintf("%d of %d pods are Ready, %d away", p.Ready, p.Desired, p.Away)
+		return fmt.Sprintf("%d of %d pods are Ready, %d unavailable", p.Ready, p.Desired, p.Away)
 	case h.Verdict == model.Green, !slices.ContainsFunc(d.Snapshot.Pods, func(p model.Pod) bool { return p.Agent }):
 		return ""
 	}

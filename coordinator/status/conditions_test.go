@@ -37,14 +37,14 @@ func TestConditions(t *testing.T) {
 		ready, reconciling, stalled metav1.ConditionStatus
 		readyReason                 string
 	}{
-		"done":                  {phase(done, model.ClusterDone), "True", "False", "False", "Done"},
-		"rolling":               {search(t, claimed(model.PhaseGone)), "False", "True", "False", "Rolling"},
-		"about to begin":        {search(t), "False", "True", "False", "Rolling"},
-		"paused":                {phase(paused, model.ClusterPaused), "False", "False", "False", "paused"},
-		"stalled":               {phase(paused, model.ClusterStalled), "False", "False", "True", "Stalled"},
-		"waiting":               {phase(paused, model.ClusterWaiting), "False", "True", "False", "paused"},
-		"idle with a pod away":  {phase(Decision{Moment: progress.Moment{Pods: PodCounts{Desired: 3, Away: 1}}}, model.ClusterIdle), "False", "False", "False", "PodsAway"},
-		"idle, little is known": {phase(Decision{}, model.ClusterIdle), "False", "False", "False", "Idle"},
+		"done":                         {phase(done, model.ClusterDone), "True", "False", "False", "Done"},
+		"rolling":                      {search(t, claimed(model.PhaseGone)), "False", "True", "False", "Rolling"},
+		"about to begin":               {search(t), "False", "True", "False", "Rolling"},
+		"paused":                       {phase(paused, model.ClusterPaused), "False", "False", "False", "paused"},
+		"stalled":                      {phase(paused, model.ClusterStalled), "False", "False", "True", "Stalled"},
+		"waiting":                      {phase(paused, model.ClusterWaiting), "False", "True", "False", "paused"},
+		"idle with an unavailable pod": {phase(Decision{Moment: progress.Moment{Pods: PodCounts{Desired: 3, Away: 1}}}, model.ClusterIdle), "False", "False", "False", "PodsUnavailable"},
+		"idle, little is known":        {phase(Decision{}, model.ClusterIdle), "False", "False", "False", "Idle"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list := Conditions(c.d, nil, 7)
@@ -161,8 +161,8 @@ func TestWhyItHasNotBeenHealthyYet(t *testing.T) {
 		edit func(d *Decision)
 		want string
 	}{
-		"pods are not Ready":                      {func(d *Decision) { d.Pods.Ready, d.Pods.Away = 2, 1 }, ": 2 of 3 pods are Ready, 1 away"},
-		"pods are Ready and not counted on yet":   {func(d *Decision) { d.Pods.Ready, d.Pods.Away = 3, 3 }, ": 3 of 3 pods are Ready, 3 away"},
+		"pods are not Ready":                      {func(d *Decision) { d.Pods.Ready, d.Pods.Away = 2, 1 }, ": 2 of 3 pods are Ready, 1 unavailable"},
+		"pods are Ready and not counted on yet":   {func(d *Decision) { d.Pods.Ready, d.Pods.Away = 3, 3 }, ": 3 of 3 pods are Ready, 3 unavailable"},
 		"rosters alone tell, which is not enough": {func(d *Decision) { d.Snapshot.Health.Verdict = model.Green }, ""},
 		"no verdict": {func(d *Decision) { d.Snapshot.Health.Reason = "no agent gives a verdict" }, ": its health is Unknown, not Green: no agent gives a verdict"},
 		"copies are missing": {func(d *Decision) {

@@ -66,7 +66,7 @@ func TestEventsOfOneRestart(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		"RestartSelected u1", "PrepareStarted u1", "Prepared u1", "PodRestarted u1", "PodReturned u1b",
+		"RestartSelected u1", "DrainStarted u1", "Drained u1", "PodRestarted u1", "PodReturned u1b",
 	}, got)
 }
 
@@ -335,7 +335,7 @@ func TestStoppedTheLineAndVersionRefused(t *testing.T) {
 	stopped := free
 	stopped.Plan.Holds = []model.Hold{{Rule: model.LineStopped, Reason: "1 pod of v2 failed"}}
 	e = eventOf(t, Events(&free, stopped), StoppedTheLine)
-	require.Equal(t, "line-stopped: 1 pod of v2 failed", e.Note)
+	require.Equal(t, "rollout-halted: 1 pod of v2 failed", e.Note)
 }
 
 func TestGuardIsTold(t *testing.T) {

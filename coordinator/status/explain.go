@@ -184,11 +184,11 @@ func podFacts(d Decision, pod model.Pod) []Fact {
 	}
 	switch {
 	case pod.Revision == "":
-		facts.add("revision", timeless, "unknown, wanted is %s", cmp.Or(pool.Revision, "unknown"))
+		facts.add("revision", timeless, "unknown, should be %s", cmp.Or(pool.Revision, "unknown"))
 	case pod.Revision == pool.Revision:
-		facts.add("revision", timeless, "%s, which is wanted", pod.Revision)
+		facts.add("revision", timeless, "%s, up to date", pod.Revision)
 	default:
-		facts.add("revision", timeless, "%s, wanted is %s", pod.Revision, cmp.Or(pool.Revision, "unknown"))
+		facts.add("revision", timeless, "%s, should be %s", pod.Revision, cmp.Or(pool.Revision, "unknown"))
 	}
 	if way := rollingWay(d, pool); way != "" {
 		facts.add("update", timeless, "%s", way)
@@ -338,9 +338,9 @@ func clusterFacts(d Decision) []Fact {
 		facts.add("withheld", timeless, "%s", d.Withheld)
 	}
 	b := d.Plan.Budget
-	facts.add("budget", timeless, "%d of at most %d pods away, of which %d claimed", b.Pods.Away, b.Pods.Limit, b.Pods.Claimed)
+	facts.add("budget", timeless, "%d of at most %d pods unavailable, of which %d claimed", b.Pods.Away, b.Pods.Limit, b.Pods.Claimed)
 	if b.Zones.Limit > 0 {
-		facts.add("zones", timeless, "%d of at most %d zones with a pod away", b.Zones.Away, b.Zones.Limit)
+		facts.add("zones", timeless, "%d of at most %d zones with an unavailable pod", b.Zones.Away, b.Zones.Limit)
 	}
 	health := string(cmp.Or(s.Health.Verdict, model.UnknownHealth))
 	if s.Health.Reason != "" {

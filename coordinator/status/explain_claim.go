@@ -70,9 +70,9 @@ func replacementText(c model.Claim) string {
 	case model.PhaseEmptied:
 		return "nothing is left on " + c.Pod + "; " + volumes + " and the pod are about to be deleted"
 	case model.PhaseGone:
-		return "removed; its successor is awaited with fresh data, in place of " + volumes
+		return "removed; the recreated pod is awaited with fresh data, in place of " + volumes
 	case model.PhaseRestoring:
-		return "its successor has fresh data; what kept data away from it is being undone"
+		return "the recreated pod has fresh data; what kept data away from it is being undone"
 	}
 	return claimPhaseText(c.Phase)
 }
@@ -90,13 +90,13 @@ func claimPhaseText(p model.ClaimPhase) string {
 	case model.PhaseOpened:
 		return "released: Kubernetes is told to remove it"
 	case model.PhaseGone:
-		return "removed; its successor is awaited in the database"
+		return "removed; the recreated pod is awaited in the database"
 	case model.PhaseRejoined:
-		return "its successor has joined the database"
+		return "the recreated pod has joined the database"
 	case model.PhaseRestoring:
 		return "what its preparation changed is being undone"
 	case model.PhaseSettling:
-		return "its successor is back; its copies are being awaited"
+		return "the recreated pod is back; its copies are being awaited"
 	}
 	return "in a phase that this version does not know: " + string(p)
 }

@@ -45,7 +45,7 @@ func TestExplainVerdicts(t *testing.T) {
 		"is claimed": {
 			pod: "search-1", verdict: Claimed,
 			changes: []func(*model.Snapshot){claimed(model.PhaseGone)},
-			text:    []string{"claim  search-1 Gone Restart after Handoff (Outdated)", "its successor is awaited", "claimed 12s ago"},
+			text:    []string{"claim  search-1 Gone Restart after Handoff (Outdated)", "the recreated pod is awaited", "claimed 12s ago"},
 		},
 		"is up to date": {
 			pod: "search-2", verdict: UpToDate,
@@ -92,13 +92,13 @@ func TestExplainReplacements(t *testing.T) {
 		"data is moved": {func(s *model.Snapshot) {
 			replacing(model.PhasePreparing)(s)
 			podOf(s, "search-1").Report.DrainDetail = "excluded, 3 roles left"
-		}, "excluded, 3 roles left", []string{"claim  search-1 Preparing Replace after Evacuate (Replacement)", "moving data off search-1: excluded, 3 roles left"}},
+		}, "excluded, 3 roles left", []string{"claim  search-1 Draining Replace after Evacuate (Replacement)", "moving data off search-1: excluded, 3 roles left"}},
 		"something is left": {replacing(model.PhasePrepared), "not empty: books/s1 has a member on it that is Active",
 			[]string{"data is off search-1, says its agent", "waiting: not empty: books/s1 has a member on it that is Active"}},
 		"it is empty": {replacing(model.PhaseEmptied, data, logs), "pod-budget: too many",
 			[]string{"nothing is left on search-1; volume claim data-search-1 and 1 more and the pod are about to be deleted", "waiting: pod-budget: too many"}},
 		"its volume goes": {replacing(model.PhaseGone, data), "volume claim data-search-1 is being deleted",
-			[]string{"its successor is awaited with fresh data, in place of volume claim data-search-1", "waiting: volume claim data-search-1 is being deleted"}},
+			[]string{"the recreated pod is awaited with fresh data, in place of volume claim data-search-1", "waiting: volume claim data-search-1 is being deleted"}},
 		"it is included": {replacing(model.PhaseRestoring), "", []string{"what kept data away from it is being undone"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,13 +122,13 @@ func TestExplainShowsFactsWithTheirAge(t *testing.T) {
 	e, err := Explain(search(t), "search-1")
 	require.NoError(t, err)
 	require.Equal(t, Fact{"phase", "Ready", 3 * 60 * 60}, factOf(t, e, "phase"))
-	require.Equal(t, Fact{"revision", "v1, wanted is v2", -1}, factOf(t, e, "revision"))
+	require.Equal(t, Fact{"revision", "v1, should be v2", -1}, factOf(t, e, "revision"))
 	require.Equal(t, Fact{"zone", "z2", -1}, factOf(t, e, "zone"))
 	require.Equal(t, Fact{"node", "n2, cordoned", -1}, factOf(t, e, "node"))
 	require.Equal(t, Fact{"report", "by its own agent, fresh", 0.8}, factOf(t, e, "report"))
 	require.Equal(t, Fact{"member", "Live", 0.8}, factOf(t, e, "member"))
 	require.Equal(t, "Shard, 3 of 3 Active: search-0 Active leader, search-1 Active, search-2 Active", factOf(t, e, "group books/s1").Value)
-	require.Equal(t, "0 of at most 1 pods away, of which 0 claimed", factOf(t, e, "budget").Value)
+	require.Equal(t, "0 of at most 1 pods unavailable, of which 0 claimed", factOf(t, e, "budget").Value)
 	require.Equal(t, "Green", factOf(t, e, "health").Value)
 
 	e, err = Explain(search(t), "search-0")
@@ -156,10 +156,10 @@ func TestExplainBadNews(t *testing.T) {
 	require.Equal(t, "Yellow, one copy is missing", factOf(t, e, "health").Value)
 	require.Equal(t, "search-2 sees another leader", factOf(t, e, "disagreement").Value)
 
-	d.Refused = map[string]string{podOf(&d.Snapshot, "search-1").UID: "its message is refused (hollow)"}
+	d.Refused = map[string]string{podOf(&d.Snapshot, "search-1").UID: "its message is refused (amplification)"}
 	e, err = Explain(d, "search-1")
 	require.NoError(t, err)
-	require.Equal(t, "its message is refused (hollow)", factOf(t, e, "agent").Value)
+	require.Equal(t, "its message is refused (amplification)", factOf(t, e, "agent").Value)
 
 	e, err = Explain(d, "search-0")
 	require.NoError(t, err)
@@ -178,7 +178,7 @@ func TestExplainSaysWhatAPrepareWaitsFor(t *testing.T) {
 	e, err := Explain(d, claim.Pod)
 	require.NoError(t, err)
 	require.Contains(t, e.Text, "its agent makes it safe to stop: "+words)
-	require.Equal(t, "Preparing: "+words, factOf(t, e, "drain").Value)
+	require.Equal(t, "Draining: "+words, factOf(t, e, "drain").Value)
 
 	d.Snapshot.Cluster.Status.Claims[0].UID = "another pod of this name"
 	require.NotContains(t, claimWords(d, d.Snapshot.Cluster.Status.Claims[0]), words)
@@ -237,7 +237,7 @@ func TestExplainPodThatStoppedTheLine(t *testing.T) {
 	require.Contains(t, e.Text, "claim  search-1 Gone Restart after Handoff (Outdated)\nremoved; ")
 	require.Contains(t, e.Text, "\nwaiting: ")
 	require.Contains(t, e.Text, "\nit counts as failed")
-	require.Contains(t, e.Text, "\nhold   - line-stopped: ")
+	require.Contains(t, e.Text, "\nhold   - rollout-halted: ")
 	require.Equal(t, "NotStarted, ImagePull", factOf(t, e, "phase").Value)
 
 	for _, c := range Conditions(d, nil, 1) {

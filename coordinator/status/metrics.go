@@ -26,7 +26,7 @@ var states = []struct {
 	{"current", func(c PodCounts) int32 { return c.Current }},
 	{"updated", func(c PodCounts) int32 { return c.Updated }},
 	{"ready", func(c PodCounts) int32 { return c.Ready }},
-	{"away", func(c PodCounts) int32 { return c.Away }},
+	{"unavailable", func(c PodCounts) int32 { return c.Away }},
 	{"failed", func(c PodCounts) int32 { return c.Failed }},
 }
 

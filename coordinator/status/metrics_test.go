@@ -23,7 +23,7 @@ func TestMetricsOfADecision(t *testing.T) {
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP rollcall_pods Pods of a database cluster by state. A pod can be in several states.
 # TYPE rollcall_pods gauge
-rollcall_pods{cluster="prod/search",state="away"} 0
+rollcall_pods{cluster="prod/search",state="unavailable"} 0
 rollcall_pods{cluster="prod/search",state="current"} 2
 rollcall_pods{cluster="prod/search",state="desired"} 3
 rollcall_pods{cluster="prod/search",state="failed"} 0

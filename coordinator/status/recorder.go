@@ -64,7 +64,7 @@ type Recorder struct {
 // NewRecorder writes Events through the client.
 func NewRecorder(client eventsclient.EventsV1Interface, opts RecorderOptions) (*Recorder, error) {
 	if opts.Instance == "" {
-		return nil, errors.New("event recorder: instance is empty: the name of this coordinator's pod is wanted")
+		return nil, errors.New("event recorder: instance is empty: must be the name of this coordinator's pod")
 	}
 	if opts.Log == nil {
 		opts.Log = slog.Default()

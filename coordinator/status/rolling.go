@@ -14,7 +14,7 @@ import (
 
 // Reasons of the condition PartitionReset.
 const (
-	reasonReset    = "ResetAgainAndAgain"
+	reasonReset    = "ResetRepeatedly"
 	reasonNotReset = "NotReset"
 )
 
@@ -46,7 +46,7 @@ func rollingWay(d Decision, pool model.Pool) string {
 
 func lineText(pool model.Pool) string {
 	if pool.Partition >= model.RestLine {
-		return "the line rests, so nobody goes by it"
+		return "the partition is above all ordinals, so it frees nobody"
 	}
 	return fmt.Sprintf("ordinals from %d on come back on %s", pool.Partition, pool.Revision)
 }
@@ -70,7 +70,7 @@ func (t *transition) lines() {
 			continue
 		}
 		if to.Force && !from.Force {
-			t.add("", "", true, RollingForced, "%s: the annotation %s hands the StatefulSet to its controller: no line, no guard, no rule",
+			t.add("", "", true, RollingForced, "%s: the annotation %s hands the StatefulSet to its controller: no partition, no guard, no rule",
 				to.Name, v1alpha1.AnnotationForce)
 		}
 		switch {

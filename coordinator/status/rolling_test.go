@@ -33,7 +33,7 @@ func TestExplainSaysInWhichWay(t *testing.T) {
 		{nil, nil},
 		{[]func(*model.Snapshot){rolling(model.ByGuard, 0)}, []string{"by the guard: Kubernetes refuses"}},
 		{[]func(*model.Snapshot){rolling(model.ByGuard, 0), unguarded}, []string{"the guard is not enforced"}},
-		{[]func(*model.Snapshot){rolling(model.ByPartition, model.RestLine)}, []string{"the line rests"}},
+		{[]func(*model.Snapshot){rolling(model.ByPartition, model.RestLine)}, []string{"the partition is above all ordinals"}},
 		{[]func(*model.Snapshot){rolling(model.ByPartition, 2), unguarded}, []string{"ordinals from 2 on come back on v2", "acts on an edit of it before"}},
 		{[]func(*model.Snapshot){rolling(model.ByPartition, 2), ordered(2)}, []string{"taken as an order"}},
 		{[]func(*model.Snapshot){rolling(model.ByPartition, 2), force}, []string{"by Kubernetes alone"}},

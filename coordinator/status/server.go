@@ -202,7 +202,7 @@ func (s *service) Explain(ctx context.Context, req *rollcallv1.ExplainRequest) (
 		return nil, err
 	}
 	if req.GetPod() == "" {
-		return nil, grpcstatus.Error(codes.InvalidArgument, "pod is empty: the name of a pod is wanted")
+		return nil, grpcstatus.Error(codes.InvalidArgument, "pod is empty: must be the name of a pod")
 	}
 	return unread.Made(ctx, func() (*rollcallv1.ExplainResponse, error) { return explanation(d, req.GetPod()) })
 }
@@ -227,7 +227,7 @@ func (s *service) ListJournal(req *rollcallv1.ListJournalRequest, stream grpc.Se
 		return err
 	}
 	if req.GetLast() < 0 {
-		return grpcstatus.Errorf(codes.InvalidArgument, "last is %d: how many entries are wanted, or 0 for all", req.GetLast())
+		return grpcstatus.Errorf(codes.InvalidArgument, "last is %d: must be a number of entries, or 0 for all", req.GetLast())
 	}
 	return s.board.Journal(d.Key, int(req.GetLast()), func(entry []byte) error {
 		return stream.Send(&rollcallv1.JournalEntry{EntryJson: string(entry)})
@@ -308,7 +308,7 @@ func (s *service) newest(namespace, name string) (Decision, error) {
 		return Decision{}, err
 	}
 	if namespace == "" || name == "" {
-		return Decision{}, grpcstatus.Error(codes.InvalidArgument, "namespace or name is empty: those of a DatabaseCluster are wanted")
+		return Decision{}, grpcstatus.Error(codes.InvalidArgument, "namespace or name is empty: must be those of a DatabaseCluster")
 	}
 	key := Key{Namespace: namespace, Name: name}
 	d, ok := s.board.Newest(key)

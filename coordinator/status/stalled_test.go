@@ -37,21 +37,21 @@ func TestStalledNamesWhatHeldLongest(t *testing.T) {
 		reason, message string
 	}{
 		"a claim that does not go on": {search(t, gone), map[string]time.Duration{"pod-budget": time.Hour, "k1 Gone": 11 * time.Minute}, "claimed",
-			"search-1: its successor is NotStarted and its agent has sent no report: a volume cannot be attached or mounted, or the pod gets no network, for 11m" +
+			"search-1: the recreated pod is NotStarted and its agent has sent no report: a volume cannot be attached or mounted, or the pod gets no network, for 11m" +
 				"; unblocked by: a report from its agent; to do: look for FailedAttachVolume, FailedMount or FailedCreatePodSandBox in kubectl describe pod; " +
 				"a volume that is still attached to another node is let go when its VolumeAttachment is, or that node is back"},
-		"a prepare that does not end": {search(t, claimed(model.PhasePreparing), sick), map[string]time.Duration{"k1 Preparing": 20 * time.Minute}, "health",
-			"search-1: the database is Red, at least Recoverable is wanted, for 20m; unblocked by: a verdict of at least Recoverable"},
-		"the line stops everybody": {search(t, stopped), map[string]time.Duration{"line-stopped": 3 * time.Minute, "pod-budget": time.Hour}, "line-stopped",
+		"a drain that does not end": {search(t, claimed(model.PhasePreparing), sick), map[string]time.Duration{"k1 Draining": 20 * time.Minute}, "health",
+			"search-1: the database is Red, policy.health requires at least Recoverable, for 20m; unblocked by: a verdict of at least Recoverable"},
+		"the partition stops everybody": {search(t, stopped), map[string]time.Duration{"rollout-halted": 3 * time.Minute, "pod-budget": time.Hour}, "rollout-halted",
 			"1 new pod of revision v2 failed to return, such as search-2 (not started (ImagePull)): an image cannot be pulled; the limit is 1" +
 				"; revision v1 of search finished last, for 3m; unblocked by: a corrected template, or search-2 back; to do: correct the image or its " +
 				"pull secret in the template, or make the registry answer; kubectl describe pod names the image"},
 		"no claim, and two rules of everybody": {search(t, sick, split), map[string]time.Duration{"health": 30 * time.Minute, "view-split": 12 * time.Minute}, "health",
-			"the database is Red, at least Recoverable is wanted, for 30m; unblocked by: a verdict of at least Recoverable"},
+			"the database is Red, policy.health requires at least Recoverable, for 30m; unblocked by: a verdict of at least Recoverable"},
 		"the other one is older": {search(t, sick, split), map[string]time.Duration{"health": 12 * time.Minute, "view-split": 30 * time.Minute}, "view-split",
 			"the agents do not agree: search-0 sees 2 members, search-1 sees 3, for 30m; unblocked by: a majority of the agents agreeing"},
 		"a closed window is no stall": {search(t, sick, window), map[string]time.Duration{"outside-window": time.Hour}, "health",
-			"the database is Red, at least Recoverable is wanted; unblocked by: a verdict of at least Recoverable"},
+			"the database is Red, policy.health requires at least Recoverable; unblocked by: a verdict of at least Recoverable"},
 		"steps that nobody takes": {search(t, func(s *model.Snapshot) {
 			p := podOf(s, "search-0")
 			p.Revision = "v2"

@@ -51,7 +51,7 @@ func TestBasis(t *testing.T) {
 		"before the barrier, but not so old":   {before: []edit{barrier, unsettled, observedAt(0, noon.Add(-time.Minute))}, after: []edit{barrier, unsettled}},
 		"looked since the barrier":             {before: []edit{barrier, unsettled}, after: []edit{barrier, unsettled, observedAt(0, noon)}},
 		"another leads":                        {after: []edit{says(0, leads(1))}},
-		"settled anew":                         {after: []edit{says(0, func(r *rollcallv1.Report) { r.SettledFor = nil })}},
+		"settled again":                        {after: []edit{says(0, func(r *rollcallv1.Report) { r.SettledFor = nil })}},
 		"no report any more":                   {after: []edit{noReport(1)}},
 		"a barrier":                            {after: []edit{barrier}},
 		"a pod changed":                        {after: []edit{editPod(1, func(p *kube.Pod) { p.ResourceVersion = "2" })}},

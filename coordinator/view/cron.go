@@ -30,7 +30,7 @@ func parseCron(text string) (cron.Schedule, error) {
 		err = errors.New("@every says how often, not when")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%q is no cron expression such as 0 2 * * 6: %w", text, err)
+		return nil, fmt.Errorf("%q is not a cron expression such as 0 2 * * 6: %w", text, err)
 	}
 	return schedule, nil
 }

@@ -55,7 +55,7 @@ func TestJoin(t *testing.T) {
 		{"the others do not have it", []edit{allSay(both, sees(2, notLive)), allSay(both, hasCopy(2, down))},
 			"search-2 Ready Unknown\nbooks/s1 core0@search-0=Active* core1@search-1=Active core2@search-2=Unknown"},
 		{"the others have never heard of it", []edit{allSay(both, sees(2, unsaid))}, "search-2 Ready Unknown"},
-		{"a minority view makes that pod away", []edit{says(2, sees(0, notLive)), says(2, sees(1, notLive)), says(2, hasCopy(0, down))},
+		{"a minority view makes that pod unavailable", []edit{says(2, sees(0, notLive)), says(2, sees(1, notLive)), says(2, hasCopy(0, down))},
 			"search-2 Ready Unknown"},
 		{"no majority", []edit{says(0, sees(1, notLive)), noReport(2)},
 			"search-1 Ready Unknown\nsearch-2 Ready -\nGreen disagree: 1 of 2 agents say that search-1 is live, 1 that it is not"},

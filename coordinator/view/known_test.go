@@ -120,7 +120,7 @@ func TestAGroupOnPodsThatAreNotShown(t *testing.T) {
 	t.Run("who is shown tells for who is not", func(t *testing.T) {
 		require.Empty(t, Join(made(apart, allSay([]int{0, 1, 2}, silent))).Groups)
 	})
-	t.Run("not for one that is away by a claim", func(t *testing.T) {
+	t.Run("not for one that is unavailable by a claim", func(t *testing.T) {
 		require.Len(t, Join(made(apart, allSay([]int{0, 1, 2}, silent), claimedApart)).Groups, 1)
 	})
 }

@@ -144,7 +144,7 @@ func (w *world) policyPools() []model.Pool {
 				"0 is wanted, which restarts nothing: kubectl -n %s patch statefulset %s -p '%s'", k.Namespace, k.Name, partitionZero)
 		}
 		if k.Joins != "" && k.Joins != k.Cluster {
-			p.Refused = fmt.Sprintf("the label %s of its pod template is %s, which is another database's; %s is wanted",
+			p.Refused = fmt.Sprintf("the label %s of its pod template is %s, which is another database's; must be %s",
 				v1alpha1.LabelCluster, k.Joins, k.Cluster)
 		}
 		for _, done := range w.in.Kube.Cluster.Status.LastFinished {

@@ -183,7 +183,7 @@ func TestTaintsCountFromWhenTheyWereSet(t *testing.T) {
 	}{
 		"set long before it was seen":    {[]time.Time{ago(2 * time.Hour)}, time.Time{}, ago(9 * time.Hour), ago(2 * time.Hour)},
 		"set before, and seen later":     {[]time.Time{ago(2 * time.Hour)}, ago(time.Hour), ago(9 * time.Hour), ago(2 * time.Hour)},
-		"set anew since it was seen":     {[]time.Time{ago(time.Minute)}, ago(time.Hour), ago(9 * time.Hour), ago(time.Minute)},
+		"set again since it was seen":    {[]time.Time{ago(time.Minute)}, ago(time.Hour), ago(9 * time.Hour), ago(time.Minute)},
 		"the pod came later":             {[]time.Time{ago(2 * time.Hour)}, time.Time{}, ago(time.Hour), ago(time.Hour)},
 		"nobody noted when":              {[]time.Time{{}}, ago(time.Hour), ago(9 * time.Hour), ago(time.Hour)},
 		"seen over an earlier pod":       {[]time.Time{{}}, ago(2 * time.Hour), ago(time.Hour), ago(time.Hour)},

@@ -40,7 +40,7 @@ func RestartError(d *v1alpha1.DatabaseCluster) error {
 	if _, err := time.Parse(time.RFC3339, text); !noted || err == nil {
 		return nil
 	}
-	return fmt.Errorf("metadata.annotations[%s] is %q: the time is wanted before which pods that are to be restarted were made, such as %s",
+	return fmt.Errorf("metadata.annotations[%s] is %q: must be the time before which the pods to restart were created, such as %s",
 		v1alpha1.AnnotationRestart, text, "2026-11-20T12:00:00Z")
 }
 

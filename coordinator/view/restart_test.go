@@ -82,7 +82,7 @@ func TestRestartAsked(t *testing.T) {
 			same(tt.due, restartDue(d, at(t, tt.now)))
 			same(tt.next, NextRestart(d, at(t, tt.now)))
 			if err := RestartError(d); tt.name == "unreadable" {
-				require.ErrorContains(t, err, `metadata.annotations[rollcall.dev/restart] is "now": the time is wanted before which`)
+				require.ErrorContains(t, err, `metadata.annotations[rollcall.dev/restart] is "now": must be the time before which`)
 			} else {
 				require.NoError(t, err)
 			}

@@ -48,13 +48,13 @@ func read(w model.Window) (window, error) {
 	if w.TimeZone != "" {
 		z, err := time.LoadLocation(w.TimeZone)
 		if err != nil || w.TimeZone == "Local" {
-			return window{}, fmt.Errorf("timeZone: %q is no time zone such as Europe/Oslo", w.TimeZone)
+			return window{}, fmt.Errorf("timeZone: %q is not a time zone such as Europe/Oslo", w.TimeZone)
 		}
 		zone = z
 	}
 	duration, err := time.ParseDuration(w.Duration)
 	if err != nil || duration <= 0 || duration > maxWindow {
-		return window{}, fmt.Errorf("duration: %q is no time such as 4h or 90m, above 0 and at most 744h", w.Duration)
+		return window{}, fmt.Errorf("duration: %q is not a time such as 4h or 90m, above 0 and at most 744h", w.Duration)
 	}
 	schedule, err := parseCron(w.Schedule)
 	if err != nil {

@@ -33,7 +33,7 @@ func TestFromDir(t *testing.T) {
 	write("password", "rotated")
 	_, password, err = read()
 	require.NoError(t, err)
-	require.Equal(t, "rotated", password.Reveal(), "read anew each time")
+	require.Equal(t, "rotated", password.Reveal(), "read again each time")
 
 	write("username", "")
 	_, _, err = read()

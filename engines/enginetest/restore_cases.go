@@ -91,7 +91,7 @@ func (s *suite) others() any {
 
 func foreignStays(s *suite) {
 	if s.db.Foreign == nil {
-		s.Skip("this database has no entries of others that a prepare could touch")
+		s.Skip("this database has no entries of others that a drain could touch")
 	}
 	stillThere := s.db.Foreign()
 	e := s.engine(0)

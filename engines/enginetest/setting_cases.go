@@ -45,7 +45,7 @@ func sharedOnlyWhenNamed(s *suite) {
 	require.NotEqual(s, before, named, "it was named and is as before")
 	s.restore(e, undo)
 	_, kept := s.settingOf(1, order)
-	require.Equal(s, named, kept, "the undo of one prepare is not the end of all")
+	require.Equal(s, named, kept, "the undo of one drain is not the end of all")
 	s.restoreSetting(e, before)
 }
 

@@ -111,7 +111,7 @@ func TestArgumentsAndEnvironment(t *testing.T) {
 	require.Contains(t, a.stdout, "FDB_TLS_KEY_FILE=/c/tls.key\n")
 	require.Contains(t, a.stdout, "FDB_TLS_VERIFY_PEERS=Check.Valid=0\n")
 	require.NotContains(t, a.stdout, "not for others")
-	require.NotContains(t, a.stdout, "-C\n"+dir+"/fdb.cluster", "the mounted file is never given away")
+	require.NotContains(t, a.stdout, "-C\n"+dir+"/fdb.cluster", "the mounted file is never handed out")
 	ca, err := os.ReadFile(e.client.file.authorities())
 	require.NoError(t, err)
 	require.Equal(t, "PEM", string(ca))

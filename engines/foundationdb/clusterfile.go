@@ -154,7 +154,7 @@ func readSmall(path string) (string, error) {
 		return "", err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxClusterFile {
-		return "", fmt.Errorf("%s: want a file of at most %d bytes", path, maxClusterFile)
+		return "", fmt.Errorf("%s: must be a file of at most %d bytes", path, maxClusterFile)
 	}
 	data, err := os.ReadFile(path)
 	return string(data), err

@@ -134,7 +134,7 @@ func (s snapshot) held(node string) string {
 	case absent && s.maintenance != "":
 		return fmt.Sprintf("zone %s is in maintenance, during which the database does not count what is missing", engines.OneLine(s.maintenance))
 	case absent && slices.ContainsFunc(s.away, func(r remembered) bool { return r.instance == node }):
-		return "it has not been away for long, and the database may not count its copies as missing yet"
+		return "it has not been unavailable for long, and the database may not count its copies as missing yet"
 	case absent && !s.whole():
 		return "copies of data are missing, and it may have had them"
 	case s.alarm() != "":

@@ -20,7 +20,7 @@ func (e *Engine) handoff(ctx context.Context, order engines.Order, node string, 
 	}
 	stores := hasStorage(s.status, node)
 	if stores && !validZone(zone) {
-		return refused("zone %q cannot be put under maintenance: want a name of printable characters without spaces", engines.OneLine(zone)), nil
+		return refused("zone %q cannot be put under maintenance: must be a name of printable characters without spaces", engines.OneLine(zone)), nil
 	}
 	if stores && s.maintenance != "" && s.maintenance != zone {
 		return running("zone %s is under maintenance for %d s more", engines.OneLine(s.maintenance), int(s.remaining)), nil
@@ -35,7 +35,7 @@ func (e *Engine) handoff(ctx context.Context, order engines.Order, node string, 
 	if stores {
 		wait, err := e.maintain(ctx, order, zone, s)
 		if errors.Is(err, errForeignEnded) {
-			return refused("%s: it is to be begun anew", err), nil
+			return refused("%s: it is to be begun again", err), nil
 		}
 		if err != nil || wait != "" {
 			return engines.Progress{State: engines.Running, Detail: wait}, err

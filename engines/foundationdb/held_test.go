@@ -24,13 +24,13 @@ func TestAnAbsentPodIsNotEmptyWhereNothingIsCounted(t *testing.T) {
 		change func(*snapshot)
 		want   string
 	}{
-		"all is there":         {func(*snapshot) {}, ""},
-		"in maintenance":       {func(s *snapshot) { s.maintenance = "z2" }, "zone z2 is in maintenance"},
-		"away for a moment":    {func(s *snapshot) { s.away = []remembered{{instance: "fdb-3"}} }, "not been away for long"},
-		"another is away":      {func(s *snapshot) { s.away = []remembered{{instance: "fdb-1"}} }, ""},
-		"a copy is missing":    {func(s *snapshot) { one := 1; s.trackers[0].replicas = &one }, "copies of data are missing"},
-		"nobody says how many": {func(s *snapshot) { s.trackers = nil }, "copies of data are missing"},
-		"generations of logs":  {func(s *snapshot) { two := 2; s.generations = &two }, "several generations of logs"},
+		"all is there":             {func(*snapshot) {}, ""},
+		"in maintenance":           {func(s *snapshot) { s.maintenance = "z2" }, "zone z2 is in maintenance"},
+		"unavailable for a moment": {func(s *snapshot) { s.away = []remembered{{instance: "fdb-3"}} }, "not been unavailable for long"},
+		"another is unavailable":   {func(s *snapshot) { s.away = []remembered{{instance: "fdb-1"}} }, ""},
+		"a copy is missing":        {func(s *snapshot) { one := 1; s.trackers[0].replicas = &one }, "copies of data are missing"},
+		"nobody says how many":     {func(s *snapshot) { s.trackers = nil }, "copies of data are missing"},
+		"generations of logs":      {func(s *snapshot) { two := 2; s.generations = &two }, "several generations of logs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := whole(tt.change).held("fdb-3")

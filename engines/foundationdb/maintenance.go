@@ -55,13 +55,13 @@ func readSetting(setting engines.Setting) (maintenanceUndo, error) {
 	var u maintenanceUndo
 	zone, ok := strings.CutPrefix(setting.Name, settingPrefix)
 	if !ok || !validZone(zone) {
-		return u, fmt.Errorf("%w: %q: want %s and a zone", engines.ErrSetting, engines.OneLine(setting.Name), settingPrefix)
+		return u, fmt.Errorf("%w: %q: must be %s and a zone", engines.ErrSetting, engines.OneLine(setting.Name), settingPrefix)
 	}
 	if err := engines.ReadUndo(setting.Undo, &u); err != nil {
 		return u, fmt.Errorf("%w: %w", engines.ErrSetting, err)
 	}
 	if u.Zone != zone {
-		return u, fmt.Errorf("%w: zone %q: want %q", engines.ErrSetting, engines.OneLine(u.Zone), zone)
+		return u, fmt.Errorf("%w: zone %q: must be %q", engines.ErrSetting, engines.OneLine(u.Zone), zone)
 	}
 	return u, nil
 }

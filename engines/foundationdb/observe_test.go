@@ -268,7 +268,7 @@ func TestSameZoneCostsNothingMore(t *testing.T) {
 		{[]string{"fdb-0"}, []string{"fdb-3"}, false, "coordinators"},
 	} {
 		ok, by := permits(groups, 1, c.away, c.going, true)
-		require.Equal(t, c.want, ok, "%v away, %v go: %s", c.away, c.going, by)
+		require.Equal(t, c.want, ok, "%v unavailable, %v go: %s", c.away, c.going, by)
 		require.Equal(t, c.by, by)
 	}
 	seat(d, 2)["address"] = "10.8.0.12:4500"

@@ -61,28 +61,28 @@ func (o Options) validate() error {
 		wrong("instance %q: want the name of the pod", o.Instance)
 	}
 	if strings.ContainsRune(o.Client, filepath.Separator) && !filepath.IsAbs(o.Client) {
-		wrong("client %q: want a name, or an absolute path", o.Client)
+		wrong("client %q: must be a name, or an absolute path", o.Client)
 	}
 	if !filepath.IsAbs(o.ClusterFile) {
-		wrong("cluster file %q: want an absolute path", o.ClusterFile)
+		wrong("cluster file %q: must be an absolute path", o.ClusterFile)
 	}
 	if o.StateDir != "" && !filepath.IsAbs(o.StateDir) {
-		wrong("state directory %q: want an absolute path", o.StateDir)
+		wrong("state directory %q: must be an absolute path", o.StateDir)
 	}
 	if o.Timeout < time.Second || o.Timeout > time.Minute {
-		wrong("timeout %s: want 1 s to 1 min", o.Timeout)
+		wrong("timeout %s: must be 1 s to 1 min", o.Timeout)
 	}
 	if o.MaxBytes < 1<<10 {
-		wrong("max bytes %d: want at least 1024", o.MaxBytes)
+		wrong("max bytes %d: must be at least 1024", o.MaxBytes)
 	}
 	if o.Recovered < 0 {
-		wrong("recovered %s: want 0 or more", o.Recovered)
+		wrong("recovered %s: must be 0 or more", o.Recovered)
 	}
 	if o.Maintenance < time.Minute {
-		wrong("maintenance %s: want at least 1 min", o.Maintenance)
+		wrong("maintenance %s: must be at least 1 min", o.Maintenance)
 	}
 	if o.TLS.Enabled && (o.TLS.Certificate == "" || o.TLS.Key == "") {
-		wrong("tls: certificate %q and key %q: want both paths, FoundationDB asks its clients for a certificate", o.TLS.Certificate, o.TLS.Key)
+		wrong("tls: certificate %q and key %q: must be both paths, FoundationDB asks its clients for a certificate", o.TLS.Certificate, o.TLS.Key)
 	}
 	return errors.Join(errs...)
 }

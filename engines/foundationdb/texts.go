@@ -191,7 +191,7 @@ func readCoordinators(text string) ([]string, error) {
 		for i := range seats {
 			seats[i] = strings.TrimSpace(seats[i])
 			if seats[i] == "" || strings.ContainsFunc(seats[i], unfit) {
-				return nil, fmt.Errorf("coordinators: %w: %q: want addresses", ErrCommand, engines.OneLine(list))
+				return nil, fmt.Errorf("coordinators: %w: %q: must be addresses", ErrCommand, engines.OneLine(list))
 			}
 		}
 		if len(seats) != n {

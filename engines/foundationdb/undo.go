@@ -37,7 +37,7 @@ func (u *undo) plan(s *status, claim, node string) error {
 	wanted := targetsFor(v, node, processes)
 	for _, t := range wanted {
 		if !validTarget(t) {
-			return fmt.Errorf("%w: %q cannot be excluded: want an address or a locality", ErrCommand, engines.OneLine(t))
+			return fmt.Errorf("%w: %q cannot be excluded: must be an address or a locality", ErrCommand, engines.OneLine(t))
 		}
 		if !s.lists(t) || s.marksAsOurs(*u, t) {
 			u.Targets = append(u.Targets, t)
@@ -71,7 +71,7 @@ func (s *status) versionFor(processes []process) (version, error) {
 func (u undo) encode() ([]byte, error) {
 	data, err := json.Marshal(u)
 	if err == nil && len(data) > engines.MaxUndo {
-		err = fmt.Errorf("%w: %d bytes: want at most %d", engines.ErrUndo, len(data), engines.MaxUndo)
+		err = fmt.Errorf("%w: %d bytes: must be at most %d", engines.ErrUndo, len(data), engines.MaxUndo)
 	}
 	return data, err
 }
@@ -180,11 +180,11 @@ func readUndo(data []byte) (undo, error) {
 	}
 	for _, t := range u.entries() {
 		if !validTarget(t) {
-			return u, fmt.Errorf("%w: target %q: want an address or a locality", engines.ErrUndo, engines.OneLine(t))
+			return u, fmt.Errorf("%w: target %q: must be an address or a locality", engines.ErrUndo, engines.OneLine(t))
 		}
 	}
 	if pod, claim := marks(u.Mark, u.Node, []string{u.Claim}); u.Mark != "" && !(pod && claim) {
-		return u, fmt.Errorf("%w: mark %q: want that of its claim and node", engines.ErrUndo, engines.OneLine(u.Mark))
+		return u, fmt.Errorf("%w: mark %q: must be that of its claim and node", engines.ErrUndo, engines.OneLine(u.Mark))
 	}
 	if u.Kind != engines.Evacuate.String() && len(u.entries()) > 0 {
 		return u, fmt.Errorf("%w: a handoff excludes nothing", engines.ErrUndo)

@@ -80,11 +80,11 @@ func (s *status) verdict(away []remembered) engines.Health {
 	}
 	for _, r := range away {
 		if r.zone == s.maintenance {
-			return say(engines.Recoverable, "%s is away, zone %s is under maintenance", engines.OneLine(r.instance), engines.OneLine(r.zone))
+			return say(engines.Recoverable, "%s is unavailable, zone %s is under maintenance", engines.OneLine(r.instance), engines.OneLine(r.zone))
 		}
 	}
 	if len(away) > 0 {
-		return say(engines.Yellow, "%s is away, and the database may not have noticed", engines.OneLine(away[0].instance))
+		return say(engines.Yellow, "%s is unavailable, and the database may not have noticed", engines.OneLine(away[0].instance))
 	}
 	return engines.Health{Verdict: engines.Green}
 }
@@ -121,5 +121,5 @@ func (s snapshot) health(wanted time.Duration) engines.Health {
 }
 
 func (s snapshot) justRecovered(wanted time.Duration) string {
-	return fmt.Sprintf("the database recovered %d s ago, %d s are wanted", int(s.recovered.Seconds()), int(wanted.Seconds()))
+	return fmt.Sprintf("the database recovered %d s ago, must be at least %d s", int(s.recovered.Seconds()), int(wanted.Seconds()))
 }

@@ -108,7 +108,7 @@ func (c *Cluster) AddGroup(id string, nodes ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.find(id) != nil || len(nodes) == 0 {
-		panic(fmt.Sprintf("memory: group %q: want a new id and at least one node", id))
+		panic(fmt.Sprintf("memory: group %q: must be a new id and at least one node", id))
 	}
 	g := &group{id: id, leader: nodes[0]}
 	for _, n := range nodes {

@@ -122,7 +122,7 @@ func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, er
 
 func check(order engines.Order) error {
 	if order.Kind != engines.Handoff && order.Kind != engines.Evacuate {
-		return fmt.Errorf("order: kind %s: want Handoff or Evacuate", order.Kind)
+		return fmt.Errorf("order: kind %s: must be Handoff or Evacuate", order.Kind)
 	}
 	if order.Claim == "" {
 		return errors.New("order: no claim")

@@ -75,7 +75,7 @@ func (c *Cluster) Allocation() string {
 
 func checkSetting(setting engines.Setting) error {
 	if setting.Name != Allocation || len(setting.Undo) == 0 || len(setting.Undo) > engines.MaxUndo {
-		return fmt.Errorf("setting %.64q with an undo of %d bytes: want %s and its value", setting.Name, len(setting.Undo), Allocation)
+		return fmt.Errorf("setting %.64q with an undo of %d bytes: must be %s and its value", setting.Name, len(setting.Undo), Allocation)
 	}
 	return nil
 }

@@ -144,7 +144,7 @@ func (e *Engine) start(ctx context.Context, v switchover.Input, t task) error {
 	return nil
 }
 
-var errAway = errors.New("its agent is away")
+var errAway = errors.New("its agent is unavailable")
 
 var errStillWriting = errors.New("somebody goes on writing though clients may not")
 

@@ -86,7 +86,7 @@ func tell(ctx context.Context, address string, timeout time.Duration, call hando
 func hookURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil {
-		return nil, fmt.Errorf("failover: want %s or an http(s) URL without a user", External)
+		return nil, fmt.Errorf("failover: must be %s or an http(s) URL without a user", External)
 	}
 	return u, nil
 }

@@ -31,7 +31,7 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (switchover.Inp
 		},
 	}
 	e.each(len(list), func(i int) {
-		v.Others[i] = topology.Member{Peer: list[i], Why: "its agent is away"}
+		v.Others[i] = topology.Member{Peer: list[i], Why: "its agent is unavailable"}
 		if list[i].Alive {
 			v.Others[i] = e.lookAt(ctx, list[i], fresh)
 		}

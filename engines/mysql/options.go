@@ -45,7 +45,7 @@ func (o Options) withDefaults() Options {
 
 func (o Options) validate() error {
 	if o.MaxLag < 0 {
-		return errors.New("max lag: want a positive value")
+		return errors.New("max lag: must be a positive value")
 	}
 	if o.Failover != "" && o.Failover != External {
 		_, err := hookURL(o.Failover)

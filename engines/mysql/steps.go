@@ -84,7 +84,7 @@ var errStep = errors.New("step is not valid")
 func (e *Engine) Step(ctx context.Context, step engines.Step) ([]byte, error) {
 	var b body
 	if len(step.Body) > engines.MaxStep {
-		return nil, fmt.Errorf("%w: %d bytes: want at most %d", errStep, len(step.Body), engines.MaxStep)
+		return nil, fmt.Errorf("%w: %d bytes: must be at most %d", errStep, len(step.Body), engines.MaxStep)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(step.Body))
 	if err := decoder.Decode(&b); err != nil || decoder.More() {

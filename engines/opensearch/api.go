@@ -164,7 +164,7 @@ func decodeHealth(r io.Reader) (health, error) {
 	switch answer.Status {
 	case "green", "yellow", "red":
 	default:
-		return health{}, fmt.Errorf("decode cluster health: status %q: want green, yellow or red", engines.OneLine(answer.Status))
+		return health{}, fmt.Errorf("decode cluster health: status %q: must be green, yellow or red", engines.OneLine(answer.Status))
 	}
 	return health{
 		status: answer.Status, queued: answer.Pending > 0,
@@ -310,7 +310,7 @@ func decodeDataBytes(r io.Reader) (int64, error) {
 	for _, n := range answer.Nodes {
 		size := n.Indices.Store.Size
 		if size < 0 || total+size < total {
-			return 0, fmt.Errorf("decode node stats: store size %d: want a size in bytes", size)
+			return 0, fmt.Errorf("decode node stats: store size %d: must be a size in bytes", size)
 		}
 		total += size
 	}

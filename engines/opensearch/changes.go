@@ -76,7 +76,7 @@ func texts(values map[string]json.RawMessage) (map[string]string, error) {
 		case len(raw) > 0 && raw[0] != '{' && raw[0] != '[':
 			text = string(raw)
 		default:
-			return nil, fmt.Errorf("decode cluster settings: value of %q: want text", engines.OneLine(name))
+			return nil, fmt.Errorf("decode cluster settings: value of %q: must be text", engines.OneLine(name))
 		}
 		out[name] = text
 	}

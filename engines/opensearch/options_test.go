@@ -20,7 +20,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		options Options
 		says    string
 	}{
-		"port":    {Options{Port: 70000}, "opensearch options: port 70000: want 1 to 65535"},
+		"port":    {Options{Port: 70000}, "opensearch options: port 70000: must be 1 to 65535"},
 		"timeout": {Options{Timeout: -time.Second}, "want positive values"},
 		"bytes":   {Options{MaxBytes: -1}, "want positive values"},
 	} {

@@ -78,7 +78,7 @@ func TestRealMissing(t *testing.T) {
 	o := await(t, e, "one replica too many", func(o engines.Observation) bool {
 		return len(members(o, "many/0")) == 3 && o.Health.Verdict == engines.Green
 	})
-	require.Equal(t, "more copies are wanted than there are nodes for, of many/0", o.Health.Reason)
+	require.Equal(t, "more copies are configured than there are nodes for, of many/0", o.Health.Reason)
 	require.Equal(t, []string{"Active", "Active", "Active"}, members(o, "many/0"))
 	require.True(t, o.Settled)
 

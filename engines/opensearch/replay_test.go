@@ -50,7 +50,7 @@ func parseExchange(text string) (exchange, error) {
 	head, answer, ok := strings.Cut(text, "\n\n")
 	lines := strings.Split(head, "\n")
 	if !ok || len(lines) < 2 || len(lines) > 3 {
-		return exchange{}, fmt.Errorf("%q: want a request, perhaps its body, a status, an empty line", head)
+		return exchange{}, fmt.Errorf("%q: must be a request, perhaps its body, a status, an empty line", head)
 	}
 	status, err := strconv.Atoi(lines[len(lines)-1])
 	x := exchange{request: lines[0], status: status, answer: []byte(answer)}

@@ -119,7 +119,7 @@ func (d *stateDecoder) index(name string) error {
 		}
 		return d.object(func(number string) error {
 			if _, err := strconv.ParseUint(number, 10, 32); err != nil {
-				return fmt.Errorf("index %q: shard %q: want a number", engines.OneLine(name), engines.OneLine(number))
+				return fmt.Errorf("index %q: shard %q: must be a number", engines.OneLine(name), engines.OneLine(number))
 			}
 			var rows []routing
 			if err := d.json.Value(maxPiece, &rows); err != nil {

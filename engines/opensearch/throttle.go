@@ -43,7 +43,7 @@ func decodeAllocation(data []byte) (allocation, error) {
 		switch strings.ToLower(*v) {
 		case "all", throttledValue, "new_primaries", "none":
 		default:
-			return a, fmt.Errorf("%w: %q: want all, primaries, new_primaries or none", engines.ErrSetting, engines.OneLine(*v))
+			return a, fmt.Errorf("%w: %q: must be all, primaries, new_primaries or none", engines.ErrSetting, engines.OneLine(*v))
 		}
 	}
 	return a, nil
@@ -142,7 +142,7 @@ func ours(now, before *string) bool {
 
 func checkSetting(setting engines.Setting) (allocation, error) {
 	if setting.Name != settingAllocation {
-		return allocation{}, fmt.Errorf("%w: %q: want %s", engines.ErrSetting, engines.OneLine(setting.Name), settingAllocation)
+		return allocation{}, fmt.Errorf("%w: %q: must be %s", engines.ErrSetting, engines.OneLine(setting.Name), settingAllocation)
 	}
 	return decodeAllocation(setting.Undo)
 }

@@ -73,7 +73,7 @@ func (r *reading) verdict(h health) engines.Health {
 	case held > 0:
 		return engines.Health{Verdict: engines.Recoverable, Reason: text}
 	case missing[surplus].N > 0:
-		return engines.Health{Verdict: engines.Green, Reason: missing[surplus].Text("more copies are wanted than there are nodes for, of")}
+		return engines.Health{Verdict: engines.Green, Reason: missing[surplus].Text("more copies are configured than there are nodes for, of")}
 	}
 	return engines.Health{Verdict: engines.Green}
 }

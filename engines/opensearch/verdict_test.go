@@ -107,8 +107,8 @@ func TestVerdict(t *testing.T) {
 		"no place but the node's": {three().with("x/0", "p a STARTED", "r b STARTED", "r c STARTED", "r - NODE_LEFT"), health{status: "yellow"},
 			"Recoverable missing until a node is back or updated: a copy of x/0"},
 		"back beside a copy that nobody had": {three().with("x/0", "p a STARTED", "r b STARTED", "r c STARTED", "r - NODE_LEFT c"), health{status: "yellow"},
-			"Green more copies are wanted than there are nodes for, of x/0"},
-		"another one is away": {three().with("x/0", "p a STARTED", "r b STARTED", "r c STARTED", "r - NODE_LEFT d"), health{status: "yellow"},
+			"Green more copies are configured than there are nodes for, of x/0"},
+		"another one is unavailable": {three().with("x/0", "p a STARTED", "r b STARTED", "r c STARTED", "r - NODE_LEFT d"), health{status: "yellow"},
 			"Recoverable missing until a node is back or updated: a copy of x/0"},
 		"back, and without its copy": {three().with("x/0", "p a STARTED", "r b STARTED", "r - NODE_LEFT c"), health{status: "yellow"},
 			"Yellow nodes could take them, missing: a copy of x/0"},
@@ -138,7 +138,7 @@ func TestVerdict(t *testing.T) {
 		"managers take no copies": {cluster("a 2.19.4 data", "m 2.19.4 cluster_manager").with("x/0", "p a STARTED", "r - NODE_LEFT"), health{status: "yellow"},
 			"Recoverable missing until a node is back or updated: a copy of x/0"},
 		"single node": {cluster("a 2.19.4 data,cluster_manager").with("x/0", "p a STARTED", "r - CLUSTER_RECOVERED"), health{status: "yellow"},
-			"Green more copies are wanted than there are nodes for, of x/0"},
+			"Green more copies are configured than there are nodes for, of x/0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := c.r.verdict(c.h)

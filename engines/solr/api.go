@@ -190,7 +190,7 @@ func decodeHealth(body []byte) (nodeHealth, error) {
 	case answer.Status == "FAILURE":
 		return nodeHealth{reason: engines.OneLine(string(cmp.Or(answer.Error.Message, answer.Message)))}, nil
 	}
-	return nodeHealth{}, fmt.Errorf("decode node health: status %q: want OK or FAILURE", engines.OneLine(string(answer.Status)))
+	return nodeHealth{}, fmt.Errorf("decode node health: status %q: must be OK or FAILURE", engines.OneLine(string(answer.Status)))
 }
 
 // dataBytes sums the index sizes of the node's cores.
@@ -210,7 +210,7 @@ func decodeDataBytes(body []byte) (int64, error) {
 	total := int64(0)
 	for _, core := range answer.Metrics {
 		if core.Size < 0 || total+int64(core.Size) < total {
-			return 0, fmt.Errorf("decode metrics: index size %d: want a size in bytes", core.Size)
+			return 0, fmt.Errorf("decode metrics: index size %d: must be a size in bytes", core.Size)
 		}
 		total += int64(core.Size)
 	}

@@ -33,7 +33,7 @@ func (n *flexInt) UnmarshalJSON(data []byte) error {
 	}
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return fmt.Errorf("%q: want a whole number", engines.OneLine(text))
+		return fmt.Errorf("%q: must be a whole number", engines.OneLine(text))
 	}
 	*n = flexInt(v)
 	return nil

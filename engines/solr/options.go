@@ -30,7 +30,7 @@ func (o Options) withDefaults() Options {
 
 func (o Options) client() (*web.Client, error) {
 	if o.Poll < 0 || o.Parallel < 0 {
-		return nil, errors.New("poll, parallel: want positive values")
+		return nil, errors.New("poll, parallel: must be positive values")
 	}
 	return web.New(web.Options{Access: o.Access, Server: "solr", Connections: o.Parallel + 4, Words: errorText})
 }

@@ -21,7 +21,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		options Options
 		says    string
 	}{
-		"port":     {Options{Access: web.Access{Port: 70000}}, "solr options: port 70000: want 1 to 65535"},
+		"port":     {Options{Access: web.Access{Port: 70000}}, "solr options: port 70000: must be 1 to 65535"},
 		"timeout":  {Options{Access: web.Access{Timeout: -time.Second}}, "want positive values"},
 		"bytes":    {Options{Access: web.Access{MaxBytes: -1}}, "want positive values"},
 		"parallel": {Options{Parallel: -1}, "want positive values"},

@@ -75,7 +75,7 @@ func decodeTask(body []byte) (taskState, string, error) {
 	case "failed":
 		return taskFailed, text, nil
 	}
-	return taskUnknown, "", fmt.Errorf("decode task status: state %q: want notfound, submitted, running, completed or failed",
+	return taskUnknown, "", fmt.Errorf("decode task status: state %q: must be notfound, submitted, running, completed or failed",
 		engines.OneLine(string(answer.Status.State)))
 }
 

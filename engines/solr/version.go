@@ -19,15 +19,15 @@ var balanceSince = version{9, 3}
 func parseVersion(text string) (version, error) {
 	parts := strings.SplitN(text, ".", 3)
 	if len(parts) < 2 {
-		return version{}, fmt.Errorf("version %q: want major.minor.patch", engines.OneLine(text))
+		return version{}, fmt.Errorf("version %q: must be major.minor.patch", engines.OneLine(text))
 	}
 	major, err := strconv.ParseUint(parts[0], 10, 16)
 	if err != nil {
-		return version{}, fmt.Errorf("version %q: major: want a number", engines.OneLine(text))
+		return version{}, fmt.Errorf("version %q: major: must be a number", engines.OneLine(text))
 	}
 	minor, err := strconv.ParseUint(parts[1], 10, 16)
 	if err != nil {
-		return version{}, fmt.Errorf("version %q: minor: want a number", engines.OneLine(text))
+		return version{}, fmt.Errorf("version %q: minor: must be a number", engines.OneLine(text))
 	}
 	return version{int(major), int(minor)}, nil
 }

@@ -71,13 +71,13 @@ type TLS struct {
 func (a Access) Validate() error {
 	var errs []error
 	if a.Port < 1 || a.Port > 65535 {
-		errs = append(errs, fmt.Errorf("port %d: want 1 to 65535", a.Port))
+		errs = append(errs, fmt.Errorf("port %d: must be 1 to 65535", a.Port))
 	}
 	if !plainHost(a.Host) {
-		errs = append(errs, fmt.Errorf("host %q: want a host name or an IP address", a.Host))
+		errs = append(errs, fmt.Errorf("host %q: must be a host name or an IP address", a.Host))
 	}
 	if a.Timeout <= 0 || a.WriteTimeout < 0 || a.MaxBytes <= 0 {
-		errs = append(errs, errors.New("timeouts, max bytes: want positive values"))
+		errs = append(errs, errors.New("timeouts, max bytes: must be positive values"))
 	}
 	_, err := a.TLS.Config()
 	return errors.Join(append(errs, err)...)
@@ -112,7 +112,7 @@ func (t TLS) Config() (*tls.Config, error) {
 	if t.CA != "" {
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM([]byte(t.CA)) {
-			return nil, errors.New("tls: ca: want at least one PEM certificate")
+			return nil, errors.New("tls: ca: must be at least one PEM certificate")
 		}
 	}
 	return c, nil

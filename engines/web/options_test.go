@@ -21,13 +21,13 @@ func TestOptionsAreChecked(t *testing.T) {
 		change func(*Options)
 		says   string
 	}{
-		"port":         {func(o *Options) { o.Port = 70000 }, "port 70000: want 1 to 65535"},
-		"no port":      {func(o *Options) { o.Port = 0 }, "port 0: want 1 to 65535"},
+		"port":         {func(o *Options) { o.Port = 70000 }, "port 70000: must be 1 to 65535"},
+		"no port":      {func(o *Options) { o.Port = 0 }, "port 0: must be 1 to 65535"},
 		"host":         {func(o *Options) { o.Host = "user:pw@host" }, "want a host name"},
 		"host path":    {func(o *Options) { o.Host = "host/path" }, "want a host name"},
 		"timeout":      {func(o *Options) { o.Timeout = -1 }, "want positive values"},
 		"bytes":        {func(o *Options) { o.MaxBytes = 0 }, "want positive values"},
-		"ca":           {func(o *Options) { o.TLS = TLS{Enabled: true, CA: "no PEM"} }, "ca: want at least one PEM certificate"},
+		"ca":           {func(o *Options) { o.TLS = TLS{Enabled: true, CA: "no PEM"} }, "ca: must be at least one PEM certificate"},
 		"tls disabled": {func(o *Options) { o.TLS = TLS{InsecureSkipVerify: true} }, "tls is not enabled"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -32,7 +32,7 @@ func raw(t *testing.T, answer string) *httptest.Server {
 func TestErrorsOfReadersAreShown(t *testing.T) {
 	c := clientFor(t, raw(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"), func(o *Options) { o.Credentials = testCredentials })
 	for name, said := range map[string]string{
-		"password": "name " + testPassword + ": want a number",
+		"password": "name " + testPassword + ": must be a number",
 		"token":    "name " + BasicToken("rollcall", credentials.NewSecret(testPassword)),
 		"lines":    "name \x1b[31m\nx",
 		"endless":  strings.Repeat("é", 2<<20),

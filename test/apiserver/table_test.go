@@ -197,7 +197,7 @@ var table = []try{
 	{"C E", "PUT", ours + "prod/databaseclusters/db/status", `{"status":{"approvals":[{"what":"canary","revision":"r","by":"me","at":"2026-01-01T00:00:00Z"}]}}`},
 	{"", "PATCH", ours + "prod/databaseclusters/db/status", `{"status":{"epoch":7}}`},
 	{"", "PATCH", ours + "prod/databaseclusters/db/status", `{"status":{"claims":[` + forgedClaim + `]}}`},
-	{"", "PATCH", ours + "prod/databaseclusters/db/status", `{"status":{"leftovers":[{"claim":"c","pod":"db-0","undo":"e30=","since":"2026-01-01T00:00:00Z"}]}}`},
+	{"", "PATCH", ours + "prod/databaseclusters/db/status", `{"status":{"pendingRestores":[{"claim":"c","pod":"db-0","undo":"e30=","since":"2026-01-01T00:00:00Z"}]}}`},
 	{"C", "PUT", ours + "prod/databaseclusters/db/status", `{"status":{"claims":[` + forgedClaim + `]}}`},
 	{"E", "POST", ours + "prod/databaseclusters", `{"apiVersion":"rollcall.dev/v1alpha1","kind":"DatabaseCluster","metadata":{"name":"new"},"spec":{"engine":"Solr"}}`},
 	{"E", "DELETE", ours + "prod/databaseclusters/db", ""},

@@ -19,7 +19,7 @@ const (
 	fileOfAlerts    = "../../deploy/chart/files/alerts.yaml"
 	recorded        = "testdata/stuck"
 	// stalledBy is the rule at the end of the recording, which is when a person is paged.
-	stalledBy = "line-stopped"
+	stalledBy = "rollout-halted"
 )
 
 // empty are panels that show nothing of this recording, and why.
@@ -129,7 +129,7 @@ func TestPagedPersonSeesWhy(t *testing.T) {
 	require.Equal(t, []string{"database", "rule", "holds"}, waits.Columns)
 	require.True(t, slices.ContainsFunc(waits.Rows, func(row []any) bool { return row[1] == stalledBy }), "%v", waits.Rows)
 	pods := shown(t, v, d, "Pods by state")
-	require.Equal(t, []string{"database", "desired", "ready", "updated", "current", "away", "failed"}, pods.Columns)
+	require.Equal(t, []string{"database", "desired", "ready", "updated", "current", "unavailable", "failed"}, pods.Columns)
 	require.Len(t, pods.Rows, 1)
 	require.Equal(t, []any{"demo/mariadb", 3.0}, pods.Rows[0][:2])
 	i := slices.IndexFunc(d.Panels, func(p Panel) bool { return p.Title == "Why it waits" })

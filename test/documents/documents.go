@@ -148,3 +148,20 @@ func Cases(text string) []string {
 	}
 	return cases
 }
+
+// Glossary returns the words that the section "Glossary" of a page explains, one in each row of its table.
+func Glossary(text string) []string {
+	_, section, _ := strings.Cut(text, "\n## Glossary\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var words []string
+	for line := range strings.Lines(section) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 3 {
+			continue
+		}
+		if word := strings.TrimSpace(cells[1]); word != "word" && strings.Trim(word, "-") != "" {
+			words = append(words, word)
+		}
+	}
+	return words
+}

@@ -278,7 +278,7 @@ func TestSiegeOfAgent(t *testing.T) {
 			a := agentAttack{engine + " answers " + answer.name, engine, func(ctx context.Context, r *ring) {
 				r.database.answer.Store(&answer.write)
 				pause(ctx, length)
-			}, "RollcallDatabaseUnseen", faster, answer.short == engine}
+			}, "RollcallDatabaseUnreachable", faster, answer.short == engine}
 			if whole || a.short {
 				t.Run(a.name, func(t *testing.T) {
 					t.Parallel() // these wait most of the time

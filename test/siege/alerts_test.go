@@ -31,8 +31,8 @@ func faster() int { return int(20 * time.Minute / lasts()) }
 
 // ofAttacks are the alerts that say of somebody that they attack.
 var ofAttacks = []string{
-	"RollcallWebhookOverrun", "RollcallConnectionsOverrun", "RollcallAgentRefused", "RollcallAgentFloods",
-	"RollcallTokensOverrun", "RollcallGossipRejected", "RollcallDatabaseUnseen",
+	"RollcallWebhookOverloaded", "RollcallConnectionsExhausted", "RollcallAgentRefused", "RollcallAgentMessagesThrottled",
+	"RollcallTokenReviewsThrottled", "RollcallGossipRejected", "RollcallDatabaseUnreachable",
 }
 
 // scraper keeps what a program says of itself at /metrics, as a Prometheus would.

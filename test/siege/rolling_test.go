@@ -67,7 +67,7 @@ func (w *world) newRolling(t *testing.T, c *coordinator) *rolling {
 		"spec": map[string]any{
 			"engine": "Solr", "policy": map[string]any{"maxUnavailable": int64(1)},
 			"overrides": []any{map[string]any{
-				"rule": "settling", "pods": []any{"*"}, "expires": "2100-01-01T00:00:00Z", "reason": "each second of an attack is to see goes",
+				"rule": "failure-detection", "pods": []any{"*"}, "expires": "2100-01-01T00:00:00Z", "reason": "each second of an attack is to see goes",
 			}},
 		},
 	}}, metav1.CreateOptions{})

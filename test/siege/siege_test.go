@@ -63,7 +63,7 @@ func TestSiege(t *testing.T) {
 }
 
 func attacks() []attack {
-	const webhook, connections, refused = "RollcallWebhookOverrun", "RollcallConnectionsOverrun", "RollcallAgentRefused"
+	const webhook, connections, refused = "RollcallWebhookOverloaded", "RollcallConnectionsExhausted", "RollcallAgentRefused"
 	all := []attack{{"none", nil, calm, "", true}}
 	for _, s := range shapes {
 		all = append(all, attack{"one review: " + s.name, nil, s.send, webhook, s.name == "empty containers"})
@@ -73,7 +73,7 @@ func attacks() []attack {
 	}
 	return append(all,
 		attack{"agents of a tenant with many databases", nil, impostors(20, 3, message{"empty entries", 1 << 20, []byte{0x12, 0x00}, often}), refused, false},
-		attack{"agents of a tenant: 3.6 million messages", nil, flood, "RollcallAgentFloods", true},
+		attack{"agents of a tenant: 3.6 million messages", nil, flood, "RollcallAgentMessagesThrottled", true},
 		attack{"eight reviews of 4 MiB", nil, eightLarge, webhook, true},
 		attack{"slow headers at http", nil, slowHeaders("http"), connections, false},
 		attack{"slow headers at webhook", nil, slowHeaders("webhook"), connections, false},
@@ -81,7 +81,7 @@ func attacks() []attack {
 		attack{"slow headers at grpc", nil, slowHeaders("grpc"), connections, false},
 		attack{"slow headers everywhere", nil, slowHeaders("http", "webhook", "page", "grpc"), connections, true},
 		attack{"handshakes", nil, handshakes, connections, true},
-		attack{"made-up tokens", nil, madeUpTokens, "RollcallTokensOverrun", true},
+		attack{"made-up tokens", nil, madeUpTokens, "RollcallTokenReviewsThrottled", true},
 		attack{"tenants' reasons", nil, tenants(reasons), whatever, false},
 		attack{"tenants' many small fields", nil, tenants(smallFields), whatever, false},
 		attack{"tenants' status", nil, tenants(statuses), whatever, false},

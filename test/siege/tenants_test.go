@@ -165,17 +165,17 @@ func smallFields(t *testing.T, w *world) {
 // statuses are what whoever may approve can write as well.
 func statuses(t *testing.T, w *world) {
 	var claims, shared, finished []any
-	count := w.bound(t, "maxItems", 20_000, "status", "shared", "claims")
+	count := w.bound(t, "maxItems", 20_000, "status", "clusterSettings", "claims")
 	for range count {
 		claims = append(claims, "")
 	}
-	for range w.bound(t, "maxItems", 5, "status", "shared") {
-		shared = append(shared, map[string]any{"knob": "k", "claims": claims})
+	for range w.bound(t, "maxItems", 5, "status", "clusterSettings") {
+		shared = append(shared, map[string]any{"setting": "k", "claims": claims})
 	}
 	for range w.bound(t, "maxItems", 20_000, "status", "lastFinished") {
 		finished = append(finished, map[string]any{"pool": "", "revision": ""})
 	}
-	w.spread(t, map[string]any{"engine": "Solr"}, map[string]any{"shared": shared, "lastFinished": finished})
+	w.spread(t, map[string]any{"engine": "Solr"}, map[string]any{"clusterSettings": shared, "lastFinished": finished})
 }
 
 // spread makes many DatabaseClusters, and removes them when the test has ended.

@@ -80,11 +80,11 @@ func (a *App) API() (API, error) {
 	}
 	clusters, err := v1alpha1.NewForConfig(config)
 	if err != nil {
-		return API{}, fmt.Errorf("client of the API server: %w", err)
+		return API{}, fmt.Errorf("create API client: %w", err)
 	}
 	core, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return API{}, fmt.Errorf("client of the API server: %w", err)
+		return API{}, fmt.Errorf("create API client: %w", err)
 	}
 	return API{ns, clusters, core}, nil
 }

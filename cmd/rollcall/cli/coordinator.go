@@ -80,9 +80,9 @@ func FromCoordinator(err error) error {
 	for _, detail := range st.Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetReason() == status.ReasonNotLeader {
 			if leader := info.GetMetadata()[status.MetadataLeader]; leader != "" {
-				return fmt.Errorf("the coordinator asked is not the elected one; that is %s (--coordinator)", leader)
+				return fmt.Errorf("this coordinator is not the leader; the leader is %s (--coordinator)", leader)
 			}
-			return errors.New("the coordinator asked is not the elected one, and nobody is at the moment; try again in some seconds")
+			return errors.New("this coordinator is not the leader, and there is no leader at the moment; try again in a few seconds")
 		}
 	}
 	switch st.Code() {

@@ -44,7 +44,7 @@ func notAnObject(data []byte, kind string) error {
 	if json.Unmarshal(data, &object) != nil || object.Kind == "" || object.APIVersion == "" {
 		return nil
 	}
-	return fmt.Errorf("this is a %s (%s) and no %s, which `rollcall %[3]s NAME` prints of a DatabaseCluster", object.Kind, object.APIVersion, kind)
+	return fmt.Errorf("this is a %s (%s), not a %s, which `rollcall %[3]s NAME` prints of a DatabaseCluster", object.Kind, object.APIVersion, kind)
 }
 
 // ReadFile reads a file or, when that is -, standard input.
@@ -68,7 +68,7 @@ func (a *App) ReadFile(file, kind string) ([]byte, error) {
 		return nil, err
 	}
 	if len(data) > maxDocument {
-		return nil, fmt.Errorf("more than %d MiB: this is no %s", maxDocument>>20, kind)
+		return nil, fmt.Errorf("more than %d MiB: this is not a %s", maxDocument>>20, kind)
 	}
 	return data, nil
 }
@@ -78,7 +78,7 @@ func (a *App) ReadFile(file, kind string) ([]byte, error) {
 func documentJSON(data []byte, kind string) ([]byte, error) {
 	trimmed := bytes.TrimSpace(data)
 	if len(trimmed) == 0 {
-		return nil, fmt.Errorf("empty: a %s in JSON or YAML is wanted", kind)
+		return nil, fmt.Errorf("empty: must be a %s in JSON or YAML", kind)
 	}
 	if trimmed[0] == '{' && json.Valid(trimmed) {
 		return data, nil
@@ -88,7 +88,7 @@ func documentJSON(data []byte, kind string) ([]byte, error) {
 	}
 	converted, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
-		return nil, fmt.Errorf("YAML that is no %s: %w", kind, err)
+		return nil, fmt.Errorf("YAML that is not a %s: %w", kind, err)
 	}
 	return converted, nil
 }

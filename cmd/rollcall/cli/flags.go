@@ -52,7 +52,7 @@ func (v *formatValue) Set(text string) error {
 func OneName(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return fmt.Errorf("%s: the name of one %s is wanted, there are %d\nSee '%s --help'", cmd.CommandPath(), what, len(args), cmd.CommandPath())
+			return fmt.Errorf("%s: requires the name of one %s, got %d\nSee '%s --help'", cmd.CommandPath(), what, len(args), cmd.CommandPath())
 		}
 		return nil
 	}

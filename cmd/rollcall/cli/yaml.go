@@ -17,7 +17,7 @@ func checkYAML(data []byte, kind string) error {
 	var first, next yaml.Node
 	switch err := decoder.Decode(&first); {
 	case errors.Is(err, io.EOF):
-		return fmt.Errorf("empty: a %s in JSON or YAML is wanted", kind)
+		return fmt.Errorf("empty: must be a %s in JSON or YAML", kind)
 	case err != nil:
 		return fmt.Errorf("neither JSON nor YAML: %w", err)
 	}
@@ -27,10 +27,10 @@ func checkYAML(data []byte, kind string) error {
 			return checkNode(&first, "")
 		}
 		if err != nil {
-			return fmt.Errorf("something follows the first document, and one %s is wanted: %w", kind, err)
+			return fmt.Errorf("something follows the first document; only one %s is allowed: %w", kind, err)
 		}
 		if root := next.Content[0]; root.Tag != "!!null" {
-			return fmt.Errorf("line %d: a second document begins here, and one %s is wanted", root.Line, kind)
+			return fmt.Errorf("line %d: a second document begins here; only one %s is allowed", root.Line, kind)
 		}
 	}
 }
@@ -42,7 +42,7 @@ func checkNode(node *yaml.Node, path string) error {
 		return checkNode(node.Content[0], path)
 	case yaml.ScalarNode:
 		if text := strings.ToLower(strings.TrimLeft(node.Value, "+-")); node.ShortTag() == "!!float" && (text == ".nan" || text == ".inf") {
-			return fmt.Errorf("line %d: %s is %s: a number is wanted", node.Line, path, node.Value)
+			return fmt.Errorf("line %d: %s is %s: must be a number", node.Line, path, node.Value)
 		}
 	case yaml.SequenceNode:
 		for i, child := range node.Content {

@@ -103,7 +103,7 @@ func TestChecksOnAChart(t *testing.T) {
 		"FoundationDB":              {"engine: Solr", "engine: FoundationDB", []string{"error client: there is no volume rollcall-client", "info localities: how fdbserver is started cannot be seen"}},
 		"an unknown field":          {"  podManagementPolicy", "  volumeClaimTemplate: []\n  podManagementPolicy", []string{`error manifest: unknown field "spec.volumeClaimTemplate": Kubernetes leaves it out`}},
 		"an unknown field of ours":  {"engine: Solr", "engine: Solr, policy: {maxUnavailble: 1}", []string{`error manifest: unknown field "spec.policy.maxUnavailble"`}},
-		"a value that is none":      {"engine: Solr", "engine: Solr, policy: {unit: Zones, startSeconds: -3}", []string{`error spec: spec.policy.startSeconds is -3`, `error spec: spec.policy.unit is "Zones": one of Pod, Zone, All is wanted`}},
+		"a value that is none":      {"engine: Solr", "engine: Solr, policy: {unit: Zones, startSeconds: -3}", []string{`error spec: spec.policy.startSeconds is -3`, `error spec: spec.policy.unit is "Zones": must be one of Pod, Zone, All`}},
 		"an engine in small":        {"engine: Solr", "engine: solr", []string{"error spec: spec.engine is "}},
 		"another version of ours":   {"apiVersion: rollcall.dev/v1alpha1", "apiVersion: rollcall.dev/v1", []string{"error manifest: apiVersion rollcall.dev/v1 and kind DatabaseCluster are not known", "info database-cluster: "}},
 	} {

@@ -24,7 +24,7 @@ import (
 const maxManifest = 64 << 20
 
 // ErrManifest is for input that is no manifest of Kubernetes.
-var ErrManifest = errors.New("no manifest that can be examined")
+var ErrManifest = errors.New("not a manifest that can be examined")
 
 // Manifest reads a stream of YAML or JSON documents, such as helm template writes. Errors
 // name the document.
@@ -57,7 +57,7 @@ func (f *Facts) add(document []byte) error {
 	var kind metav1.TypeMeta
 	if err := yaml.Unmarshal(document, &kind); err != nil {
 		if strings.Contains(err.Error(), "cannot unmarshal") {
-			return errors.New("this is no object of Kubernetes, which has apiVersion and kind: is it what helm template prints?")
+			return errors.New("this is not an object of Kubernetes, which has apiVersion and kind: is it what helm template prints?")
 		}
 		return err
 	}

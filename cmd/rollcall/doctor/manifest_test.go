@@ -23,7 +23,7 @@ func TestManifest(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                "there is no StatefulSet in it",
 		"a: b\n---\na: [": "document 2",
-		"just text":       "document 1: this is no object of Kubernetes, which has apiVersion and kind: is it what helm template prints?",
+		"just text":       "document 1: this is not an object of Kubernetes, which has apiVersion and kind: is it what helm template prints?",
 		"apiVersion: apps/v1\nkind: StatefulSet\nspec: {replicas: many}": "document 1",
 	} {
 		_, err := Manifest([]byte(text))
@@ -50,7 +50,7 @@ func TestAManifestWithItsOwnAgent(t *testing.T) {
 func TestBadQuantities(t *testing.T) {
 	const set = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: a, namespace: prod}\nspec: {template: {spec: {containers: [{name: x}, %s]}}}\n"
 	for container, want := range map[string]string{
-		`{resources: {requests: {cpu: 1, memory: "4 GB"}}}`:      `StatefulSet prod/a: spec.template.spec.containers[1].resources.requests.memory is "4 GB": a quantity is wanted, such as 500m, 4Gi or 10G`,
+		`{resources: {requests: {cpu: 1, memory: "4 GB"}}}`:      `StatefulSet prod/a: spec.template.spec.containers[1].resources.requests.memory is "4 GB": must be a quantity, such as 500m, 4Gi or 10G`,
 		`{resources: {limits: {cpu: half}}}`:                     `containers[1].resources.limits.cpu is "half"`,
 		`{env: [{valueFrom: {resourceFieldRef: {divisor: x}}}]}`: `containers[1].env[0].valueFrom.resourceFieldRef.divisor is "x"`,
 	} {

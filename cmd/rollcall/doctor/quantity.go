@@ -70,7 +70,7 @@ func quantity(value any, path string) string {
 		return "" // a number is one
 	}
 	if _, err := resource.ParseQuantity(text); err != nil {
-		return fmt.Sprintf("%s is %.64q: a quantity is wanted, such as 500m, 4Gi or 10G", path, text)
+		return fmt.Sprintf("%s is %.64q: must be a quantity, such as 500m, 4Gi or 10G", path, text)
 	}
 	return ""
 }

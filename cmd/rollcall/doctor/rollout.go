@@ -45,7 +45,7 @@ func label(f *Facts) []Finding {
 			return one(Warning, "the label "+v1alpha1.LabelCluster+" is not in its pod template: new pods get no agent, and without agents one pod at a time goes by readiness alone",
 				"add it to the pod template (podLabels of most charts) when the pods are guarded, or with OnDelete: all pods are rolled once then, by Rollcall")
 		case object == "":
-			return one(Warning, "the label "+v1alpha1.LabelCluster+" is in its pod template only: the pods that run are not guarded until they are made anew",
+			return one(Warning, "the label "+v1alpha1.LabelCluster+" is in its pod template only: the pods that run are not guarded until they are made again",
 				"kubectl label statefulset "+set.Name+" "+v1alpha1.LabelCluster+"="+pods+", or the chart's labels of the object")
 		}
 		return nil

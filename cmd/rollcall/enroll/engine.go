@@ -29,7 +29,7 @@ func ParseEngine(text string) (model.Engine, error) {
 			return e, nil
 		}
 	}
-	return "", fmt.Errorf("--engine is %q: one of %s is wanted", text, choices())
+	return "", fmt.Errorf("--engine is %q: must be one of %s", text, choices())
 }
 
 // engineOf is what the images of the databases' containers say, and which image says so.
@@ -44,9 +44,9 @@ func engineOf(sets []appsv1.StatefulSet) (model.Engine, string, error) {
 		named := namedIn(c.Image)
 		switch {
 		case len(named) != 1:
-			return "", "", fmt.Errorf("the image %s of container %s in StatefulSet %s does not say which database it is: --engine is wanted, one of %s", c.Image, c.Name, sets[i].Name, choices())
+			return "", "", fmt.Errorf("the image %s of container %s in StatefulSet %s does not say which database it is: set --engine to one of %s", c.Image, c.Name, sets[i].Name, choices())
 		case engine != "" && engine != named[0]:
-			return "", "", fmt.Errorf("the image %s of StatefulSet %s is of %s, and %s of %s: --engine is wanted, one of %s, or only the StatefulSets of one database",
+			return "", "", fmt.Errorf("the image %s of StatefulSet %s is of %s, and %s of %s: set --engine to one of %s, or only the StatefulSets of one database",
 				said, sets[0].Name, engine, c.Image, sets[i].Name, choices())
 		}
 		engine, said = named[0], c.Image

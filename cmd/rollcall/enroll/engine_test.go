@@ -30,7 +30,7 @@ func TestImagesSayTheEngine(t *testing.T) {
 	} {
 		got, said, err := engineOf([]appsv1.StatefulSet{*set("db", image)})
 		if want == "" {
-			require.ErrorContains(t, err, fmt.Sprintf("the image %s of container db in StatefulSet db does not say which database it is: --engine is wanted, one of Solr, OpenSearch, MySQL, MariaDB, FoundationDB", image))
+			require.ErrorContains(t, err, fmt.Sprintf("the image %s of container db in StatefulSet db does not say which database it is: set --engine to one of Solr, OpenSearch, MySQL, MariaDB, FoundationDB", image))
 			continue
 		}
 		require.NoError(t, err, image)
@@ -43,7 +43,7 @@ func TestImagesOfSeveralStatefulSets(t *testing.T) {
 	_, _, err := engineOf([]appsv1.StatefulSet{*set("a", "opensearch:3"), *set("b", "opensearch:2")})
 	require.NoError(t, err)
 	_, _, err = engineOf([]appsv1.StatefulSet{*set("a", "solr:9"), *set("b", "mysql:9")})
-	require.ErrorContains(t, err, "the image solr:9 of StatefulSet a is of Solr, and mysql:9 of b: --engine is wanted")
+	require.ErrorContains(t, err, "the image solr:9 of StatefulSet a is of Solr, and mysql:9 of b: set --engine")
 	sidecar := set("a", "envoy:1")
 	sidecar.Spec.Template.Spec.Containers = append(sidecar.Spec.Template.Spec.Containers, corev1.Container{Name: "main", Image: "solr:9"})
 	sidecar.Spec.Template.Annotations = map[string]string{v1alpha1.AnnotationContainer: "main"}
@@ -65,7 +65,7 @@ func TestEnginesByName(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, model.MariaDB, got)
 	_, err = ParseEngine("postgres")
-	require.EqualError(t, err, `--engine is "postgres": one of Solr, OpenSearch, MySQL, MariaDB, FoundationDB is wanted`)
+	require.EqualError(t, err, `--engine is "postgres": must be one of Solr, OpenSearch, MySQL, MariaDB, FoundationDB`)
 }
 
 // Neither who publishes an image nor what stands beside a database says what it is.

@@ -67,7 +67,7 @@ func Decide(f *doctor.Facts, o Options) (*Plan, error) {
 		}
 	}
 	if len(p.Sets) == 0 {
-		return nil, fmt.Errorf("the name of a StatefulSet is wanted%s", there(f.Sets))
+		return nil, fmt.Errorf("the name of a StatefulSet is required%s", there(f.Sets))
 	}
 	var err error
 	if p.Name, err = nameOf(p.Sets, o.Name); err != nil {
@@ -120,7 +120,7 @@ func nameOf(sets []appsv1.StatefulSet, asked string) (string, error) {
 		name, by = sets[0].Name, "the name of the StatefulSet"
 	}
 	if len(validation.IsDNS1035Label(name)) > 0 || len(name) > maxName {
-		return "", fmt.Errorf("%s, %q, is no name for a DatabaseCluster: lower-case letters, digits and hyphens are wanted, beginning with a letter, at most %d; --name gives it another", by, name, maxName)
+		return "", fmt.Errorf("%s, %q, is not a valid name for a DatabaseCluster: must be lower-case letters, digits and hyphens, beginning with a letter, at most %d; --name gives it another", by, name, maxName)
 	}
 	return name, nil
 }

@@ -149,16 +149,16 @@ func TestWhatDoesNotGoTogether(t *testing.T) {
 	}{
 		"nobody":           {facts(set("b", "solr"), set("a", "solr")), options("c"), "there is no StatefulSet c in namespace prod; there are a, b"},
 		"nothing":          {facts(), options("c"), "there is no StatefulSet c in namespace prod; there is none in that namespace"},
-		"no name":          {facts(set("b", "solr")), options(), "the name of a StatefulSet is wanted; there are b"},
+		"no name":          {facts(set("b", "solr")), options(), "the name of a StatefulSet is required; there are b"},
 		"another name":     {solr, Options{Namespace: "prod", Sets: []string{"solr"}, Name: "books"}, "StatefulSet solr has the label rollcall.dev/cluster=search, and --name says books: "},
 		"two names":        {facts(set("a", "solr", labelled("x")), set("b", "solr", labelled("y"))), options("a", "b"), "StatefulSet b has the label rollcall.dev/cluster=y, and the label of StatefulSet a says x: "},
-		"a wrong name":     {facts(set("a", "solr")), Options{Namespace: "prod", Sets: []string{"a"}, Name: "Search"}, `--name, "Search", is no name for a DatabaseCluster: `},
+		"a wrong name":     {facts(set("a", "solr")), Options{Namespace: "prod", Sets: []string{"a"}, Name: "Search"}, `--name, "Search", is not a valid name for a DatabaseCluster: `},
 		"a long name":      {facts(set(strings.Repeat("a", 55), "solr")), options(strings.Repeat("a", 55)), "the name of the StatefulSet, "},
-		"a name with dots": {facts(set("a.b", "solr")), options("a.b"), `the name of the StatefulSet, "a.b", is no name for a DatabaseCluster: `},
+		"a name with dots": {facts(set("a.b", "solr")), options("a.b"), `the name of the StatefulSet, "a.b", is not a valid name for a DatabaseCluster: `},
 		"another engine":   {solr, Options{Sets: []string{"solr"}, Engine: model.MySQL}, "--engine is MySQL, and DatabaseCluster search, which is there and is left as it is, has spec.engine: Solr; leave out --engine, or change spec.engine first"},
 		"other accounts":   {solr, Options{Sets: []string{"solr"}, CredentialsSecret: "mine"}, `--credentials-secret is mine, and DatabaseCluster search, which is there and is left as it is, has spec.connection.credentialsSecret: ""; `},
 		"to observe":       {solr, Options{Sets: []string{"solr"}, Observe: true}, "--observe is given, and DatabaseCluster search, which is there and is left as it is, has spec.update.mode: Auto; "},
-		"no engine":        {facts(set("a", "db:1")), options("a"), "--engine is wanted"},
+		"no engine":        {facts(set("a", "db:1")), options("a"), "set --engine to one of"},
 	} {
 		_, err := Decide(c.facts, c.o)
 		require.ErrorContains(t, err, c.want, name)

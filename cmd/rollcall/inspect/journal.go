@@ -37,7 +37,7 @@ depended on; replay decides that again.`,
 		ValidArgsFunction: a.CompleteNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if last < 0 {
-				return fmt.Errorf("--last is %d: how many entries are wanted, or 0 for all", last)
+				return fmt.Errorf("--last is %d: must be a number of entries, or 0 for all", last)
 			}
 			j, err := liveJournal(cmd.Context(), a, args[0], last)
 			if err != nil {

@@ -70,7 +70,7 @@ func onLoopback(listen string) error {
 		return fmt.Errorf("--listen %q is not host:port, such as 127.0.0.1:8951", listen)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("--listen %q: everybody who reaches that address could read the page: 127.0.0.1, ::1 or localhost is wanted", listen)
+		return fmt.Errorf("--listen %q: everybody who reaches that address could read the page: must be 127.0.0.1, ::1 or localhost", listen)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ input is not a snapshot.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case file == "" && len(args) != 1, file != "" && len(args) != 0:
-				return fmt.Errorf("%s: either the name of one DatabaseCluster or --snapshot is wanted\nSee '%s --help'", cmd.CommandPath(), cmd.CommandPath())
+				return fmt.Errorf("%s: requires the name of one DatabaseCluster or --snapshot\nSee '%s --help'", cmd.CommandPath(), cmd.CommandPath())
 			}
 			return nil
 		},

@@ -36,7 +36,7 @@ has failed, 2 when it is stalled, and 3 when the time is up.`,
 				return err
 			}
 			if timeout <= 0 {
-				return fmt.Errorf("--timeout is %s: more than 0 is wanted, such as 10m", timeout)
+				return fmt.Errorf("--timeout is %s: must be more than 0, such as 10m", timeout)
 			}
 			if wait {
 				return waitFor(cmd.Context(), a, ns, args[0], timeout)

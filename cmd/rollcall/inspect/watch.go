@@ -26,7 +26,7 @@ func Watch(a *cli.App) *cobra.Command {
 		Short: "Watch what the coordinator decides about a database cluster",
 		Long: `Watch what the coordinator decides about a database cluster, until interrupted.
 
-On a terminal this is a view that is drawn anew when something changes;
+On a terminal this is a view that is drawn again when something changes;
 elsewhere, and with --lines, a line is written for each thing that is new.`,
 		Example:           fmt.Sprintf("  %[1]s watch search -n prod", a.Name),
 		Args:              cli.OneName("DatabaseCluster"),

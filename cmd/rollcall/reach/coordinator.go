@@ -104,7 +104,7 @@ func Dial(ctx context.Context, opts Options) (*Coordinator, error) {
 	}
 	clients, err := kubernetes.NewForConfig(opts.Config)
 	if err != nil {
-		return nil, fmt.Errorf("client of the API server: %w", err)
+		return nil, fmt.Errorf("create API client: %w", err)
 	}
 	pod, err := elected(ctx, clients, opts.Namespace)
 	if err != nil {
@@ -177,7 +177,7 @@ func identityFromFiles(ca, cert, key string) (*tls.Config, error) {
 func trust(pem []byte) (*tls.Config, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, errors.New("no certificate in it: PEM is wanted")
+		return nil, errors.New("no certificate in it: must be PEM")
 	}
 	return &tls.Config{RootCAs: roots, ServerName: pki.CoordinatorName, MinVersion: tls.VersionTLS13}, nil
 }

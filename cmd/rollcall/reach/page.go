@@ -45,7 +45,7 @@ func NewPage(ctx context.Context, opts Options) (*Page, error) {
 	}
 	clients, err := kubernetes.NewForConfig(opts.Config)
 	if err != nil {
-		return nil, fmt.Errorf("client of the API server: %w", err)
+		return nil, fmt.Errorf("create API client: %w", err)
 	}
 	p.clients = clients
 	_, _, err = p.find(ctx)

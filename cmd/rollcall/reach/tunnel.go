@@ -106,7 +106,7 @@ func (t *tunnel) connection(ctx context.Context) (httpstream.Connection, error) 
 		}
 		if a.proto != portforward.PortForwardProtocolV1Name {
 			_ = a.conn.Close()
-			return nil, fmt.Errorf("the API server speaks %q where %q is wanted", a.proto, portforward.PortForwardProtocolV1Name)
+			return nil, fmt.Errorf("the API server speaks %q instead of %q", a.proto, portforward.PortForwardProtocolV1Name)
 		}
 		t.upstream = a.conn
 		return a.conn, nil

@@ -17,7 +17,7 @@ import (
 )
 
 // errUnproven: this person may neither make a request nor have a token for the coordinator alone.
-var errUnproven = errors.New("nothing was found that shows the coordinator who you are and gives nothing away")
+var errUnproven = errors.New("nothing was found that shows the coordinator who you are and reveals nothing else")
 
 // whoAmI is how a person shows who they are, and how they verify the coordinator. What comes first
 // gives away least, and what is worth something elsewhere is sent only when asked for:

@@ -43,7 +43,7 @@ what the simulation's oracle has checked. The same arguments give the same outpu
 
 Faults, with how long they last, --fault NAME, NAME@AT or NAME@AT+FOR, such as
 kill-leader@12s or partition@8s+30s; without AT they begin at 4s, when the first
-pod is away:
+pod is unavailable:
 
 ` + rehearsal.Faults() + `
 
@@ -82,7 +82,7 @@ otherwise.`,
 	flags.IntVar(&o.Pods, "pods", o.Pods, "how many pods")
 	flags.IntVar(&o.Shards, "shards", o.Shards, "how many shards")
 	flags.IntVar(&o.Copies, "copies", o.Copies, "how many copies of each shard")
-	flags.IntVar(&o.MaxUnavailable, "max-unavailable", o.MaxUnavailable, "how many pods may be away")
+	flags.IntVar(&o.MaxUnavailable, "max-unavailable", o.MaxUnavailable, "how many pods may be unavailable")
 	flags.StringArrayVar(&o.Faults, "fault", nil, "fault that happens, see above; more than once for more")
 	flags.Uint64Var(&o.Seed, "seed", 0, "replay the run of this seed of the simulation instead")
 	flags.StringVar(&speed, "speed", "0", "show it in real time, so many times as fast, such as 1x or 10x; 0 = at once")
@@ -109,7 +109,7 @@ func seedAlone(cmd *cobra.Command, seed uint64) error {
 func parseSpeed(text string) (float64, error) {
 	times, err := strconv.ParseFloat(strings.TrimSuffix(text, "x"), 64)
 	if err != nil || !(times >= 0 && times <= 1e6) {
-		return 0, fmt.Errorf("--speed is %q: 0, or so many times as fast, such as 10x, is wanted", text)
+		return 0, fmt.Errorf("--speed is %q: must be 0, or a multiple such as 10x", text)
 	}
 	return times, nil
 }

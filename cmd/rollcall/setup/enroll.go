@@ -63,7 +63,7 @@ command again goes on from there.`,
   %[1]s enroll solr -n prod --dry-run -o yaml --network-policy --metrics-from monitoring`, a.Name),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return fmt.Errorf("%s: the name of a StatefulSet is wanted\nSee '%s --help'", cmd.CommandPath(), cmd.CommandPath())
+				return fmt.Errorf("%s: the name of a StatefulSet is required\nSee '%s --help'", cmd.CommandPath(), cmd.CommandPath())
 			}
 			return nil
 		},
@@ -76,18 +76,18 @@ command again goes on from there.`,
 			}
 			for _, flag := range []string{"name", "credentials-secret"} {
 				if cmd.Flags().Changed(flag) && cmd.Flag(flag).Value.String() == "" {
-					return fmt.Errorf("--%s is empty: a name is wanted", flag)
+					return fmt.Errorf("--%s is empty: must be a name", flag)
 				}
 			}
 			if e.timeout <= 0 {
-				return fmt.Errorf("--timeout is %s: more than 0 is wanted, such as 3m", e.timeout)
+				return fmt.Errorf("--timeout is %s: must be more than 0, such as 3m", e.timeout)
 			}
 			if len(e.metricsFrom) > 0 && !e.networkPolicy {
 				return errors.New("--metrics-from says whom a NetworkPolicy lets through: it is only good with --network-policy")
 			}
 			for _, ns := range e.metricsFrom {
 				if why := validation.IsDNS1123Label(ns); len(why) > 0 {
-					return fmt.Errorf("--metrics-from %q: the name of a namespace is wanted: %s", ns, why[0])
+					return fmt.Errorf("--metrics-from %q: must be the name of a namespace: %s", ns, why[0])
 				}
 			}
 			e.Sets = args

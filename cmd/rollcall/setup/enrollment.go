@@ -34,7 +34,7 @@ func (e *enrollment) write(ctx context.Context, say io.Writer) error {
 		fmt.Fprintf(say, "databasecluster/%s is there, and is left as it is\n", e.plan.Name)
 	}
 	if len(e.plan.Steps) == 0 {
-		fmt.Fprintln(say, "nothing is to be written: the StatefulSets have what is wanted")
+		fmt.Fprintln(say, "nothing to write: the StatefulSets are set up already")
 	}
 	tried := slices.Clone(e.plan.Steps)
 	slices.Reverse(tried) // the DatabaseCluster first: it is the most likely to be refused
@@ -102,7 +102,7 @@ func (e *enrollment) labelSecret(ctx context.Context, s enroll.Step) error {
 	_, err = e.Core.CoreV1().Secrets(e.Namespace).Patch(ctx, s.Secret, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: enroll.FieldManager, DryRun: e.dryRun})
 	switch {
 	case apierrors.IsConflict(err):
-		return fmt.Errorf("secret %s in namespace %s %w: the same command looks anew (%s)", s.Secret, e.Namespace, errChanged, err)
+		return fmt.Errorf("secret %s in namespace %s %w: the same command looks again (%s)", s.Secret, e.Namespace, errChanged, err)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("label Secret %s in namespace %s: %w\nWhoever may write the Secret allows it for the agents: %s", s.Secret, e.Namespace, err, s.Command)
 	case err != nil:
@@ -124,7 +124,7 @@ func (e *enrollment) patchSet(ctx context.Context, s enroll.Step) error {
 		// A conflict with a status update of Kubernetes is retried.
 		live, readErr := sets.Get(ctx, s.Set, metav1.GetOptions{})
 		if readErr != nil || !enroll.SameOrder(e.known[s.Set], live) {
-			return fmt.Errorf("StatefulSet %s in namespace %s %w: the same command looks anew (%s)", s.Set, e.Namespace, errChanged, cmp.Or(readErr, err))
+			return fmt.Errorf("StatefulSet %s in namespace %s %w: the same command looks again (%s)", s.Set, e.Namespace, errChanged, cmp.Or(readErr, err))
 		}
 		e.known[s.Set] = live
 		return err

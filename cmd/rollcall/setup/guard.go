@@ -31,7 +31,7 @@ once; a coordinator that leads undoes that, so stop it first.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if after < 0 {
-				return fmt.Errorf("--after is %s: a time that is not negative is wanted", after)
+				return fmt.Errorf("--after is %s: must be a time that is not negative", after)
 			}
 			k, err := a.API()
 			if err != nil {

@@ -43,7 +43,7 @@ webhook, which makes one for each pod, replaces it where it is installed.`,
 			opts.PullPolicy = corev1.PullPolicy(pullPolicy)
 			if stopToken != "" {
 				if !stopTokens.MatchString(stopToken) {
-					return errors.New("--stop-token: 16 to 128 letters, digits, - or _ are wanted, such as openssl rand -hex 16 makes")
+					return errors.New("--stop-token: must be 16 to 128 letters, digits, - or _, such as openssl rand -hex 16 makes")
 				}
 				opts.Token = func() string { return stopToken }
 			}

@@ -46,7 +46,7 @@ func Uninstall(a *cli.App) *cobra.Command {
 		Short: "Print the manifests of what to delete, to be rid of Rollcall",
 		Long: `Print the manifests of what install has made, in the opposite order. Nothing is
 changed by that. Delete the DatabaseClusters first, while a coordinator runs: it takes
-back what was prepared. Then guard-remove, which stops the coordinators and removes all
+back what the drain changed. Then guard-remove, which stops the coordinators and removes all
 guards at once: nobody is left to open one. Databases run on, and their agents until the pods restart.
 
 What a chart has installed, helm uninstall removes.`,

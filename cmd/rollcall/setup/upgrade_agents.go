@@ -34,10 +34,10 @@ change it there, too.`,
 		ValidArgsFunction: a.CompleteNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if image == "" {
-				return errors.New("--image: the image of the agent is wanted")
+				return errors.New("--image: must be the image of the agent")
 			}
 			if timeout <= 0 {
-				return fmt.Errorf("--timeout is %s: a time above 0 is wanted, such as 2m", timeout)
+				return fmt.Errorf("--timeout is %s: must be a time above 0, such as 2m", timeout)
 			}
 			k, err := a.API()
 			if err != nil {

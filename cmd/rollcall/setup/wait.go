@@ -26,7 +26,7 @@ func waitEnrolled(ctx context.Context, a *cli.App, plan *enroll.Plan, timeout ti
 		switch {
 		case err == nil || cli.Over(timed):
 		case refused(err) && !apierrors.IsTooManyRequests(err):
-			return fmt.Errorf("all is written, and it cannot be seen what became of it: %w", err)
+			return fmt.Errorf("everything was written, but the result is unknown: %w", err)
 		default:
 			missing = err.Error()
 		}
@@ -44,7 +44,7 @@ func waitEnrolled(ctx context.Context, a *cli.App, plan *enroll.Plan, timeout ti
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return cli.Exit(cli.ExitTimedOut, fmt.Errorf("all is written, and after %s DatabaseCluster %s is not ready to go on: %s (%s); do not change the pod template before this command, given again, ends with 0",
+			return cli.Exit(cli.ExitTimedOut, fmt.Errorf("everything was written, but after %s DatabaseCluster %s is not ready to go on: %s (%s); do not change the pod template before this command, given again, ends with 0",
 				timeout, plan.Name, missing, state))
 		}
 	}

@@ -19,7 +19,7 @@ const maxRows = 25
 // List writes a line for each cluster; wide, it also says how long the rollout may
 // take yet, how many pods may be away, and how old the decision is.
 func List(w io.Writer, p Palette, clusters []*rollcallv1.Cluster, allNamespaces, wide bool, now time.Time) {
-	header := []string{"NAME", "ENGINE", "PHASE", "UPDATED", "READY", "AWAY", "FAILED", "WAITING FOR"}
+	header := []string{"NAME", "ENGINE", "PHASE", "UPDATED", "READY", "UNAVAIL", "FAILED", "WAITING FOR"}
 	const beforeLast = 7
 	if wide {
 		header = slices.Insert(header, beforeLast, "LIMIT", "FORECAST", "DECIDED")
@@ -34,7 +34,7 @@ func List(w io.Writer, p Palette, clusters []*rollcallv1.Cluster, allNamespaces,
 			c.GetName(), c.GetEngine(), cmp.Or(c.GetPhase(), "Unknown"),
 			fmt.Sprintf("%d/%d", pods.GetUpdated(), pods.GetDesired()),
 			fmt.Sprintf("%d/%d", pods.GetReady(), pods.GetDesired()),
-			fmt.Sprint(pods.GetAway()), fmt.Sprint(pods.GetFailed()), waitingFor(c),
+			fmt.Sprint(pods.GetUnavailable()), fmt.Sprint(pods.GetFailed()), waitingFor(c),
 		}
 		if wide {
 			row = slices.Insert(row, beforeLast, wideCells(c, now)...)
@@ -143,11 +143,11 @@ func Cluster(w io.Writer, p Palette, c *rollcallv1.Cluster, source string, now t
 	if why := c.GetWithheld(); why != "" {
 		head.Row(Bad, "withheld", Clean(why))
 	}
-	count := fmt.Sprintf("%d of %d updated, %d ready, %d away", pods.GetUpdated(), pods.GetDesired(), pods.GetReady(), pods.GetAway())
+	count := fmt.Sprintf("%d of %d updated, %d ready, %d unavailable", pods.GetUpdated(), pods.GetDesired(), pods.GetReady(), pods.GetUnavailable())
 	if budget.GetPodLimit() > 0 {
 		count += fmt.Sprintf(" (at most %d)", budget.GetPodLimit())
 	}
-	if back := pods.GetAway() - max(pods.GetDesired()-pods.GetReady(), 0); back > 0 {
+	if back := pods.GetUnavailable() - max(pods.GetDesired()-pods.GetReady(), 0); back > 0 {
 		count += fmt.Sprintf(", %d of them Ready but not settled", back)
 	}
 	if pods.GetFailed() > 0 {
@@ -227,10 +227,10 @@ func claimTable(c *rollcallv1.Cluster, now time.Time) *Table {
 		if at := claim.GetStartedAt(); at != nil {
 			since = status.Age(now.Sub(at.AsTime()))
 		}
-		t.Row(Plain, claim.GetPod(), since, claim.GetPhase(), what(claim.GetAction(), claim.GetPrepare(), claim.GetReason()))
+		t.Row(Plain, claim.GetPod(), since, claim.GetPhase(), what(claim.GetAction(), claim.GetDrain(), claim.GetReason()))
 	}
 	for _, s := range c.GetPlan().GetSteps() {
-		t.Row(Good, s.GetPod(), "-", "next", what(s.GetAction(), s.GetPrepare(), s.GetReason()))
+		t.Row(Good, s.GetPod(), "-", "next", what(s.GetAction(), s.GetDrain(), s.GetReason()))
 	}
 	return t
 }
@@ -292,7 +292,7 @@ func podTable(c *rollcallv1.Cluster) *Table {
 // when nothing has changed.
 func Progress(c *rollcallv1.Cluster) string {
 	pods := c.GetPods()
-	line := fmt.Sprintf("%s: %d of %d updated, %d away", cmp.Or(c.GetPhase(), "Unknown"), pods.GetUpdated(), pods.GetDesired(), pods.GetAway())
+	line := fmt.Sprintf("%s: %d of %d updated, %d unavailable", cmp.Or(c.GetPhase(), "Unknown"), pods.GetUpdated(), pods.GetDesired(), pods.GetUnavailable())
 	if pods.GetFailed() > 0 {
 		line += fmt.Sprintf(", %d failed", pods.GetFailed())
 	}
@@ -336,19 +336,19 @@ func Happened(before, after *rollcallv1.Cluster) []string {
 
 func counts(c *rollcallv1.Cluster) string {
 	p := c.GetPods()
-	return fmt.Sprintf("phase  %s: %d of %d updated, %d ready, %d away, %d failed",
-		cmp.Or(c.GetPhase(), "Unknown"), p.GetUpdated(), p.GetDesired(), p.GetReady(), p.GetAway(), p.GetFailed())
+	return fmt.Sprintf("phase  %s: %d of %d updated, %d ready, %d unavailable, %d failed",
+		cmp.Or(c.GetPhase(), "Unknown"), p.GetUpdated(), p.GetDesired(), p.GetReady(), p.GetUnavailable(), p.GetFailed())
 }
 
 // planLines are claims, and the plan as it is written everywhere.
 func planLines(c *rollcallv1.Cluster) []string {
 	var lines []string
 	for _, claim := range c.GetClaims() {
-		lines = append(lines, fmt.Sprintf("claim  %s %s %s", claim.GetPod(), claim.GetPhase(), what(claim.GetAction(), claim.GetPrepare(), claim.GetReason())))
+		lines = append(lines, fmt.Sprintf("claim  %s %s %s", claim.GetPod(), claim.GetPhase(), what(claim.GetAction(), claim.GetDrain(), claim.GetReason())))
 	}
 	for _, s := range c.GetPlan().GetSteps() {
 		lines = append(lines, model.Step{
-			Pod: s.GetPod(), Action: model.Action(s.GetAction()), Prepare: model.Prepare(s.GetPrepare()), Reason: model.Reason(s.GetReason()),
+			Pod: s.GetPod(), Action: model.Action(s.GetAction()), Prepare: model.Prepare(s.GetDrain()), Reason: model.Reason(s.GetReason()),
 		}.Text())
 	}
 	for _, h := range c.GetPlan().GetHolds() {

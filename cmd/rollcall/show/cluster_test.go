@@ -18,13 +18,13 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 func sample() *rollcallv1.Cluster {
 	return &rollcallv1.Cluster{
 		Namespace: "prod", Name: "search", Engine: "Solr", Phase: "Rolling",
-		Pods:      &rollcallv1.PodCounts{Desired: 6, Current: 4, Updated: 2, Ready: 5, Away: 1, Failed: 1},
+		Pods:      &rollcallv1.PodCounts{Desired: 6, Current: 4, Updated: 2, Ready: 5, Unavailable: 1, Failed: 1},
 		DecidedAt: timestamppb.New(noon.Add(-3 * time.Second)),
 		Claims: []*rollcallv1.Claim{{
-			Id: "k1", Pod: "search-3", Action: "Restart", Prepare: "Handoff", Reason: "Outdated", Phase: "Gone", StartedAt: timestamppb.New(noon.Add(-20 * time.Second)),
+			Id: "k1", Pod: "search-3", Action: "Restart", Drain: "Handoff", Reason: "Outdated", Phase: "Gone", StartedAt: timestamppb.New(noon.Add(-20 * time.Second)),
 		}},
 		Plan: &rollcallv1.Plan{
-			Budget:   &rollcallv1.Budget{PodLimit: 1, PodsAway: 1, PodsClaimed: 1},
+			Budget:   &rollcallv1.Budget{PodLimit: 1, PodsUnavailable: 1, PodsClaimed: 1},
 			Forecast: &rollcallv1.Forecast{Waves: 3, Seconds: 190},
 			Holds: []*rollcallv1.Hold{
 				{Pod: "search-3", Rule: "claimed", Reason: "it is on its way"},
@@ -63,7 +63,7 @@ func TestClusterView(t *testing.T) {
 	Cluster(&out, Palette{}, sample(), "by the coordinator", noon)
 	require.Equal(t, `cluster   prod/search (Solr)
 phase     Rolling
-pods      2 of 6 updated, 5 ready, 1 away (at most 1), 1 failed
+pods      2 of 6 updated, 5 ready, 1 unavailable (at most 1), 1 failed
 forecast  3m, in 3 waves
 decided   3s ago, by the coordinator
 
@@ -86,17 +86,17 @@ Pods:
 // TestAwayAndReady: who counts as away may be Ready, and nobody may have told anything.
 func TestAwayAndReady(t *testing.T) {
 	c := sample()
-	c.Phase, c.Pods = "Done", &rollcallv1.PodCounts{Desired: 3, Updated: 3, Ready: 3, Away: 3}
+	c.Phase, c.Pods = "Done", &rollcallv1.PodCounts{Desired: 3, Updated: 3, Ready: 3, Unavailable: 3}
 	var out strings.Builder
 	Cluster(&out, Palette{}, c, "", noon)
 	require.Contains(t, out.String(), "phase     Done\n")
-	require.Contains(t, out.String(), "3 ready, 3 away (at most 1), 3 of them Ready but not settled\n")
-	c.Pods.Away = 0
+	require.Contains(t, out.String(), "3 ready, 3 unavailable (at most 1), 3 of them Ready but not settled\n")
+	c.Pods.Unavailable = 0
 	c.PodStates = []*rollcallv1.PodState{{Pod: "search-0", Phase: "Ready", ReportAgeSeconds: -1}}
 	out.Reset()
 	Cluster(&out, Palette{}, c, "", noon)
 	require.Contains(t, out.String(), "phase     Done, as far as Kubernetes knows: no agent has told of the database yet\n")
-	require.Contains(t, out.String(), "3 ready, 0 away (at most 1)\n")
+	require.Contains(t, out.String(), "3 ready, 0 unavailable (at most 1)\n")
 }
 
 // Whose guard is open anybody may remove: status says who that is.
@@ -141,20 +141,20 @@ func TestHoldOfEverybodyIsShownOnce(t *testing.T) {
 }
 
 func TestProgressIsEqualWhileNothingChanges(t *testing.T) {
-	require.Equal(t, "Rolling: 2 of 6 updated, 1 away, 1 failed; search-3 Gone", Progress(sample()))
+	require.Equal(t, "Rolling: 2 of 6 updated, 1 unavailable, 1 failed; search-3 Gone", Progress(sample()))
 	older := sample()
 	older.DecidedAt = nil
 	require.Equal(t, Progress(sample()), Progress(older))
 
 	held := sample()
 	held.Claims = nil
-	require.Equal(t, "Rolling: 2 of 6 updated, 1 away, 1 failed; shard-budget holds search-2: books/s1 would have 1 of 3 members, needs 2", Progress(held))
-	require.Equal(t, "Unknown: 0 of 0 updated, 0 away", Progress(&rollcallv1.Cluster{}))
+	require.Equal(t, "Rolling: 2 of 6 updated, 1 unavailable, 1 failed; shard-budget holds search-2: books/s1 would have 1 of 3 members, needs 2", Progress(held))
+	require.Equal(t, "Unknown: 0 of 0 updated, 0 unavailable", Progress(&rollcallv1.Cluster{}))
 }
 
 func TestHappened(t *testing.T) {
 	require.Equal(t, []string{
-		"phase  Rolling: 2 of 6 updated, 5 ready, 1 away, 1 failed",
+		"phase  Rolling: 2 of 6 updated, 5 ready, 1 unavailable, 1 failed",
 		"claim  search-3 Gone Restart after Handoff (Outdated)",
 		"hold   search-2 shard-budget books/s1: books/s1 would have 1 of 3 members, needs 2",
 	}, Happened(nil, sample()))
@@ -162,7 +162,7 @@ func TestHappened(t *testing.T) {
 
 	next := sample()
 	next.Claims[0].Phase = "Rejoined"
-	next.Plan.Steps = []*rollcallv1.Step{{Pod: "search-2", Action: "Restart", Prepare: "Handoff", Reason: "Outdated"}}
+	next.Plan.Steps = []*rollcallv1.Step{{Pod: "search-2", Action: "Restart", Drain: "Handoff", Reason: "Outdated"}}
 	next.Plan.Holds = nil
 	require.Equal(t, []string{
 		"claim  search-3 Rejoined Restart after Handoff (Outdated)",
@@ -173,7 +173,7 @@ func TestHappened(t *testing.T) {
 func TestListOfNobodyKnows(t *testing.T) {
 	var out strings.Builder
 	List(&out, Palette{}, []*rollcallv1.Cluster{{Name: "new"}}, false, false, time.Time{})
-	require.Equal(t, "NAME  ENGINE  PHASE    UPDATED  READY  AWAY  FAILED  WAITING FOR\nnew           Unknown  0/0      0/0    0     0       -\n", out.String())
+	require.Equal(t, "NAME  ENGINE  PHASE    UPDATED  READY  UNAVAIL  FAILED  WAITING FOR\nnew           Unknown  0/0      0/0    0        0       -\n", out.String())
 }
 
 func TestSeveralStatefulSetsAreShown(t *testing.T) {

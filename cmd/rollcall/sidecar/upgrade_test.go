@@ -170,7 +170,7 @@ func TestAClaimedPodIsWaitedFor(t *testing.T) {
 		_, err := w.upgrade(newImage).Run(t.Context())
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, time.Since(began), 12*time.Second)
-		require.Contains(t, w.said[0], "waiting, it is claimed (Preparing)")
+		require.Contains(t, w.said[0], "waiting, it is claimed (Draining)")
 	})
 }
 

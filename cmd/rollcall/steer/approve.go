@@ -56,7 +56,7 @@ your name in the status of the DatabaseCluster.`
 		ValidArgsFunction: a.CompleteNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(names, what) {
-				return fmt.Errorf("--what is %q: one of %s is wanted", what, strings.Join(names, ", "))
+				return fmt.Errorf("--what is %q: must be one of %s", what, strings.Join(names, ", "))
 			}
 			if anyRevision && revision != "" {
 				return errors.New("--revision and --any-revision do not go together")
@@ -159,7 +159,7 @@ func updateRevisions(ctx context.Context, k cli.API, name string) ([]string, err
 	var revisions []string
 	for _, s := range sets {
 		if s.Status.ObservedGeneration < s.Generation {
-			return nil, fmt.Errorf("kubernetes has not yet looked at the newest change of StatefulSet %s; try again in some seconds", s.Name)
+			return nil, fmt.Errorf("kubernetes has not yet looked at the newest change of StatefulSet %s; try again in a few seconds", s.Name)
 		}
 		if s.Status.UpdateRevision != "" {
 			revisions = append(revisions, s.Status.UpdateRevision)

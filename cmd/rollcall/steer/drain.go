@@ -26,7 +26,7 @@ func Drain(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drain NODE",
 		Short: "Cordon a node and wait until the pods of all databases have left it",
-		Long: `Cordon a node and wait until the pods of all databases have left it: each is prepared
+		Long: `Cordon a node and wait until the pods of all databases have left it: each is drained
 and goes when the policy lets it, as in a rollout. Other pods are left to kubectl drain,
 which can follow. Nothing is cordoned when a database would not go: its DatabaseCluster
 has to say spec.update.nodeDrains.follow: true.
@@ -42,7 +42,7 @@ cordoned then, and kubectl uncordon takes it back.`,
 		ValidArgsFunction: a.CompleteNodes,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if timeout <= 0 {
-				return fmt.Errorf("--timeout is %s: more than 0 is wanted", timeout)
+				return fmt.Errorf("--timeout is %s: must be more than 0", timeout)
 			}
 			return drain(cmd.Context(), a, args[0], timeout)
 		},

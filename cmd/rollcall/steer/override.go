@@ -49,8 +49,8 @@ This adds to spec.overrides of the DatabaseCluster, under your name, and takes a
 there what has expired. Where that is owned by GitOps, write it there instead.
 
 Rules: ` + strings.Join(show.Wrap(strings.Join(rules, ", "), 70), "\n") + `.`,
-		Example: fmt.Sprintf(`  %[1]s override search -n prod --rule settling --pod search-3 --reason "fix for CHG-881 has to be out by noon"
-  %[1]s override search -n prod --rule settling --pod search-3 --remove`, a.Name),
+		Example: fmt.Sprintf(`  %[1]s override search -n prod --rule failure-detection --pod search-3 --reason "fix for CHG-881 has to be out by noon"
+  %[1]s override search -n prod --rule failure-detection --pod search-3 --remove`, a.Name),
 		Args:              cli.OneName("DatabaseCluster"),
 		ValidArgsFunction: a.CompleteNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -129,7 +129,7 @@ func (f *overrideFlags) wanted(now time.Time) (model.Override, error) {
 		Rule: model.Rule(f.rule), Pods: f.pods, Reason: strings.TrimSpace(f.reason), Expires: model.At(now.Add(f.lasts).Truncate(time.Second)),
 	}
 	if f.lasts < time.Second || f.lasts > longestOverride {
-		return o, fmt.Errorf("--for is %s: at least 1s and at most 168h are wanted", f.lasts)
+		return o, fmt.Errorf("--for is %s: must be at least 1s and at most 168h", f.lasts)
 	}
 	if flaws := o.Flaws(now); len(flaws) > 0 {
 		flag := map[string]string{"pods": "pod"}[flaws[0].Field]

@@ -20,7 +20,7 @@ func Restart(a *cli.App) *cobra.Command {
 		Use:   "restart NAME [--pod POD]",
 		Short: "Restart pods whose template has not changed, as a rollout restarts them",
 		Long: `Restart all pods of a DatabaseCluster, or named ones, although their template has
-not changed: one after the other as the policy allows, each prepared, as in a rollout.
+not changed: one after the other as the policy allows, each drained, as in a rollout.
 Pods of a template that has changed go anyway.
 
 For all pods this sets the annotation ` + v1alpha1.AnnotationRestart + ` of the DatabaseCluster to the
@@ -68,7 +68,7 @@ func restartPods(ctx context.Context, a *cli.App, k cli.API, r restarting) error
 		return err
 	}
 	if len(r.pods) == 0 {
-		return errors.New("--pod is empty: names of pods are wanted")
+		return errors.New("--pod is empty: must be names of pods")
 	}
 	var pods []*corev1.Pod
 	for _, name := range r.pods {

@@ -15,10 +15,10 @@ import (
 type Reason string
 
 const (
-	Size      Reason = "size"      // more bytes than such a message has
-	Count     Reason = "count"     // more of a field than there can be, or a longer one
-	Hollow    Reason = "hollow"    // it would be far larger in memory
-	Malformed Reason = "malformed" // no message of this kind
+	Size      Reason = "size"          // more bytes than such a message has
+	Count     Reason = "count"         // more of a field than there can be, or a longer one
+	Hollow    Reason = "amplification" // it would be far larger in memory
+	Malformed Reason = "malformed"     // no message of this kind
 )
 
 // Reasons are all that there are.

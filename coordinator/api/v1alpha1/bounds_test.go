@@ -104,7 +104,7 @@ func TestBoundsAreThoseOfTheProgram(t *testing.T) {
 	require.Equal(t, MaxHolds, d.at("status").Properties["holds"].MaxItems)
 	require.Equal(t, MaxPodConditions, d.at("status").Properties["podConditions"].MaxItems)
 	const maxUndo = 4 << 10 // of an agent
-	for _, undo := range []string{"status.claims[].undo", "status.leftovers[].undo", "status.shared[].undo"} {
+	for _, undo := range []string{"status.claims[].undo", "status.pendingRestores[].undo", "status.clusterSettings[].undo"} {
 		require.GreaterOrEqual(t, d.at(undo).MaxLength, (maxUndo+2)/3*4, "%s, as base64", undo)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=`.status.pods.updated`
 // +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.status.pods.desired`
-// +kubebuilder:printcolumn:name="Away",type=integer,JSONPath=`.status.pods.away`
+// +kubebuilder:printcolumn:name="Unavailable",type=integer,JSONPath=`.status.pods.unavailable`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must be lower-case letters, digits and hyphens, beginning with a letter, since a Service is named after it"
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 54",message="metadata.name must have at most 54 characters, so that the names derived from it are valid"

@@ -122,7 +122,7 @@ func fullStatus() Status {
 		ObservedGeneration: 7,
 		Phase:              model.ClusterRolling,
 		Conditions: []Condition{{
-			Type: ConditionReady, Status: metav1.ConditionFalse, Reason: "pod-budget", Message: "1 of 1 is away",
+			Type: ConditionReady, Status: metav1.ConditionFalse, Reason: "pod-budget", Message: "1 of 1 is unavailable",
 			LastTransitionTime: metav1.NewTime(at.Local()), ObservedGeneration: 7,
 		}},
 		Epoch: 12,
@@ -142,7 +142,7 @@ func fullStatus() Status {
 		EstimateSeconds:     60,
 		PoolEstimateSeconds: map[string]int64{"search": 60},
 		UpdateRevisions:     map[string]string{"search": "v2"},
-		Holds:               []model.Hold{{Pod: "search-4", Rule: model.Rule("pod-budget"), Reason: "1 of 1 is away", Unblocks: "search-5 back"}},
+		Holds:               []model.Hold{{Pod: "search-4", Rule: model.Rule("pod-budget"), Reason: "1 of 1 is unavailable", Unblocks: "search-5 back"}},
 		MoreHolds:           3,
 	}
 }

@@ -53,17 +53,17 @@ type Status struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=200
 	Approvals []model.Approval `json:"approvals,omitempty"`
-	// shared are settings of the whole database that claims have changed.
+	// clusterSettings are settings of the whole database that claims have changed.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
-	Shared []model.SharedSetting `json:"shared,omitempty"`
-	// leftovers are what prepares have changed whose claims are over, and that nobody
+	Shared []model.SharedSetting `json:"clusterSettings,omitempty"`
+	// pendingRestores are what drains have changed whose claims are over, and that nobody
 	// was there to undo. The first agent that is there undoes them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
-	Leftovers []model.Leftover `json:"leftovers,omitempty"`
+	Leftovers []model.Leftover `json:"pendingRestores,omitempty"`
 	// podConditions are what has been wrong with pods for a while and leads to their
 	// replacement, with since when, where spec.replacement.enabled asks for that.
 	// +optional
@@ -87,11 +87,11 @@ type Status struct {
 	// lastDeparture is when a pod went away last, whoever caused it.
 	// +optional
 	LastDeparture model.Time `json:"lastDeparture,omitzero"`
-	// estimateSeconds is how long a restarted pod is expected to be away.
+	// estimateSeconds is how long a restarted pod is expected to be unavailable.
 	// +optional
 	EstimateSeconds int64 `json:"estimateSeconds,omitempty"`
 	// poolEstimateSeconds is the same by pool, for those that exist and of
-	// which a pod has been away.
+	// which a pod has been unavailable.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=1000
 	PoolEstimateSeconds map[string]int64 `json:"poolEstimateSeconds,omitempty"`

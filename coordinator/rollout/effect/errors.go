@@ -11,7 +11,7 @@ var (
 	// ErrBudget: a PodDisruptionBudget refuses the eviction.
 	ErrBudget = errors.New("a PodDisruptionBudget refuses the eviction")
 	// ErrSuperseded: another coordinator leads the database cluster by now.
-	ErrSuperseded = errors.New("the claim is another coordinator's by now")
+	ErrSuperseded = errors.New("the claim is another coordinator's now")
 	// ErrStaleEpoch: an agent has seen a higher epoch.
 	ErrStaleEpoch = errors.New("the agent has seen orders of a newer coordinator")
 	// ErrChanged: the DatabaseCluster is not what was decided on.

@@ -72,7 +72,7 @@ func (s *Server) patchSet(name string, body []byte) (*appsv1.StatefulSet, error)
 	if line := p.Spec.UpdateStrategy.RollingUpdate.Partition; line != nil {
 		set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: line}
 		set.Generation++
-		s.loop.Log("line", "of %s is %d", name, *line)
+		s.loop.Log("statefulset", "partition of %s is %d", name, *line)
 	}
 	s.commit(Sets, &set)
 	return &set, nil

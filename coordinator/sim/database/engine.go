@@ -203,7 +203,7 @@ func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, er
 		return nil, err
 	}
 	if order.Kind != engines.Handoff && order.Kind != engines.Evacuate {
-		return nil, fmt.Errorf("order: kind %s: want Handoff or Evacuate", order.Kind)
+		return nil, fmt.Errorf("order: kind %s: must be Handoff or Evacuate", order.Kind)
 	}
 	return json.Marshal(undo{order.Claim, e.leaver(order)})
 }

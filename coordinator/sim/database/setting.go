@@ -71,7 +71,7 @@ func (e *Engine) throttle(ctx context.Context, order engines.Order) error {
 		return nil
 	}
 	if order.Setting.Name != Allocation {
-		return fmt.Errorf("setting %.64q: want %s", order.Setting.Name, Allocation)
+		return fmt.Errorf("setting %.64q: must be %s", order.Setting.Name, Allocation)
 	}
 	_, err := ask(ctx, e, "throttle", func() bool {
 		e.d.allocate(throttled)
@@ -86,7 +86,7 @@ func (e *Engine) RestoreSetting(ctx context.Context, setting engines.Setting, no
 		return engines.Progress{}, err
 	}
 	if setting.Name != Allocation || len(setting.Undo) == 0 {
-		return engines.Progress{}, fmt.Errorf("setting %.64q: want %s and its value", setting.Name, Allocation)
+		return engines.Progress{}, fmt.Errorf("setting %.64q: must be %s and its value", setting.Name, Allocation)
 	}
 	if !notAfter.IsZero() && !time.Now().Before(notAfter) {
 		return engines.Progress{}, context.DeadlineExceeded

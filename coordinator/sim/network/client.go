@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -35,8 +36,8 @@ func (c *client) Close() error { return nil }
 // unary carries a request to the agent and its answer back. Without an agent it
 // waits for one, as gRPC does when it is told to, until ctx ends.
 //
-// what names the call in the log, and orders calls of one instant: another name makes
-// another run of every seed.
+// what orders calls of one instant: another name makes another run of every seed. It is the
+// name in the log, too, unless spoken has another.
 //
 // A process that asks the same twice at one instant, in goroutines of its own, is served
 // once.
@@ -67,7 +68,7 @@ func unary[Request proto.Message, Response any](ctx context.Context, c *client, 
 				response, err := serve(a, inner, request)
 				h.loop.Ask("answer "+key, func() {
 					if what != "fresh" && what != "report" {
-						h.loop.Log(c.process, "%s of %s: %s", what, c.pod, outcome(response, err))
+						h.loop.Log(c.process, "%s of %s: %s", cmp.Or(spoken[what], what), c.pod, outcome(response, err))
 					}
 					h.Carry(c.pod, c.process, func() {
 						if r, ok := any(response).(*rollcallv1.Report); ok && err == nil {
@@ -85,6 +86,9 @@ func unary[Request proto.Message, Response any](ctx context.Context, c *client, 
 	}
 	return own(shared.Response), shared.Err
 }
+
+// spoken are calls that have another name in the log.
+var spoken = map[string]string{"prepare": "drain", "relieve": "handoff"}
 
 func outcome(response any, err error) string {
 	if err != nil {

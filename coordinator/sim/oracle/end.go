@@ -49,7 +49,7 @@ func (o *Oracle) End(done bool, why string) {
 	}
 	for _, set := range o.sets {
 		if line := workload.Partition(set); done && o.limits.Line && line != model.RestLine {
-			o.Accuse("I11", "the hold line of %s is left at %d", set.Name, line)
+			o.Accuse("I11", "the partition of %s is left at %d", set.Name, line)
 		}
 	}
 	for _, claim := range cluster.Status.Claims {

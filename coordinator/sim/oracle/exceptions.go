@@ -70,7 +70,7 @@ var Exceptions = []Exception{
 		},
 	},
 	{
-		Name:     "the hold line comes down to a copy that is not back only after it",
+		Name:     "the partition comes down to a copy that is not back only after it",
 		Document: "deploy/docs/policy.md",
 		Says:     "the highest of those is asked in its place",
 		Skips:    []string{"I8"},
@@ -116,9 +116,9 @@ var Exceptions = []Exception{
 		},
 	},
 	{
-		Name:     "somebody else has undone the hold line, which cannot go back up yet",
+		Name:     "somebody else has undone the partition, which cannot go back up yet",
 		Document: "deploy/docs/policy.md",
-		Says:     "one that is away in any other way keeps the line where it is, too",
+		Says:     "one that is unavailable in any other way keeps the partition where it is, too",
 		Skips:    []string{byLine},
 		is:       (*Oracle).leftByOthers,
 	},
@@ -132,7 +132,7 @@ var Exceptions = []Exception{
 	{
 		Name:     "it is a member and not settled, as its agent tells",
 		Document: "deploy/docs/policy.md",
-		Says:     "or not `settled`: it may serve clients who do not go by readiness. It waits for none that are away for another cause",
+		Says:     "or not `settled`: it may serve clients who do not go by readiness. It waits for none that are unavailable for another cause",
 		Skips:    []string{pods},
 		is:       (*Oracle).isUnsettled,
 	},
@@ -158,9 +158,9 @@ var Exceptions = []Exception{
 		is:       func(o *Oracle, pod *corev1.Pod) bool { return waitsForAStart(pod) && o.hostsNothing(pod.Name) },
 	},
 	{
-		Name:     "it is away already, whoever caused that",
+		Name:     "it is unavailable already, whoever caused that",
 		Document: "coordinator/policy/DESIGN.md",
-		Says:     "it is away now, and costs nothing more",
+		Says:     "it is unavailable now, and costs nothing more",
 		Skips:    []string{"I2", pods},
 		is:       func(o *Oracle, pod *corev1.Pod) bool { return o.wasDown(pod) && !o.willServe(pod.Name) },
 	},
@@ -183,7 +183,7 @@ const (
 	// doomed is I7 itself, and not the windows that hold for who is well.
 	doomed = "I7 of who is well now"
 	// byLine is all of who goes because no hold line keeps its controller from it.
-	byLine = "all of whom the line leaves to its controller"
+	byLine = "all of whom the partition leaves to its controller"
 )
 
 // quietFor is how long no pod has gone by Rollcall's hand.

@@ -6,7 +6,7 @@ type Invariant struct{ Name, What string }
 // Invariants are all of them, in order.
 var Invariants = []Invariant{
 	{"I1", "no shard above its limit and no budget overdrawn by a pod that Rollcall takes"},
-	{"I2", "never more pods than may be away by Rollcall's hand"},
+	{"I2", "never more pods than may be unavailable by Rollcall's hand"},
 	{"I3", "the last copy of a shard stays"},
 	{"I4", "every removal has an earlier claim of the remover's epoch, which is nobody else's"},
 	{"I5", "and names the UID and resourceVersion that were checked"},
@@ -15,7 +15,7 @@ var Invariants = []Invariant{
 	{"I8", "the overseer goes last"},
 	{"I9", "vetoes are honoured"},
 	{"I10", "the pod, and another of each of its shards, has looked since it was claimed and the last pod went"},
-	{"I11", "at the end no mark, claim, open guard, lowered line, throttled setting is left, and nobody else's entry is touched"},
+	{"I11", "at the end no mark, claim, open guard, lowered partition, throttled setting is left, and nobody else's entry is touched"},
 	{"I12", "no secret in the log or the status"},
 	{"I13", "nobody goes while a person has paused everything, only looks on or has closed the windows"},
 	{"V1", "no volume is deleted that has data, or that no claim calls empty"},

@@ -86,10 +86,10 @@ func TestRemovals(t *testing.T) {
 				loses("db-0", shown+1, "db-1")(s)
 			},
 		},
-		"a higher rank":                                     {limits: Limits{Pods: 2, Shard: 1, Line: true}, broken: []string{"I8"}, story: outranked("db-1", "db-2", false)},
-		"a higher rank above a broken copy":                 {limits: Limits{Pods: 2, Shard: 1, Line: true}, story: outranked("db-2", "db-0", false)},
-		"a higher rank above a broken copy, guarded":        {limits: Limits{Pods: 2, Shard: 1, Line: true}, broken: []string{"I8"}, story: outranked("db-2", "db-0", true)},
-		"a higher rank above a broken copy, without a line": {limits: Limits{Pods: 2, Shard: 1}, broken: []string{"I8"}, story: outranked("db-2", "db-0", false)},
+		"a higher rank":                                          {limits: Limits{Pods: 2, Shard: 1, Line: true}, broken: []string{"I8"}, story: outranked("db-1", "db-2", false)},
+		"a higher rank above a broken copy":                      {limits: Limits{Pods: 2, Shard: 1, Line: true}, story: outranked("db-2", "db-0", false)},
+		"a higher rank above a broken copy, guarded":             {limits: Limits{Pods: 2, Shard: 1, Line: true}, broken: []string{"I8"}, story: outranked("db-2", "db-0", true)},
+		"a higher rank above a broken copy, without a partition": {limits: Limits{Pods: 2, Shard: 1}, broken: []string{"I8"}, story: outranked("db-2", "db-0", false)},
 		"the primary": {limits: two, broken: []string{"I8"}, before: (*scene).primary, story: primaryGoes},
 		"the primary, and no pod has an agent": {limits: two, before: func(s *scene) {
 			s.primary()
@@ -119,7 +119,7 @@ func TestRemovals(t *testing.T) {
 		}},
 		"the other copy, while the first has lost its session":           {limits: two, broken: []string{"I1", "I3"}, story: loses("db-0", told+time.Second, "db-1")},
 		"the other copy, before it can be known that the first lost one": {limits: two, story: loses("db-0", told-time.Second, "db-1")},
-		"the copy that has lost its session, while the other is away": {limits: two, broken: []string{"I1", "I3"}, story: func(s *scene) {
+		"the copy that has lost its session, while the other is unavailable": {limits: two, broken: []string{"I1", "I3"}, story: func(s *scene) {
 			s.goes("db-0")
 			s.db.LoseSession("db-1")
 			s.look("db-1")
@@ -129,7 +129,7 @@ func TestRemovals(t *testing.T) {
 			s.goes("db-0")
 			s.goes("db-1")
 		}},
-		"both copies, where two may be away": {limits: Limits{Pods: 2, Shard: 2}, broken: []string{"I3"}, story: func(s *scene) {
+		"both copies, where two may be unavailable": {limits: Limits{Pods: 2, Shard: 2}, broken: []string{"I3"}, story: func(s *scene) {
 			s.goes("db-0")
 			s.goes("db-1")
 		}},

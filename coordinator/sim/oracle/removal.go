@@ -134,9 +134,9 @@ func (o *Oracle) budget(removed *corev1.Pod) {
 		}
 	}
 	if ours+1 > may && o.asks(removed, "I2") {
-		o.Accuse("I2", "%s goes while %v are away by Rollcall's hand: %d may be", pod, o.Away(), may)
+		o.Accuse("I2", "%s goes while %v are unavailable by Rollcall's hand: %d may be", pod, o.Away(), may)
 	} else if away+1 > may && !o.known(pod, pod) && o.asks(removed, pods) {
-		o.Accuse("I1", "%s goes while %d pods are known to be away: %d may be", pod, away, may)
+		o.Accuse("I1", "%s goes while %d pods are known to be unavailable: %d may be", pod, away, may)
 	}
 }
 
@@ -160,7 +160,7 @@ func (o *Oracle) zones(pod *corev1.Pod) {
 		}
 	}
 	if len(away) > o.limits.Zones {
-		o.Accuse("I2", "%s goes while %v are away by Rollcall's hand, in %d zones: %d may be", pod.Name, o.Away(), len(away), o.limits.Zones)
+		o.Accuse("I2", "%s goes while %v are unavailable by Rollcall's hand, in %d zones: %d may be", pod.Name, o.Away(), len(away), o.limits.Zones)
 	}
 }
 

@@ -152,7 +152,7 @@ func TestAThirdPod(t *testing.T) {
 			s.goes("db-2")
 			s.goes("db-0")
 		}},
-		"a third pod, which has ended and is started anew": {limits: one, story: func(s *scene) {
+		"a third pod, which has ended and is started again": {limits: one, story: func(s *scene) {
 			s.goes("db-2")
 			s.db.Stop("db-0", false)
 			s.look("db-0")

@@ -31,19 +31,19 @@ var Waits = []Wait{
 		is:       (*Oracle).besideLost,
 	},
 	{
-		Name:     "it is below the hold line, and would not go alone",
+		Name:     "it is below the partition, and would not go alone",
 		Document: "deploy/docs/policy.md",
 		Says:     "passes those if guards keep the controller from every one of them (all Closed)",
 		is:       (*Oracle).belowTheLine,
 	},
 	{
-		Name:     "it is below the hold line, and away as a copy on it recovers for ever",
+		Name:     "it is below the partition, and unavailable as a copy on it recovers for ever",
 		Document: "deploy/docs/policy.md",
 		Says:     "its report says that it is not `settled`",
 		is:       (*Oracle).recoversBelow,
 	},
 	{
-		Name:     "who is up to date is away as a copy on it recovers in vain, and no other may be",
+		Name:     "who is up to date is unavailable as a copy on it recovers in vain, and no other may be",
 		Document: "deploy/docs/policy.md",
 		Says:     "One that is up to date is not restarted for its broken copy: a person must see to it.",
 		is:       (*Oracle).besideRecovering,
@@ -127,11 +127,11 @@ var followers = []follower{
 		behind: func(o *Oracle, pod, _ *corev1.Pod) bool { return o.overseer == pod.Name },
 	},
 	{
-		Wait:   Wait{Name: "its rank is higher", Document: "deploy/docs/policy.md", Says: "a pod of a lower rank is desired and away, or in the order"},
+		Wait:   Wait{Name: "its rank is higher", Document: "deploy/docs/policy.md", Says: "a pod of a lower rank is desired and unavailable, or in the order"},
 		behind: func(o *Oracle, pod, first *corev1.Pod) bool { return o.db.RankOf(first.Name) < o.db.RankOf(pod.Name) },
 	},
 	{
-		Wait: Wait{Name: "its controller would not make it anew", Document: "deploy/docs/policy.md", Says: "creates none before all lower ordinals are Ready"},
+		Wait: Wait{Name: "its controller would not make it again", Document: "deploy/docs/policy.md", Says: "creates none before all lower ordinals are Ready"},
 		behind: func(o *Oracle, pod, first *corev1.Pod) bool {
 			set := o.setOf(pod.Name)
 			return set == o.setOf(first.Name) && set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement &&
@@ -139,13 +139,13 @@ var followers = []follower{
 		},
 	},
 	{
-		Wait: Wait{Name: "the hold line comes to it later", Document: "deploy/docs/policy.md", Says: "or while outdated pods are *between*"},
+		Wait: Wait{Name: "the partition comes to it later", Document: "deploy/docs/policy.md", Says: "or while outdated pods are *between*"},
 		behind: func(o *Oracle, pod, first *corev1.Pod) bool {
 			return o.limits.Line && o.setOf(pod.Name) == o.setOf(first.Name) && o.outdated(first) && workload.Ordinal(pod.Name) < workload.Ordinal(first.Name)
 		},
 	},
 	{
-		Wait: Wait{Name: "it may not go while one below the hold line does not work", Document: "deploy/docs/policy.md", Says: "R = the room that the rest of the pod's unit needs"},
+		Wait: Wait{Name: "it may not go while one below the partition does not work", Document: "deploy/docs/policy.md", Says: "R = the room that the rest of the pod's unit needs"},
 		behind: func(o *Oracle, pod, first *corev1.Pod) bool {
 			before := o.setOf(pod.Name) != o.setOf(first.Name) || workload.Ordinal(pod.Name) > workload.Ordinal(first.Name)
 			return before && o.away(first.Name) && o.keptBelow(first) && o.tooMany(map[string]bool{pod.Name: true}, o.restOfUnit(pod))

@@ -98,12 +98,12 @@ func TestEnd(t *testing.T) {
 		"the template of another pool": {done: true, limits: Limits{Sets: []string{"dbx"}}, story: func(s *scene) {
 			s.pod("dbx-0", "dbx-0-uid") // which runs v1
 		}},
-		"an old template":    {done: true, story: func(s *scene) { s.pod("db-1", "db-1-new") }, broken: []string{"L2"}},
-		"a line at rest":     {done: true, limits: Limits{Line: true}, story: func(s *scene) { s.line(model.RestLine) }},
-		"a line left low":    {done: true, limits: Limits{Line: true}, story: func(s *scene) { s.line(1) }, broken: []string{"I11"}},
-		"a line of others":   {done: true, story: func(s *scene) { s.line(1) }},
-		"a line not at rest": {limits: Limits{Line: true}, story: func(s *scene) { s.line(1) }, broken: []string{"L1"}},
-		"a broken pod below the line, which one that would go too may not follow": {
+		"an old template":         {done: true, story: func(s *scene) { s.pod("db-1", "db-1-new") }, broken: []string{"L2"}},
+		"a partition at rest":     {done: true, limits: Limits{Line: true}, story: func(s *scene) { s.line(model.RestLine) }},
+		"a partition left low":    {done: true, limits: Limits{Line: true}, story: func(s *scene) { s.line(1) }, broken: []string{"I11"}},
+		"a partition of others":   {done: true, story: func(s *scene) { s.line(1) }},
+		"a partition not at rest": {limits: Limits{Line: true}, story: func(s *scene) { s.line(1) }, broken: []string{"L1"}},
+		"a broken pod below the partition, which one that would go too may not follow": {
 			limits: Limits{Pods: 2, Shard: 1, Line: true}, story: brokenBelow(true, model.ClusterStalled, "db-1"),
 		},
 		"the same, and nobody is told":       {limits: Limits{Pods: 2, Shard: 1, Line: true}, story: brokenBelow(true, model.ClusterWaiting, "db-1"), broken: []string{"L1"}},
@@ -111,7 +111,7 @@ func TestEnd(t *testing.T) {
 		"the same, where the last copy goes": {limits: Limits{Pods: 2, Shard: 2, Line: true}, story: brokenBelow(true, model.ClusterStalled, "db-1")},
 		"the same, where too many pods go":   {limits: Limits{Pods: 1, Shard: 2, Line: true}, story: brokenBelow(true, model.ClusterStalled, "db-1")},
 		"the same, which guards would allow": {limits: Limits{Pods: 2, Shard: 1, Line: true}, story: brokenBelow(false, model.ClusterStalled, "db-1"), broken: []string{"L1"}},
-		"the same, without a line":           {limits: Limits{Pods: 2, Shard: 1}, story: brokenBelow(true, model.ClusterStalled, "db-1"), broken: []string{"L1"}},
+		"the same, without a partition":      {limits: Limits{Pods: 2, Shard: 1}, story: brokenBelow(true, model.ClusterStalled, "db-1"), broken: []string{"L1"}},
 		"a mark": {done: true, broken: []string{"I11"}, story: func(s *scene) {
 			s.db.Leave(database.Mark{Claim: "c", Node: database.NodeName("db-1"), Shard: "books/s1"})
 		}},
@@ -176,10 +176,10 @@ func TestWaits(t *testing.T) {
 		story  func(s *scene)
 		broken []string
 	}{
-		"another copy is broken for ever":                                {Limits{Shard: 1}, func(s *scene) { s.db.Ail("db-0", "books/s1", false, true); s.old("db-1") }, nil},
-		"it was broken, and a restart cures it":                          {Limits{Shard: 1}, func(s *scene) { s.db.Ail("db-0", "books/s1", false, false); s.old("db-1") }, stuck},
-		"it is broken for ever, and two may be away, which would be all": {Limits{Shard: 2}, func(s *scene) { s.db.Ail("db-0", "books/s1", false, true); s.old("db-1") }, nil},
-		"it is broken for ever, and two of three may be away": {Limits{Shard: 2}, func(s *scene) {
+		"another copy is broken for ever":                                       {Limits{Shard: 1}, func(s *scene) { s.db.Ail("db-0", "books/s1", false, true); s.old("db-1") }, nil},
+		"it was broken, and a restart cures it":                                 {Limits{Shard: 1}, func(s *scene) { s.db.Ail("db-0", "books/s1", false, false); s.old("db-1") }, stuck},
+		"it is broken for ever, and two may be unavailable, which would be all": {Limits{Shard: 2}, func(s *scene) { s.db.Ail("db-0", "books/s1", false, true); s.old("db-1") }, nil},
+		"it is broken for ever, and two of three may be unavailable": {Limits{Shard: 2}, func(s *scene) {
 			s.db.AddShard("books/s2", all...)
 			s.db.Ail("db-0", "books/s2", false, true)
 			s.old("db-1")
@@ -199,10 +199,10 @@ func TestWaits(t *testing.T) {
 			s.db.Rank("db-2", 1)
 		}, nil},
 
-		"another copy was on a pod that a person has scaled away":             {Limits{Shard: 1}, scaledAway(false, "db-1"), nil},
-		"it was, and its own pod is there yet":                                {Limits{Shard: 1}, scaledAway(true, "db-1"), stuck},
-		"it was, and all others of its shard may be away, which would be all": {Limits{Shard: 2}, scaledAway(false, "db-1"), nil},
-		"it was, and the pod that has not gone has no copy of the shard":      {Limits{Shard: 1}, scaledAway(false, "db-0"), stuck},
+		"another copy was on a pod that a person has scaled away":                    {Limits{Shard: 1}, scaledAway(false, "db-1"), nil},
+		"it was, and its own pod is there yet":                                       {Limits{Shard: 1}, scaledAway(true, "db-1"), stuck},
+		"it was, and all others of its shard may be unavailable, which would be all": {Limits{Shard: 2}, scaledAway(false, "db-1"), nil},
+		"it was, and the pod that has not gone has no copy of the shard":             {Limits{Shard: 1}, scaledAway(false, "db-0"), stuck},
 		"another voter of three was, which a majority may not miss": {Limits{Shard: 2}, func(s *scene) {
 			s.db.Vote(all...)
 			s.old("db-0")
@@ -223,58 +223,58 @@ func TestWaits(t *testing.T) {
 			s.noClaims()
 		}, stuck},
 
-		"by line, those above wait for the next": {Limits{Shard: 1, Pods: 3, Line: true}, func(s *scene) {
+		"by partition, those above wait for the next": {Limits{Shard: 1, Pods: 3, Line: true}, func(s *scene) {
 			s.db.AddShard("books/s2", "db-0", "db-2")
 			brokenBelow(true, model.ClusterStalled, "db-1")(s)
 			s.old("db-2")
 		}, nil},
-		"by line, the next could go": {Limits{Shard: 1, Pods: 3, Line: true}, func(s *scene) {
+		"by partition, the next could go": {Limits{Shard: 1, Pods: 3, Line: true}, func(s *scene) {
 			brokenBelow(true, model.ClusterStalled, "db-1")(s)
 			s.old("db-2")
 		}, stuck},
 
-		"by line, a copy recovers for ever, and the highest above it could go": {Limits{Shard: 1, Pods: 3, Line: true}, recoversBelow, stuck},
-		"by line, a copy recovers for ever, and the highest above it shares another with it": {Limits{Shard: 1, Pods: 3, Line: true}, func(s *scene) {
+		"by partition, a copy recovers for ever, and the highest above it could go": {Limits{Shard: 1, Pods: 3, Line: true}, recoversBelow, stuck},
+		"by partition, a copy recovers for ever, and the highest above it shares another with it": {Limits{Shard: 1, Pods: 3, Line: true}, func(s *scene) {
 			s.db.AddShard("books/s2", "db-0", "db-2")
 			recoversBelow(s)
 		}, nil},
-		"by line, a copy recovers for ever, and the highest above it has a vote that three need": {Limits{Shard: 2, Pods: 3, Line: true}, recoversBesideVoters(all...), nil},
-		"by line, the same, and that one has no vote":                                            {Limits{Shard: 2, Pods: 3, Line: true}, recoversBesideVoters("db-0", "db-1", "db-3"), stuck},
-		"by line, the same, and five vote":                                                       {Limits{Shard: 1, Pods: 3, Line: true}, recoversBesideVoters("db-0", "db-1", "db-2", "db-3", "db-4"), stuck},
+		"by partition, a copy recovers for ever, and the highest above it has a vote that three need": {Limits{Shard: 2, Pods: 3, Line: true}, recoversBesideVoters(all...), nil},
+		"by partition, the same, and that one has no vote":                                            {Limits{Shard: 2, Pods: 3, Line: true}, recoversBesideVoters("db-0", "db-1", "db-3"), stuck},
+		"by partition, the same, and five vote":                                                       {Limits{Shard: 1, Pods: 3, Line: true}, recoversBesideVoters("db-0", "db-1", "db-2", "db-3", "db-4"), stuck},
 
-		"by line, no restart ends that a copy recovers, and its pod takes the whole budget": {oneByLine, incurableBelow(true, all...), nil},
-		"by line, the same, and the copy is down":                                           {oneByLine, incurableBelow(false, all...), stuck},
-		"by line, the same, and another may be away":                                        {Limits{Shard: 1, Pods: 2, Line: true}, incurableBelow(true, all...), stuck},
-		"by line, the same, and the highest above it shares another with it": {Limits{Shard: 1, Pods: 2, Line: true}, func(s *scene) {
+		"by partition, no restart ends that a copy recovers, and its pod takes the whole budget": {oneByLine, incurableBelow(true, all...), nil},
+		"by partition, the same, and the copy is down":                                           {oneByLine, incurableBelow(false, all...), stuck},
+		"by partition, the same, and another may be unavailable":                                 {Limits{Shard: 1, Pods: 2, Line: true}, incurableBelow(true, all...), stuck},
+		"by partition, the same, and the highest above it shares another with it": {Limits{Shard: 1, Pods: 2, Line: true}, func(s *scene) {
 			s.db.AddShard("books/s2", "db-0", "db-2")
 			incurableBelow(true, all...)(s)
 		}, nil},
-		"by line, the same, and nobody is above it": {oneByLine, incurableBelow(true, "db-0"), stuck},
-		"by line, the same, and it is no longer below": {oneByLine, func(s *scene) {
+		"by partition, the same, and nobody is above it": {oneByLine, incurableBelow(true, "db-0"), stuck},
+		"by partition, the same, and it is no longer below": {oneByLine, func(s *scene) {
 			incurableBelow(true, all...)(s)
 			s.line(0)
 		}, stuck},
-		"by line, the same, and guards enforce": {oneByLine, func(s *scene) {
+		"by partition, the same, and guards enforce": {oneByLine, func(s *scene) {
 			incurableBelow(true, all...)(s)
 			s.server.Enforce = true
 		}, stuck},
-		"by line, the same, and nobody is told": {oneByLine, func(s *scene) {
+		"by partition, the same, and nobody is told": {oneByLine, func(s *scene) {
 			incurableBelow(true, all...)(s)
 			below(s, true, model.ClusterWaiting)
 		}, stuck},
-		"not by line, no restart ends that a copy recovers":                                {Limits{Shard: 1, Pods: 1}, incurableBelow(true, all...), stuck},
-		"by line, a copy recovers on a pod that is up to date, and takes the whole budget": {oneByLine, incurableBelow(true, "db-1", "db-2"), nil},
-		"by line, a copy recovers on a pod that is up to date, and one more may be away":   {Limits{Shard: 1, Pods: 2, Line: true}, incurableBelow(true, "db-2"), stuck},
+		"not by partition, no restart ends that a copy recovers":                                     {Limits{Shard: 1, Pods: 1}, incurableBelow(true, all...), stuck},
+		"by partition, a copy recovers on a pod that is up to date, and takes the whole budget":      {oneByLine, incurableBelow(true, "db-1", "db-2"), nil},
+		"by partition, a copy recovers on a pod that is up to date, and one more may be unavailable": {Limits{Shard: 1, Pods: 2, Line: true}, incurableBelow(true, "db-2"), stuck},
 
-		"by line, those above go one by one":      {Limits{Shard: 1, Pods: 2, Line: true}, zoned(model.UnitPod), stuck},
-		"by line, those above go as a whole zone": {Limits{Shard: 1, Pods: 2, Line: true}, zoned(model.UnitZone), nil},
-		"by line, the whole zone fits beside it":  {Limits{Shard: 1, Pods: 3, Line: true}, zoned(model.UnitZone), stuck},
+		"by partition, those above go one by one":      {Limits{Shard: 1, Pods: 2, Line: true}, zoned(model.UnitPod), stuck},
+		"by partition, those above go as a whole zone": {Limits{Shard: 1, Pods: 2, Line: true}, zoned(model.UnitZone), nil},
+		"by partition, the whole zone fits beside it":  {Limits{Shard: 1, Pods: 3, Line: true}, zoned(model.UnitZone), stuck},
 
-		"a copy recovers in vain on a pod that is up to date, and one may be away": {Limits{Shard: 1, Pods: 1}, func(s *scene) {
+		"a copy recovers in vain on a pod that is up to date, and one may be unavailable": {Limits{Shard: 1, Pods: 1}, func(s *scene) {
 			s.db.Ail("db-0", "books/s1", true, false)
 			s.old("db-2")
 		}, nil},
-		"a copy recovers in vain on a pod that is up to date, and two may be away": {Limits{Shard: 1, Pods: 2}, func(s *scene) {
+		"a copy recovers in vain on a pod that is up to date, and two may be unavailable": {Limits{Shard: 1, Pods: 2}, func(s *scene) {
 			s.db.Ail("db-0", "books/s1", true, false)
 			s.old("db-2")
 		}, stuck},
@@ -306,7 +306,7 @@ func TestWaits(t *testing.T) {
 		}, stuck},
 		"a mark is on a pod that does not run":       {Limits{Ephemeral: true}, func(s *scene) { lost(s); s.mark("db-1") }, nil},
 		"a mark is on a pod that could take it back": {Limits{Ephemeral: true}, func(s *scene) { lost(s); s.mark("db-2") }, []string{"I11"}},
-		"the last copies would be gone, and one above them is to be corrected, which would not be made anew": {Limits{Ephemeral: true}, func(s *scene) {
+		"the last copies would be gone, and one above them is to be corrected, which would not be made again": {Limits{Ephemeral: true}, func(s *scene) {
 			s.fails(all...)
 			s.set = s.set.DeepCopy()
 			s.set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement

@@ -94,7 +94,7 @@ func TestWhatCannotBeRehearsedIsRefused(t *testing.T) {
 		"0 pods: 1 to 60 are possible":                                       func(o *Options) { o.Pods = 0 },
 		"101 shards: 1 to 100":                                               func(o *Options) { o.Shards = 101 },
 		"4 copies of a shard: 1 to 3":                                        func(o *Options) { o.Copies = 4 },
-		"0 pods that may be away: 1 to 3":                                    func(o *Options) { o.MaxUnavailable = 0 },
+		"0 pods that may be unavailable: 1 to 3":                             func(o *Options) { o.MaxUnavailable = 0 },
 		"there is no fault \"flood\"; there are:\n  bad-image ":              func(o *Options) { o.Faults = []string{"flood@3s"} },
 		"fault \"pause@soon\": \"soon\" is no time from 0s to 1h0m0s":        func(o *Options) { o.Faults = []string{"pause@soon"} },
 		"fault \"pause@3s+-1s\": \"-1s\" is no time":                         func(o *Options) { o.Faults = []string{"pause@3s+-1s"} },
@@ -126,7 +126,7 @@ func TestFaultsBeginWhenTheyAreToldTo(t *testing.T) {
 
 func TestStageInWords(t *testing.T) {
 	s := run.Scenario{Replicas: 3, MaxPods: 2, MaxShard: 1, Shards: [][]int{{0}, {1, 2}, {2, 0}}}
-	require.Equal(t, "3 pods in 3 zones, 2 pods may be away; 1 shard of 1 copy; 2 shards of 2 copies, 1 of a shard may be away", stage(s))
+	require.Equal(t, "3 pods in 3 zones, 2 pods may be unavailable; 1 shard of 1 copy; 2 shards of 2 copies, 1 of a shard may be unavailable", stage(s))
 }
 
 // Plans are in the policy's own words.
@@ -182,7 +182,7 @@ func TestHoldsAreToldOnceAsTheyBegin(t *testing.T) {
 		"0:00.000 phase  Waiting: 0 of 0 updated", "0:00.000 hold   a pod-budget: one (and b)", "0:09.000 hold   a pod-budget: three",
 	}, texts(r.Timeline(false)))
 	require.Equal(t, []string{
-		"0:00.000 phase  Waiting: 0 of 0 updated", "0:00.000 hold   a pod-budget: one (and b)", "0:03.000 hold   - settling: wait", "0:09.000 hold   a pod-budget: three",
+		"0:00.000 phase  Waiting: 0 of 0 updated", "0:00.000 hold   a pod-budget: one (and b)", "0:03.000 hold   - failure-detection: wait", "0:09.000 hold   a pod-budget: three",
 	}, texts(r.Timeline(true)))
 }
 
@@ -204,14 +204,14 @@ func TestLinesOfTheLog(t *testing.T) {
 		want      Kind
 	}{
 		{"c1", "status cluster db: ok", Call},
-		{"c1", "prepare of db-1: DRAIN_DRAINED", Call},
+		{"c1", "drain of db-1: DRAIN_DRAINED", Call},
 		{"c1", "evict pod db-1: ok", Acts},
 		{"c2", "delete pod db-1: Conflict", Acts},
 		{"c2", "crashes", Acts},
 		{"kubelet", "db-1 is gone", Acts},
 		{"fault", "pause begins", Fault},
 		{"ORACLE", "db-1 goes by c1", Call},
-		{"ORACLE", "I2: db-1 goes while [db-2] are away by Rollcall's hand: 1 may be", Broken},
+		{"ORACLE", "I2: db-1 goes while [db-2] are unavailable by Rollcall's hand: 1 may be", Broken},
 		{"world", "all is well", World},
 	} {
 		require.Equal(t, c.want, said(0, c.who, c.what).Kind, c.what)
@@ -240,11 +240,11 @@ func TestSummarySaysWhatBroke(t *testing.T) {
 	require.NoError(t, stuck.Err(), "as it should be")
 	r.Stuck = ""
 
-	r.Breaks = []oracle.Break{{At: time.Second, Invariant: "I2", Why: "two are away"}}
+	r.Breaks = []oracle.Break{{At: time.Second, Invariant: "I2", Why: "two are unavailable"}}
 	broken := summarise(Options{}, r)
 	require.True(t, broken.RolledOut)
-	require.EqualError(t, broken.Err(), "an invariant did not hold: I2 at 1s: two are away")
-	require.Contains(t, broken.String(), "16 checked, broken: I2 at 1s: two are away")
+	require.EqualError(t, broken.Err(), "an invariant did not hold: I2 at 1s: two are unavailable")
+	require.Contains(t, broken.String(), "16 checked, broken: I2 at 1s: two are unavailable")
 
 	r.Breaks = []oracle.Break{{At: time.Second, Invariant: "L1", Why: "the rollout has not ended"}}
 	open := summarise(Options{}, r)

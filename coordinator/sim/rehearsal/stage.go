@@ -64,7 +64,7 @@ func (o Options) scenario() (run.Scenario, error) {
 		value, low, up int
 	}{
 		{"pods", o.Pods, 1, maxPods}, {"shards", o.Shards, 1, maxShards}, {"copies of a shard", o.Copies, 1, max(o.Pods, 1)},
-		{"pods that may be away", o.MaxUnavailable, 1, max(o.Pods, 1)},
+		{"pods that may be unavailable", o.MaxUnavailable, 1, max(o.Pods, 1)},
 	} {
 		if n.value < n.low || n.value > n.up {
 			return run.Scenario{}, fmt.Errorf("%d %s: %d to %d are possible", n.value, n.name, n.low, n.up)
@@ -142,7 +142,7 @@ func FaultNames() []string {
 
 // stage says in words what is rehearsed.
 func stage(s run.Scenario) string {
-	text := fmt.Sprintf("%s in %s, %s may be away", counted(s.Replicas, "pod"), counted(min(s.Replicas, 3), "zone"), counted(s.MaxPods, "pod"))
+	text := fmt.Sprintf("%s in %s, %s may be unavailable", counted(s.Replicas, "pod"), counted(min(s.Replicas, 3), "zone"), counted(s.MaxPods, "pod"))
 	copies := map[int]int{}
 	for _, shard := range s.Shards {
 		copies[len(shard)]++
@@ -153,7 +153,7 @@ func stage(s run.Scenario) string {
 		}
 	}
 	if len(s.Shards) > 0 {
-		text += fmt.Sprintf(", %d of a shard may be away", s.MaxShard)
+		text += fmt.Sprintf(", %d of a shard may be unavailable", s.MaxShard)
 	}
 	return text
 }
@@ -164,7 +164,7 @@ func unlike(s run.Scenario) string {
 	if !s.Guarded {
 		text += "guard is Off, so Kubernetes refuses nobody who removes a pod; "
 	}
-	return text + "a pod has 60s to start and a rollout 60s to get on, not 600s; a prepare may take 40s, not 300s; pods without an agent are adopted unasked"
+	return text + "a pod has 60s to start and a rollout 60s to get on, not 600s; a drain may take 40s, not 300s; pods without an agent are adopted unasked"
 }
 
 func counted(n int, what string) string {

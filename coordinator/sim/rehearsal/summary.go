@@ -26,8 +26,8 @@ type Summary struct {
 	// AwayByRollcall and Away are how many pods were away at once at most, by
 	// Rollcall's hand and for whatever reason.
 	MaxUnavailable int `json:"maxUnavailable"`
-	AwayByRollcall int `json:"awayByRollcall"`
-	Away           int `json:"away"`
+	AwayByRollcall int `json:"unavailableByRollcall"`
+	Away           int `json:"unavailable"`
 	// FewestCopies of any shard that were active at once, which was Shard's.
 	FewestCopies int    `json:"fewestCopies"`
 	Copies       int    `json:"copies"`
@@ -85,7 +85,7 @@ func (s Summary) String() string {
 	if len(s.Taken) > 0 {
 		line("taken by others", "%d: %s", len(s.Taken), strings.Join(s.Taken, " "))
 	}
-	line("most away at once", "%d by Rollcall's hand (%d may be), %d in all", s.AwayByRollcall, s.MaxUnavailable, s.Away)
+	line("most unavailable", "%d by Rollcall's hand (%d may be), %d in all", s.AwayByRollcall, s.MaxUnavailable, s.Away)
 	line("fewest copies of a shard", "%d of %d (%s)", s.FewestCopies, s.Copies, s.Shard)
 	if len(s.Broken) == 0 {
 		line("invariants", "%d checked, all kept: %s", len(s.Checked), strings.Join(s.Checked, " "))

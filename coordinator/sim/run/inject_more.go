@@ -19,7 +19,7 @@ func skews(w *world, f Fault) func() {
 		return nil
 	}
 	return func() {
-		w.loop.Log("fault", "the clock of %s steps, and its agents start anew", node)
+		w.loop.Log("fault", "the clock of %s steps, and its agents start again", node)
 		w.kubelets.Skew(node, -by)
 		for _, pod := range w.pods() {
 			if r := w.kubelets.Run(pod.UID); r != nil && pod.Spec.NodeName == node {
@@ -34,7 +34,7 @@ func skews(w *world, f Fault) func() {
 func unowned(w *world, f Fault) func() {
 	set := poolName(int(f.Pick / 4 % uint64(len(w.scenario.pools()))))
 	if f.Pick%2 == 0 {
-		w.loop.Log("user", "takes the label of %s away", set)
+		w.loop.Log("user", "takes the label off %s", set)
 		workload.Label(w.server, set, v1alpha1.LabelCluster, "")
 		return func() {
 			w.loop.Log("user", "labels %s again", set)

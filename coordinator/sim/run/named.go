@@ -29,7 +29,7 @@ var NamedFaults = []Named{
 	{"drain-node", "node1 is cordoned and its pods are evicted until they go; it comes back", Outside, 60 * time.Second, drainNode},
 	{"fail-node", "node1 fails with all that runs on it, and comes back", Outside, 60 * time.Second, failNode},
 	{"hang-engine", "the database in one pod answers its agent no more", BrokenEngine, 30 * time.Second, hangEngine},
-	{"kill-agent", "the agent in one pod is killed; the kubelet starts it anew", StuckAgent, 0, killAgent},
+	{"kill-agent", "the agent in one pod is killed; the kubelet starts it again", StuckAgent, 0, killAgent},
 	{"kill-coordinator", "the coordinator is killed; another is elected when it is over", Crash, 15 * time.Second, killCoordinator},
 	{"kill-leader", "the process that leads a shard is killed without a word", Identity, 0, killLeader},
 	{"lossy-network", "every tenth message is lost, others come twice or late", Loss, 20 * time.Second, lossyNetwork},

@@ -172,7 +172,7 @@ func (s Scenario) manners() string {
 		text += fmt.Sprintf(" approved at %s", s.Approved.Round(time.Millisecond))
 	}
 	if s.MaxZones > 0 {
-		text += fmt.Sprintf(", %d zones may be away", s.MaxZones)
+		text += fmt.Sprintf(", %d zones may be unavailable", s.MaxZones)
 	}
 	if len(s.Voters) > 0 {
 		text += fmt.Sprintf(", voters %v", s.Voters)
@@ -187,7 +187,7 @@ func (s Scenario) manners() string {
 }
 
 func (s Scenario) String() string {
-	text := fmt.Sprintf("seed %d: %d pods, %d may be away, %d of a shard, soak %d s, %s, %s, shards",
+	text := fmt.Sprintf("seed %d: %d pods, %d may be unavailable, %d of a shard, soak %d s, %s, %s, shards",
 		s.Seed, s.Replicas, s.MaxPods, s.MaxShard, s.Soak, s.Method, s.manners())
 	for _, shard := range s.Shards {
 		text += fmt.Sprint(" ", shard)

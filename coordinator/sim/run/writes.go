@@ -73,7 +73,7 @@ func removed(evict bool) string {
 func (r *writes) answered(who, what string) {
 	order, _, _ := strings.Cut(what, ":")
 	verb, pod, ok := strings.Cut(order, " of ")
-	if who[0] != 'c' || !ok || !slices.Contains([]string{"plan", "prepare", "restore", "relieve"}, verb) || r.ordered[pod] == verb {
+	if who[0] != 'c' || !ok || !slices.Contains([]string{"plan", "drain", "restore", "handoff"}, verb) || r.ordered[pod] == verb {
 		return
 	}
 	r.note(pod, "ordered to %s by %s", verb, who)
@@ -145,9 +145,9 @@ func (r *writes) cluster(before, after *v1alpha1.DatabaseCluster) {
 		delete(was, c.ID)
 		switch {
 		case !had:
-			r.note(c.Pod, "claimed: %s for %s, prepare %s, before its turn %t, from %s to %s, phase %s", c.Action, c.Reason, c.Prepare, c.BeforeTurn, c.From, c.To, c.Phase)
+			r.note(c.Pod, "claimed: %s for %s, drain %s, before its turn %t, from %s to %s, phase %s", c.Action, c.Reason, c.Prepare, c.BeforeTurn, c.From, c.To, c.Phase)
 		case old.Phase != c.Phase || old.Action != c.Action || old.Prepare != c.Prepare || old.Epoch != c.Epoch:
-			r.note(c.Pod, "claim is %s, prepare %s, in epoch %d, phase %s", c.Action, c.Prepare, c.Epoch, c.Phase)
+			r.note(c.Pod, "claim is %s, drain %s, in epoch %d, phase %s", c.Action, c.Prepare, c.Epoch, c.Phase)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(was)) {

@@ -34,20 +34,20 @@ func TestWritesAreRecorded(t *testing.T) {
 func TestWritesOfARollout(t *testing.T) {
 	s := Scenario{Replicas: 2, Shards: [][]int{{0, 1}}, MaxPods: 1, MaxShard: 1, Guarded: true, Lag: 20 * time.Millisecond, Trip: time.Millisecond, Age: aged}
 	require.Equal(t, []string{
-		"claimed: Restart for Outdated, prepare Handoff, before its turn false, from v1 to v2, phase Claimed",
+		"claimed: Restart for Outdated, drain Handoff, before its turn false, from v1 to v2, phase Claimed",
 		"ordered to plan by c1",
-		"claim is Restart, prepare Handoff, in epoch 1, phase Preparing",
-		"ordered to prepare by c1",
+		"claim is Restart, drain Handoff, in epoch 1, phase Draining",
+		"ordered to drain by c1",
 		"label rollcall.dev/guard=open",
 		"annotation rollcall.dev/claim true",
 		"annotation rollcall.dev/epoch true",
 		"evicted by c1",
-		"claim is Restart, prepare Handoff, in epoch 1, phase Gone",
+		"claim is Restart, drain Handoff, in epoch 1, phase Gone",
 		"ordered to restore by c1",
 		"released in phase Gone",
 	}, writesOf(t, s, "db-1"))
 	s.Rolls = model.ByPartition
-	require.Contains(t, writesOf(t, s, "db-1"), "claimed: LowerPartition for Outdated, prepare Handoff, before its turn false, from v1 to v2, phase Claimed")
+	require.Contains(t, writesOf(t, s, "db-1"), "claimed: LowerPartition for Outdated, drain Handoff, before its turn false, from v1 to v2, phase Claimed")
 	lines := slices.DeleteFunc(writesOf(t, s, "db"), func(what string) bool { return !strings.HasPrefix(what, "partition ") })
 	require.Equal(t, []string{"partition 1", "partition 0", "partition 1000000"}, lines)
 }

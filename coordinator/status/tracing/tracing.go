@@ -62,7 +62,7 @@ const (
 	keyClaim    = attribute.Key("rollcall.claim")
 	keyAction   = attribute.Key("rollcall.action")
 	keyReason   = attribute.Key("rollcall.reason")
-	keyPrepare  = attribute.Key("rollcall.prepare")
+	keyPrepare  = attribute.Key("rollcall.drain")
 	keyEpoch    = attribute.Key("rollcall.epoch")
 	keyFrom     = attribute.Key("rollcall.revision.from")
 	keyTo       = attribute.Key("rollcall.revision.to")

@@ -71,7 +71,7 @@ func TestARestartIsATrace(t *testing.T) {
 	} {
 		tracer.Decided(nil, d)
 	}
-	require.Equal(t, []string{"Claimed 2+1", "Preparing 3+6", "Gone 9+11", "Rejoined 20+10", "Restart search-0 1+29"}, told(recorder))
+	require.Equal(t, []string{"Claimed 2+1", "Draining 3+6", "Gone 9+11", "Rejoined 20+10", "Restart search-0 1+29"}, told(recorder))
 	whole := recorder.Ended()[4]
 	for _, part := range recorder.Ended()[:4] {
 		require.Equal(t, whole.SpanContext().SpanID(), part.Parent().SpanID())

@@ -73,7 +73,7 @@ func TestAClaimIsThePodsState(t *testing.T) {
 	d := webtest.Books(t, webtest.OnTheWay(5, model.PhasePreparing))
 	d.Waiting = map[string]string{"books-5": "shard2 has a new leader: 12 s"}
 	pod, _ := podOf(t, NewView(d, Timeline{}), "books-5")
-	require.Equal(t, "Preparing", pod.State)
+	require.Equal(t, "Draining", pod.State)
 	require.Equal(t, "shard2 has a new leader: 12 s", pod.Why)
 }
 
@@ -193,7 +193,7 @@ func TestTimelineOfARollout(t *testing.T) {
 	require.Equal(t, moment(10), line.From)
 	require.False(t, line.Ended)
 	require.Equal(t, []Stretch{
-		{Pod: "books-4", State: "Preparing", From: moment(11), To: moment(13)},
+		{Pod: "books-4", State: "Draining", From: moment(11), To: moment(13)},
 		{Pod: "books-4", State: "Gone", From: moment(13), To: moment(40)},
 	}, line.Stretches)
 	require.Equal(t, 5, line.Points[0].Left)

@@ -51,7 +51,7 @@ type Domains struct{ of map[uint32][]ID }
 func ParseDomains(text string) (Domains, error) {
 	d := Domains{of: map[uint32][]ID{}}
 	if len(text) > MaxText {
-		return Domains{}, fmt.Errorf("%w: %d bytes: want at most %d", ErrText, len(text), MaxText)
+		return Domains{}, fmt.Errorf("%w: %d bytes: must be at most %d", ErrText, len(text), MaxText)
 	}
 	seen := map[[2]uint32]bool{}
 	for item := range strings.SplitSeq(text, ",") {

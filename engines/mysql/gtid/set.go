@@ -39,7 +39,7 @@ type interval struct{ first, last uint64 } // both inside
 func ParseSet(text string) (Set, error) {
 	s := Set{of: map[source][]interval{}}
 	if len(text) > MaxText {
-		return Set{}, fmt.Errorf("%w: %d bytes: want at most %d", ErrText, len(text), MaxText)
+		return Set{}, fmt.Errorf("%w: %d bytes: must be at most %d", ErrText, len(text), MaxText)
 	}
 	for item := range strings.SplitSeq(text, ",") {
 		if item = strings.TrimSpace(item); item == "" {

@@ -25,7 +25,7 @@ func ParseVersion(text string) (Version, error) {
 	}
 	v, err := engines.ParseVersion(number)
 	if err != nil {
-		return Version{}, fmt.Errorf("version %q: want major.minor.patch", engines.OneLine(text))
+		return Version{}, fmt.Errorf("version %q: must be major.minor.patch", engines.OneLine(text))
 	}
 	return Version{flavor, v}, nil
 }

@@ -30,7 +30,7 @@ func WithDefaults(a web.Access) web.Access { return a.WithDefaults(3306, 4<<20) 
 func (o Options) validate() error {
 	err := o.Access.Validate()
 	if o.Flavor != "" && o.Flavor != replication.MySQL && o.Flavor != replication.MariaDB {
-		err = errors.Join(err, fmt.Errorf("flavor %q: want %s or %s", engines.OneLine(string(o.Flavor)), replication.MySQL, replication.MariaDB))
+		err = errors.Join(err, fmt.Errorf("flavor %q: must be %s or %s", engines.OneLine(string(o.Flavor)), replication.MySQL, replication.MariaDB))
 	}
 	return err
 }

@@ -100,7 +100,7 @@ func (s session) one(ctx context.Context, needs, query string, args ...any) (row
 		return nil, err
 	}
 	if len(out) != 1 {
-		return nil, fmt.Errorf("%d rows: want one", len(out))
+		return nil, fmt.Errorf("%d rows: must be one", len(out))
 	}
 	return out[0], nil
 }

@@ -19,7 +19,7 @@ func (v Input) unfit(m topology.Member, beginning bool) string {
 	case m.Peer.Leaving:
 		return name + " is being stopped"
 	case !m.Peer.Alive:
-		return name + "'s agent is away"
+		return name + "'s agent is unavailable"
 	case !m.Serves():
 		return m.Silence()
 	case s.Flavor != own.Flavor || s.Flavor == "":
@@ -80,7 +80,7 @@ func (v Input) receives(m topology.Member) bool {
 // looked at last, so the other did not get them from it.
 func (v Input) lost(m topology.Member) string {
 	if v.Self.Blank() && !m.Blank() && m.State.Executed != "" {
-		return fmt.Sprintf("%s has transactions and %s, which was made anew or has lost them, has none: somebody must say which is right", m.Name(), v.Self.Name())
+		return fmt.Sprintf("%s has transactions and %s, which was made again or has lost them, has none: somebody must say which is right", m.Name(), v.Self.Name())
 	}
 	return ""
 }

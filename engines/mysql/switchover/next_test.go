@@ -112,7 +112,7 @@ func TestNext(t *testing.T) {
 			v.Others[0].State.Executed += "," + serverID(1) + ":1"
 			v.Others[1].Peer.Leaving = true
 		}, Wait, "", "db-1 has transactions that db-0 has not"},
-		{"being stopped", seen, func(v *Input) { v.Others[0].Peer.Leaving, v.Others[1].Peer.Alive = true, false }, Wait, "", "db-1 is being stopped, db-2's agent is away"},
+		{"being stopped", seen, func(v *Input) { v.Others[0].Peer.Leaving, v.Others[1].Peer.Alive = true, false }, Wait, "", "db-1 is being stopped, db-2's agent is unavailable"},
 		{"not eligible", seen, func(v *Input) { v.Eligible = []string{"db-9"} }, Wait, "", "db-1 is not to take over"},
 		{"older", seen, func(v *Input) {
 			v.Others[0].State.Version, v.Others[1].State.Version = "8.4.2", "8.0.40"
@@ -155,7 +155,7 @@ func TestNext(t *testing.T) {
 		{"two writers", seen, func(v *Input) { v.Others[0].State.Writes, v.Others[0].State.Source = replication.Allowed, nil }, Wait, "", "both allow writes"},
 
 		{"nobody has written anything yet", seen, blank, Start, "", ""},
-		{"it has lost what the others have", seen, func(v *Input) { v.Self.State.Executed = "none" }, Wait, "", "db-1 has transactions and db-0, which was made anew or has lost them, has none"},
+		{"it has lost what the others have", seen, func(v *Input) { v.Self.State.Executed = "none" }, Wait, "", "db-1 has transactions and db-0, which was made again or has lost them, has none"},
 		{"one of the others has something, nobody else", seen, func(v *Input) {
 			blank(v)
 			v.Others[1].State.Executed = serverID(2) + ":1"
@@ -250,13 +250,13 @@ func TestAsked(t *testing.T) {
 func TestUnknownOpensNothing(t *testing.T) {
 	require.Equal(t, Open, Repair(vacancy()).Kind, "what is known permits it")
 	unknown := map[string]func(m *topology.Member){
-		"not asked":      func(m *topology.Member) { m.Known = false },
-		"not serving":    func(m *topology.Member) { m.State.Serving = false },
-		"writes unknown": func(m *topology.Member) { m.State.Writes = replication.WritesUnknown },
-		"allows writes":  func(m *topology.Member) { m.State.Writes = replication.Allowed },
-		"flavor unknown": func(m *topology.Member) { m.State.Flavor = "" },
-		"agent away":     func(m *topology.Member) { m.Peer.Alive = false },
-		"agent new":      func(m *topology.Member) { m.Peer.Since = noon.Add(-time.Second) },
+		"not asked":         func(m *topology.Member) { m.Known = false },
+		"not serving":       func(m *topology.Member) { m.State.Serving = false },
+		"writes unknown":    func(m *topology.Member) { m.State.Writes = replication.WritesUnknown },
+		"allows writes":     func(m *topology.Member) { m.State.Writes = replication.Allowed },
+		"flavor unknown":    func(m *topology.Member) { m.State.Flavor = "" },
+		"agent unavailable": func(m *topology.Member) { m.Peer.Alive = false },
+		"agent new":         func(m *topology.Member) { m.Peer.Since = noon.Add(-time.Second) },
 		"hands over": func(m *topology.Member) {
 			m.State.Switch = &replication.Switch{Claim: "c", From: "db-2", Until: noon.Add(time.Second)}
 		},

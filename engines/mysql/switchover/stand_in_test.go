@@ -22,15 +22,15 @@ func TestWhoMayLead(t *testing.T) {
 		node string
 		why  string
 	}{
-		"who is followed":                   {func(*Input) {}, "db-0", "db-2 follows db-0, which has no agent"},
-		"another than who is followed":      {func(*Input) {}, "db-1", ""},
-		"who was followed":                  {func(v *Input) { v.Self.State.Source.Receiving = false }, "db-0", "db-2 follows db-0"},
-		"nothing comes from the other one":  {func(v *Input) { v.Self.State.Source.Receiving = false }, "db-1", "nobody knows which member takes writes"},
-		"no replication":                    {func(v *Input) { v.Self.State.Source = nil }, "db-1", "nobody knows"},
-		"the own server is silent":          {func(v *Input) { v.Self.State.Serving = false }, "db-1", "nobody knows"},
-		"the own server takes writes":       {func(v *Input) { v.Self.State.Source, v.Self.State.Writes = nil, replication.Allowed }, "db-0", ""},
-		"a group elects":                    {func(v *Input) { v.Self.State.Group = &replication.GroupState{Primary: true, Quorum: true} }, "db-0", ""},
-		"the source is a peer that is away": {func(v *Input) { v.Others = []topology.Member{{Peer: engines.Peer{Node: "db-0"}}} }, "db-1", ""},
+		"who is followed":                          {func(*Input) {}, "db-0", "db-2 follows db-0, which has no agent"},
+		"another than who is followed":             {func(*Input) {}, "db-1", ""},
+		"who was followed":                         {func(v *Input) { v.Self.State.Source.Receiving = false }, "db-0", "db-2 follows db-0"},
+		"nothing comes from the other one":         {func(v *Input) { v.Self.State.Source.Receiving = false }, "db-1", "nobody knows which member takes writes"},
+		"no replication":                           {func(v *Input) { v.Self.State.Source = nil }, "db-1", "nobody knows"},
+		"the own server is silent":                 {func(v *Input) { v.Self.State.Serving = false }, "db-1", "nobody knows"},
+		"the own server takes writes":              {func(v *Input) { v.Self.State.Source, v.Self.State.Writes = nil, replication.Allowed }, "db-0", ""},
+		"a group elects":                           {func(v *Input) { v.Self.State.Group = &replication.GroupState{Primary: true, Quorum: true} }, "db-0", ""},
+		"the source is a peer that is unavailable": {func(v *Input) { v.Others = []topology.Member{{Peer: engines.Peer{Node: "db-0"}}} }, "db-1", ""},
 		"the source is a replica that tells": {func(v *Input) {
 			v.Others = seen().Others[:1]
 			v.Others[0].State.Source = nil

@@ -63,7 +63,7 @@ func (s assessment) uncounted() string {
 	if claims <= counted {
 		return ""
 	}
-	return fmt.Sprintf("%s counts %d of the replicas that acknowledge, and %d say that they do: which of them are not asked is not known; each is counted anew after STOP REPLICA IO_THREAD and START REPLICA IO_THREAD",
+	return fmt.Sprintf("%s counts %d of the replicas that acknowledge, and %d say that they do: which of them are not asked is not known; each is counted again after STOP REPLICA IO_THREAD and START REPLICA IO_THREAD",
 		s.primary.Name(), max(counted, 0), claims)
 }
 

@@ -50,7 +50,7 @@ func fromPrimary() View {
 
 // gone makes an agent be away.
 func gone(m *Member) {
-	*m = Member{Peer: engines.Peer{Node: m.State.Node}, Why: "its agent is away"}
+	*m = Member{Peer: engines.Peer{Node: m.State.Node}, Why: "its agent is unavailable"}
 }
 
 func TestObservation(t *testing.T) {
@@ -128,17 +128,17 @@ func TestObservationOf(t *testing.T) {
 		"a replica is down": {func(v *View) {
 			v.Others[1].State = replication.State{Node: nodeOf(1), Down: true, Looked: observedAt}
 			v.Others[0].State.Replicas = v.Others[0].State.Replicas[1:]
-		}, engines.Recoverable, "away: db-1", engines.Active, engines.Active, true, false},
-		"an agent is away, its server too":    {func(v *View) { gone(&v.Others[1]); v.Others[0].State.Replicas = v.Others[0].State.Replicas[1:] }, engines.Recoverable, "away: db-1", engines.Active, engines.Active, true, false},
-		"an agent is away, its server is not": {func(v *View) { gone(&v.Others[1]) }, engines.Recoverable, "the agent of db-1", engines.Active, engines.Active, true, false},
-		"an agent does not answer":            {func(v *View) { v.Others[1].Known = false }, engines.VerdictUnknown, "db-1 does not answer", engines.Active, engines.Active, true, false},
-		"an agent looked long ago":            {func(v *View) { v.Others[1].State.Looked = observedAt.Add(-2 * time.Minute) }, engines.VerdictUnknown, "db-1 does not answer: its agent has not looked", engines.Active, engines.Active, true, false},
-		"an agent lacks privileges":           {func(v *View) { v.Others[1].State.Serving, v.Others[1].State.Problem = false, "needs PROCESS" }, engines.VerdictUnknown, "needs PROCESS", engines.Active, engines.Active, true, false},
+		}, engines.Recoverable, "unavailable: db-1", engines.Active, engines.Active, true, false},
+		"an agent is unavailable, its server too":    {func(v *View) { gone(&v.Others[1]); v.Others[0].State.Replicas = v.Others[0].State.Replicas[1:] }, engines.Recoverable, "unavailable: db-1", engines.Active, engines.Active, true, false},
+		"an agent is unavailable, its server is not": {func(v *View) { gone(&v.Others[1]) }, engines.Recoverable, "the agent of db-1", engines.Active, engines.Active, true, false},
+		"an agent does not answer":                   {func(v *View) { v.Others[1].Known = false }, engines.VerdictUnknown, "db-1 does not answer", engines.Active, engines.Active, true, false},
+		"an agent looked long ago":                   {func(v *View) { v.Others[1].State.Looked = observedAt.Add(-2 * time.Minute) }, engines.VerdictUnknown, "db-1 does not answer: its agent has not looked", engines.Active, engines.Active, true, false},
+		"an agent lacks privileges":                  {func(v *View) { v.Others[1].State.Serving, v.Others[1].State.Problem = false, "needs PROCESS" }, engines.VerdictUnknown, "needs PROCESS", engines.Active, engines.Active, true, false},
 		"all follow one outside": {func(v *View) {
 			v.Others[0].State.Writes = replication.RefusedAtStart
 			v.Others[0].State.Source = &replication.Source{Host: "elsewhere", Port: 3306, ID: idOf(9), Receiving: true, Applying: true, Started: true}
 		}, engines.Yellow, "all follow elsewhere, which is none of the members", engines.Recovering, engines.Recovering, false, false},
-		"all follow one outside that is away": {func(v *View) {
+		"all follow one outside that is unavailable": {func(v *View) {
 			v.Others[0].State.Writes = replication.RefusedAtStart
 			v.Others[0].State.Source = &replication.Source{Host: "elsewhere", Port: 3306, ID: idOf(9), Applying: true, Started: true}
 		}, engines.Red, "no member allows writes", engines.StateUnknown, engines.Recovering, false, false},
@@ -150,8 +150,8 @@ func TestObservationOf(t *testing.T) {
 			v.Others[0].State = replication.State{Node: nodeOf(0), Down: true, Looked: observedAt}
 			v.Self.State.Source.Receiving, v.Others[1].State.Source.Receiving = false, false
 		}, engines.Red, "no member allows writes", engines.Down, engines.StateUnknown, false, false},
-		"the primary's agent is away": {func(v *View) { gone(&v.Others[0]) }, engines.VerdictUnknown, "db-0 does not answer", engines.StateUnknown, engines.Recovering, false, false},
-		"the primary's agent is away, and its server": {func(v *View) {
+		"the primary's agent is unavailable": {func(v *View) { gone(&v.Others[0]) }, engines.VerdictUnknown, "db-0 does not answer", engines.StateUnknown, engines.Recovering, false, false},
+		"the primary's agent is unavailable, and its server": {func(v *View) {
 			gone(&v.Others[0])
 			v.Self.State.Source.Receiving, v.Others[1].State.Source.Receiving = false, false
 		}, engines.Red, "no member allows writes", engines.Down, engines.StateUnknown, false, false},
@@ -311,7 +311,7 @@ func TestAdoptedBeforeTheirPrimary(t *testing.T) {
 	}
 	for agents := 1; agents <= 2; agents++ {
 		o := Observe(adopted(agents))
-		require.Equal(t, engines.Health{Verdict: engines.Recoverable, Reason: "away: the agent of db-0.db.prod.svc"}, o.Health)
+		require.Equal(t, engines.Health{Verdict: engines.Recoverable, Reason: "unavailable: the agent of db-0.db.prod.svc"}, o.Health)
 		require.True(t, o.Settled)
 		require.Empty(t, o.Veto)
 		require.Len(t, o.Nodes, agents+1)
@@ -322,7 +322,7 @@ func TestAdoptedBeforeTheirPrimary(t *testing.T) {
 	}
 	v := adopted(1)
 	v.Self.State.Node, v.Self.State.Source.Host, v.Self.State.Source.Port = "db-2:3307", "db-0", 3307
-	require.Equal(t, engines.Health{Verdict: engines.Recoverable, Reason: "away: the agent of db-0:3307"}, Observe(v).Health, "on another port")
+	require.Equal(t, engines.Health{Verdict: engines.Recoverable, Reason: "unavailable: the agent of db-0:3307"}, Observe(v).Health, "on another port")
 	lag := time.Minute
 	for name, c := range map[string]struct {
 		edit    func(v *View)

@@ -28,7 +28,7 @@ func TestIsSource(t *testing.T) {
 		require.Equal(t, c.want, isSource(&replication.Source{Host: c.source, Port: 3306, ID: "1"}, m), c)
 		if c.want && c.source != c.node {
 			require.False(t, isSource(&replication.Source{Host: c.source, Port: 3306, ID: "2", Receiving: true}, m), c)
-			require.True(t, isSource(&replication.Source{Host: c.source, Port: 3306, ID: "2"}, m), "it may have been made anew")
+			require.True(t, isSource(&replication.Source{Host: c.source, Port: 3306, ID: "2"}, m), "it may have been made again")
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (s assessment) verdict() engines.Health {
 	}
 	var missing []string
 	if c.away.N > 0 {
-		missing = append(missing, c.away.Text("away:"))
+		missing = append(missing, c.away.Text("unavailable:"))
 	}
 	if c.broken.N > 0 {
 		missing = append(missing, c.broken.Text("broken:"))

@@ -1038,7 +1038,7 @@ type PodCounts struct {
 	Current       int32                  `protobuf:"varint,2,opt,name=current,proto3" json:"current,omitempty"`
 	Updated       int32                  `protobuf:"varint,3,opt,name=updated,proto3" json:"updated,omitempty"`
 	Ready         int32                  `protobuf:"varint,4,opt,name=ready,proto3" json:"ready,omitempty"`
-	Away          int32                  `protobuf:"varint,5,opt,name=away,proto3" json:"away,omitempty"`
+	Unavailable   int32                  `protobuf:"varint,5,opt,name=unavailable,proto3" json:"unavailable,omitempty"`
 	Failed        int32                  `protobuf:"varint,6,opt,name=failed,proto3" json:"failed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1102,9 +1102,9 @@ func (x *PodCounts) GetReady() int32 {
 	return 0
 }
 
-func (x *PodCounts) GetAway() int32 {
+func (x *PodCounts) GetUnavailable() int32 {
 	if x != nil {
-		return x.Away
+		return x.Unavailable
 	}
 	return 0
 }
@@ -1248,7 +1248,7 @@ type Claim struct {
 	Uid           string                 `protobuf:"bytes,3,opt,name=uid,proto3" json:"uid,omitempty"`
 	Action        string                 `protobuf:"bytes,4,opt,name=action,proto3" json:"action,omitempty"`
 	Reason        string                 `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
-	Prepare       string                 `protobuf:"bytes,6,opt,name=prepare,proto3" json:"prepare,omitempty"`
+	Drain         string                 `protobuf:"bytes,6,opt,name=drain,proto3" json:"drain,omitempty"`
 	Phase         string                 `protobuf:"bytes,7,opt,name=phase,proto3" json:"phase,omitempty"`
 	Epoch         int64                  `protobuf:"varint,8,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	StartedAt     *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
@@ -1321,9 +1321,9 @@ func (x *Claim) GetReason() string {
 	return ""
 }
 
-func (x *Claim) GetPrepare() string {
+func (x *Claim) GetDrain() string {
 	if x != nil {
-		return x.Prepare
+		return x.Drain
 	}
 	return ""
 }
@@ -1442,15 +1442,15 @@ func (x *Plan) GetForecast() *Forecast {
 }
 
 type Budget struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	PodLimit      int32                  `protobuf:"varint,1,opt,name=pod_limit,json=podLimit,proto3" json:"pod_limit,omitempty"`
-	PodsAway      int32                  `protobuf:"varint,2,opt,name=pods_away,json=podsAway,proto3" json:"pods_away,omitempty"`
-	PodsClaimed   int32                  `protobuf:"varint,3,opt,name=pods_claimed,json=podsClaimed,proto3" json:"pods_claimed,omitempty"`
-	PodRoom       int32                  `protobuf:"varint,4,opt,name=pod_room,json=podRoom,proto3" json:"pod_room,omitempty"`
-	ZoneLimit     int32                  `protobuf:"varint,5,opt,name=zone_limit,json=zoneLimit,proto3" json:"zone_limit,omitempty"`
-	ZonesAway     int32                  `protobuf:"varint,6,opt,name=zones_away,json=zonesAway,proto3" json:"zones_away,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	PodLimit         int32                  `protobuf:"varint,1,opt,name=pod_limit,json=podLimit,proto3" json:"pod_limit,omitempty"`
+	PodsUnavailable  int32                  `protobuf:"varint,2,opt,name=pods_unavailable,json=podsUnavailable,proto3" json:"pods_unavailable,omitempty"`
+	PodsClaimed      int32                  `protobuf:"varint,3,opt,name=pods_claimed,json=podsClaimed,proto3" json:"pods_claimed,omitempty"`
+	PodRoom          int32                  `protobuf:"varint,4,opt,name=pod_room,json=podRoom,proto3" json:"pod_room,omitempty"`
+	ZoneLimit        int32                  `protobuf:"varint,5,opt,name=zone_limit,json=zoneLimit,proto3" json:"zone_limit,omitempty"`
+	ZonesUnavailable int32                  `protobuf:"varint,6,opt,name=zones_unavailable,json=zonesUnavailable,proto3" json:"zones_unavailable,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Budget) Reset() {
@@ -1490,9 +1490,9 @@ func (x *Budget) GetPodLimit() int32 {
 	return 0
 }
 
-func (x *Budget) GetPodsAway() int32 {
+func (x *Budget) GetPodsUnavailable() int32 {
 	if x != nil {
-		return x.PodsAway
+		return x.PodsUnavailable
 	}
 	return 0
 }
@@ -1518,9 +1518,9 @@ func (x *Budget) GetZoneLimit() int32 {
 	return 0
 }
 
-func (x *Budget) GetZonesAway() int32 {
+func (x *Budget) GetZonesUnavailable() int32 {
 	if x != nil {
-		return x.ZonesAway
+		return x.ZonesUnavailable
 	}
 	return 0
 }
@@ -1531,7 +1531,7 @@ type Step struct {
 	Uid           string                 `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
 	Unit          string                 `protobuf:"bytes,3,opt,name=unit,proto3" json:"unit,omitempty"`
 	Action        string                 `protobuf:"bytes,4,opt,name=action,proto3" json:"action,omitempty"`
-	Prepare       string                 `protobuf:"bytes,5,opt,name=prepare,proto3" json:"prepare,omitempty"`
+	Drain         string                 `protobuf:"bytes,5,opt,name=drain,proto3" json:"drain,omitempty"`
 	Reason        string                 `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 	OutsideBudget bool                   `protobuf:"varint,7,opt,name=outside_budget,json=outsideBudget,proto3" json:"outside_budget,omitempty"`
 	Partition     *int32                 `protobuf:"varint,8,opt,name=partition,proto3,oneof" json:"partition,omitempty"`
@@ -1599,9 +1599,9 @@ func (x *Step) GetAction() string {
 	return ""
 }
 
-func (x *Step) GetPrepare() string {
+func (x *Step) GetDrain() string {
 	if x != nil {
-		return x.Prepare
+		return x.Drain
 	}
 	return ""
 }
@@ -1854,13 +1854,13 @@ const file_rollcall_v1_coordinator_proto_rawDesc = "" +
 	"\adesired\x18\x04 \x01(\x05R\adesired\x12\x18\n" +
 	"\aupdated\x18\x05 \x01(\x05R\aupdated\x12\x14\n" +
 	"\x05ready\x18\x06 \x01(\x05R\x05ready\x12\x1a\n" +
-	"\bcomplete\x18\a \x01(\bR\bcomplete\"\x9b\x01\n" +
+	"\bcomplete\x18\a \x01(\bR\bcomplete\"\xa9\x01\n" +
 	"\tPodCounts\x12\x18\n" +
 	"\adesired\x18\x01 \x01(\x05R\adesired\x12\x18\n" +
 	"\acurrent\x18\x02 \x01(\x05R\acurrent\x12\x18\n" +
 	"\aupdated\x18\x03 \x01(\x05R\aupdated\x12\x14\n" +
-	"\x05ready\x18\x04 \x01(\x05R\x05ready\x12\x12\n" +
-	"\x04away\x18\x05 \x01(\x05R\x04away\x12\x16\n" +
+	"\x05ready\x18\x04 \x01(\x05R\x05ready\x12 \n" +
+	"\vunavailable\x18\x05 \x01(\x05R\vunavailable\x12\x16\n" +
 	"\x06failed\x18\x06 \x01(\x05R\x06failed\"\xa1\x02\n" +
 	"\bPodState\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x10\n" +
@@ -1875,14 +1875,14 @@ const file_rollcall_v1_coordinator_proto_rawDesc = "" +
 	"\vclaim_phase\x18\n" +
 	" \x01(\tR\n" +
 	"claimPhase\x12\x14\n" +
-	"\x05guard\x18\v \x01(\tR\x05guard\"\xec\x01\n" +
+	"\x05guard\x18\v \x01(\tR\x05guard\"\xe8\x01\n" +
 	"\x05Claim\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03pod\x18\x02 \x01(\tR\x03pod\x12\x10\n" +
 	"\x03uid\x18\x03 \x01(\tR\x03uid\x12\x16\n" +
 	"\x06action\x18\x04 \x01(\tR\x06action\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x18\n" +
-	"\aprepare\x18\x06 \x01(\tR\aprepare\x12\x14\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x14\n" +
+	"\x05drain\x18\x06 \x01(\tR\x05drain\x12\x14\n" +
 	"\x05phase\x18\a \x01(\tR\x05phase\x12\x14\n" +
 	"\x05epoch\x18\b \x01(\x03R\x05epoch\x129\n" +
 	"\n" +
@@ -1894,22 +1894,21 @@ const file_rollcall_v1_coordinator_proto_rawDesc = "" +
 	"\x05steps\x18\x04 \x03(\v2\x11.rollcall.v1.StepR\x05steps\x12'\n" +
 	"\x05holds\x18\x05 \x03(\v2\x11.rollcall.v1.HoldR\x05holds\x12.\n" +
 	"\x13retry_after_seconds\x18\x06 \x01(\x03R\x11retryAfterSeconds\x121\n" +
-	"\bforecast\x18\a \x01(\v2\x15.rollcall.v1.ForecastR\bforecast\"\xbe\x01\n" +
+	"\bforecast\x18\a \x01(\v2\x15.rollcall.v1.ForecastR\bforecast\"\xda\x01\n" +
 	"\x06Budget\x12\x1b\n" +
-	"\tpod_limit\x18\x01 \x01(\x05R\bpodLimit\x12\x1b\n" +
-	"\tpods_away\x18\x02 \x01(\x05R\bpodsAway\x12!\n" +
+	"\tpod_limit\x18\x01 \x01(\x05R\bpodLimit\x12)\n" +
+	"\x10pods_unavailable\x18\x02 \x01(\x05R\x0fpodsUnavailable\x12!\n" +
 	"\fpods_claimed\x18\x03 \x01(\x05R\vpodsClaimed\x12\x19\n" +
 	"\bpod_room\x18\x04 \x01(\x05R\apodRoom\x12\x1d\n" +
 	"\n" +
-	"zone_limit\x18\x05 \x01(\x05R\tzoneLimit\x12\x1d\n" +
-	"\n" +
-	"zones_away\x18\x06 \x01(\x05R\tzonesAway\"\x97\x02\n" +
+	"zone_limit\x18\x05 \x01(\x05R\tzoneLimit\x12+\n" +
+	"\x11zones_unavailable\x18\x06 \x01(\x05R\x10zonesUnavailable\"\x93\x02\n" +
 	"\x04Step\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04unit\x18\x03 \x01(\tR\x04unit\x12\x16\n" +
-	"\x06action\x18\x04 \x01(\tR\x06action\x12\x18\n" +
-	"\aprepare\x18\x05 \x01(\tR\aprepare\x12\x16\n" +
+	"\x06action\x18\x04 \x01(\tR\x06action\x12\x14\n" +
+	"\x05drain\x18\x05 \x01(\tR\x05drain\x12\x16\n" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\x12%\n" +
 	"\x0eoutside_budget\x18\a \x01(\bR\routsideBudget\x12!\n" +
 	"\tpartition\x18\b \x01(\x05H\x00R\tpartition\x88\x01\x01\x12\x14\n" +

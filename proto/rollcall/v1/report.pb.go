@@ -726,7 +726,7 @@ type Report struct {
 	// What the repair loop is doing on this member without an order, or why it cannot; empty: nothing. For people: it blocks
 	// nothing.
 	Repairing string `protobuf:"bytes,29,opt,name=repairing,proto3" json:"repairing,omitempty"`
-	// Somebody has told the database to keep data off this member, in a way that is over with the pod: its successor would
+	// Somebody has told the database to keep data off this member, in a way that is over with the pod: the recreated pod would
 	// get data.
 	Excluded bool `protobuf:"varint,30,opt,name=excluded,proto3" json:"excluded,omitempty"`
 	// For how long the agent had been running when it sent this message, by a clock that no one sets. Terms of orders count in it.

@@ -52,13 +52,13 @@ func parse(text string) ([]mutation, error) {
 		if head, ok := strings.CutPrefix(line, "# "); ok {
 			name, file, ok := strings.Cut(head, ": ")
 			if !ok {
-				return nil, fmt.Errorf("line %d: name: file is wanted", i+1)
+				return nil, fmt.Errorf("line %d: name: must be file", i+1)
 			}
 			m := mutation{name: name, file: file}
 			if m.name, ok = strings.CutSuffix(name, "]"); ok {
 				m.name, name, _ = strings.Cut(m.name, " [")
 				if m.pkg, m.test, ok = strings.Cut(name, " "); !ok {
-					return nil, fmt.Errorf("line %d: [package test] is wanted", i+1)
+					return nil, fmt.Errorf("line %d: must be [package test]", i+1)
 				}
 			}
 			list = append(list, m)

@@ -18,8 +18,8 @@ func TestParse(t *testing.T) {
 	require.Equal(t, []string{"q/a.go", "p/b.go"}, []string{list[0].path("q"), list[1].path("q")})
 	for text, want := range map[string]string{
 		"-old\n":                       "line 1: a mutation begins with",
-		"# name\n":                     "line 1: name: file is wanted",
-		"# name [TestZ]: a.go\n-old\n": "line 1: [package test] is wanted",
+		"# name\n":                     "line 1: name: must be file",
+		"# name [TestZ]: a.go\n-old\n": "line 1: must be [package test]",
 		"# name: a.go\nold\n":          "line 2: begins with none of",
 		"# name: a.go\n+new\n":         "name: changes nothing",
 		"# name: a.go\n-old\n+old\n":   "name: changes nothing",

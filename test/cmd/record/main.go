@@ -72,7 +72,7 @@ func record(ctx context.Context, root string) (string, error) {
 	_, rest, found := strings.Cut(string(page), "```yaml\nversion: 1\n")
 	snapshot, _, ended := strings.Cut(rest, "```")
 	if !found || !ended {
-		return "", errors.New(example + " has no snapshot: a block that begins with version: 1 is wanted")
+		return "", errors.New(example + " has no snapshot: a block that begins with version: must be 1")
 	}
 	if err := os.WriteFile(filepath.Join(dir, "search.yaml"), []byte("version: 1\n"+snapshot), 0o600); err != nil {
 		return "", fmt.Errorf("the example: %w", err)

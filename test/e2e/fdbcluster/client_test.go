@@ -16,6 +16,6 @@ func TestStatsAreWhatTheClientSays(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Stats{Writes: 12, Reads: 13, Failed: 1, Slowest: 1500 * time.Millisecond, Lost: 2}, got)
 
-	_, err = parseStats("fdbsim client: the world is away")
-	require.ErrorContains(t, err, "the world is away")
+	_, err = parseStats("fdbsim client: the world is unavailable")
+	require.ErrorContains(t, err, "the world is unavailable")
 }

@@ -75,7 +75,7 @@ func Deploy(ctx context.Context, bed *testbed.Bed, o Options) (*Cluster, error) 
 	copies := 2
 	if o.Redundancy != "" && o.Redundancy != "double" {
 		if o.Redundancy != "triple" {
-			return nil, fmt.Errorf("redundancy %q: want double or triple", o.Redundancy)
+			return nil, fmt.Errorf("redundancy %q: must be double or triple", o.Redundancy)
 		}
 		copies, text = 3, strings.Replace(text, "-redundancy=double", "-redundancy=triple", 1)
 	}

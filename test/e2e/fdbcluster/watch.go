@@ -181,6 +181,6 @@ func (s Seen) String() string {
 	for i, g := range s.Goings {
 		went[i] = g.At.Format("15:04:05 ") + g.Pod
 	}
-	return fmt.Sprintf("%d pods went (%s), zones in turns %v, again %v; pods of %d zones away together (%s); at least %d spare copies, %d of %d looks found data out of reach (%s), %d no writes; at most %d pods excluded; %d acknowledged writes lost",
+	return fmt.Sprintf("%d pods went (%s), zones in turns %v, again %v; pods of %d zones unavailable together (%s); at least %d spare copies, %d of %d looks found data out of reach (%s), %d no writes; at most %d pods excluded; %d acknowledged writes lost",
 		len(s.Goings), strings.Join(went, ", "), s.Runs(), again, s.Zones, s.Together, s.LeastSpare, s.Unreached, s.Looks, s.Lost, s.Closed, s.Marked, s.LostWrites)
 }

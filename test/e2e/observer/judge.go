@@ -75,7 +75,7 @@ func (r Report) String() string {
 	for _, v := range r.Goings {
 		went = append(went, v.Pod)
 	}
-	return fmt.Sprintf("observer: %d pods went (%s); at most %d copies of one shard and %d pods away by that; %d looks, %d of them learned nothing",
+	return fmt.Sprintf("observer: %d pods went (%s); at most %d copies of one shard and %d pods unavailable by that; %d looks, %d of them learned nothing",
 		len(r.Goings), strings.Join(went, " "), copies, pods, r.Looks, r.Blind)
 }
 

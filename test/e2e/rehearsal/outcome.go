@@ -39,10 +39,10 @@ func (o Outcome) LostDocs() int {
 // String is one line for people.
 func (o Outcome) String() string {
 	shard, away := o.Witness.WorstShard()
-	text := fmt.Sprintf("%s; %d of %d requests failed (%d retried, slowest %s); %d acknowledged documents lost; at most %d pods away together; at most %d replicas of one shard away (%s)",
+	text := fmt.Sprintf("%s; %d of %d requests failed (%d retried, slowest %s); %d acknowledged documents lost; at most %d pods unavailable together; at most %d replicas of one shard unavailable (%s)",
 		o.Took.Round(time.Second), o.Load.Failed, o.Load.Requests, o.Load.Retried, o.Load.Slowest.Round(10*time.Millisecond), o.LostDocs(), o.Witness.MaxPodsAway, away, shard)
 	if o.Alone.Requests > 0 {
-		text += fmt.Sprintf("; of what has one copy only, %d of %d requests failed while that was away", o.Alone.Failed, o.Alone.Requests)
+		text += fmt.Sprintf("; of what has one copy only, %d of %d requests failed while that was unavailable", o.Alone.Failed, o.Alone.Requests)
 	}
 	if o.Load.Writes != nil {
 		text += "; " + o.Load.Writes.String()
@@ -57,7 +57,7 @@ func (o Outcome) Explain(w io.Writer) {
 	}
 	for _, shard := range slices.Sorted(maps.Keys(o.Witness.Together)) {
 		for _, note := range o.Witness.Together[shard] {
-			_, _ = fmt.Fprintf(w, "  away together: %s: %s\n", shard, note)
+			_, _ = fmt.Fprintf(w, "  unavailable together: %s: %s\n", shard, note)
 		}
 	}
 	for _, shard := range slices.Sorted(maps.Keys(o.Witness.Leaderless)) {

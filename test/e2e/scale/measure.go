@@ -202,7 +202,7 @@ func (s *stage) rolling(ctx context.Context) error {
 	s.table.add(what+": peak of the leader", "", mib(after.peak))
 	s.table.add(what+": CPU of the leader", "", spent(before, after))
 	s.table.add("the leader at rest again", "", mib(rested.resident))
-	s.table.add("agent's word that it is prepared, until its pod's removal arrives at the API server", "", spread(s.latencies(removals(list))))
+	s.table.add("agent's word that it is drained, until its pod's removal arrives at the API server", "", spread(s.latencies(removals(list))))
 	return nil
 }
 

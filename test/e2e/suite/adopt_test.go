@@ -69,7 +69,7 @@ func TestAdopt(t *testing.T) {
 		},
 	})
 	shard, away := out.Witness.WorstShard()
-	require.LessOrEqual(t, away, 1, "replicas of %s away at once", shard)
+	require.LessOrEqual(t, away, 1, "replicas of %s unavailable at once", shard)
 	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1)
 	require.NoError(t, cloud.Delete(ctx))
 }

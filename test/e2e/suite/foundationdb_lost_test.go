@@ -112,7 +112,7 @@ func (f *fdb) zoneLost(t *testing.T) {
 		return f.bed.Node(ctx, "start", node)
 	})
 	require.Equal(t, before, after, "pods went while a zone was lost")
-	require.LessOrEqual(t, seen.Zones, 2, "at the moment of the loss one more may be away: %s", seen.Together)
+	require.LessOrEqual(t, seen.Zones, 2, "at the moment of the loss one more may be unavailable: %s", seen.Together)
 	require.GreaterOrEqual(t, seen.LeastSpare, 0)
 	for _, pod := range lost {
 		require.LessOrEqual(t, seen.Times()[pod], 2, "Kubernetes may end it, too")
@@ -191,6 +191,6 @@ func (f *fdb) taintedNode(t *testing.T) {
 		require.False(t, g.Seat || g.Holding, "%s had a seat or data", g.Pod)
 	}
 	// One that is empty is in flight no more, and the next may be excluded before it is included again.
-	require.LessOrEqual(t, seen.Zones, 1, "of zones away together")
+	require.LessOrEqual(t, seen.Zones, 1, "of zones unavailable together")
 	require.NoError(t, f.spec(t.Context(), `{"replacement":null}`))
 }

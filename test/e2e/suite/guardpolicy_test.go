@@ -226,7 +226,7 @@ func (p *policyTest) delete(ctx context.Context, user, pod string) error {
 func (p *policyTest) wantRefused(ctx context.Context, user, pod, by string) error {
 	err := p.delete(ctx, user, pod)
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "'"+by+"'") {
-		return fmt.Errorf("%s deletes %s: %v, wanted is a refusal by %s", user, pod, err, by)
+		return fmt.Errorf("%s deletes %s: %v, should be a refusal by %s", user, pod, err, by)
 	}
 	return nil
 }

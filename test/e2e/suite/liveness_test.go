@@ -57,7 +57,7 @@ func (s *solr) livenessKills(t *testing.T) {
 			return s.cloud.Touch(ctx, "liveness")
 		},
 		During: func(ctx context.Context, w *witness.Witness) error {
-			err := s.bed.Eventually(ctx, "a prepared pod", 3*time.Minute, func(ctx context.Context) error {
+			err := s.bed.Eventually(ctx, "a drained pod", 3*time.Minute, func(ctx context.Context) error {
 				out, err := s.bed.Kubectl(ctx, "", "get", "dbc", "solr", "-n", solrcloud.Namespace, "-o", "jsonpath={.status.claims[*].pod}")
 				pod := strings.TrimSpace(out)
 				if err != nil || pod == "" {
@@ -65,8 +65,8 @@ func (s *solr) livenessKills(t *testing.T) {
 				}
 				// Its agent says so; the phase in the status is written with other things.
 				text, err := s.bed.Rollcall(ctx, "explain", pod, "-n", solrcloud.Namespace)
-				if !regexp.MustCompile(`(?m)^ *drain +\S+ +Prepared`).MatchString(text) {
-					return errors.Join(err, fmt.Errorf("%s is not prepared", pod))
+				if !regexp.MustCompile(`(?m)^ *drain +\S+ +Drained`).MatchString(text) {
+					return errors.Join(err, fmt.Errorf("%s is not drained", pod))
 				}
 				prepared = pod
 				return err

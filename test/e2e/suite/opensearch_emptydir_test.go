@@ -25,7 +25,7 @@ func (s *search) emptyDir(t *testing.T) {
 	})
 	s.careful(t, out)
 	require.Zero(t, out.Alone.Failed, "requests to what has one copy: %v", out.Alone.Failures)
-	require.Empty(t, out.Witness.Alone, "one copy, away")
+	require.Empty(t, out.Witness.Alone, "one copy, unavailable")
 	require.Len(t, out.Witness.RestartCounts(), 4, "every pod with data restarts")
 	require.Empty(t, out.Witness.Again(), "once")
 	s.leftAsBefore(t)

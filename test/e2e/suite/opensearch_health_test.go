@@ -63,7 +63,7 @@ func (s *search) indexEverySecond(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, gone, "acknowledged documents of %s", index)
 	}
-	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1, "pods away at once")
+	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1, "pods unavailable at once")
 	require.Len(t, out.Witness.RestartCounts(), searchPods(), "every pod restarts")
 	require.NoError(t, s.cluster.DeleteIndices(t.Context(), madePrefix+"*"))
 	s.leftAsBefore(t)
@@ -95,13 +95,13 @@ func (s *search) yellowRepaired(t *testing.T) {
 			return s.cluster.Patch(ctx, searchcluster.Data, searchcluster.Image(newSearch+"-broken"))
 		},
 		During: func(ctx context.Context, w *witness.Witness) error {
-			plan, err := s.planSays(ctx, 4*time.Minute, "line-stopped")
+			plan, err := s.planSays(ctx, 4*time.Minute, "rollout-halted")
 			if err != nil {
 				return err
 			}
 			t.Log(plan)
 			if n := len(w.Report().RestartCounts()); n != 1 {
-				return fmt.Errorf("%d pods were taken before the line stopped", n)
+				return fmt.Errorf("%d pods were taken before the rollout halted", n)
 			}
 			if w.State().AllActive() {
 				return errors.New("nothing is missing")

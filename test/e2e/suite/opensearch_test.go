@@ -107,7 +107,7 @@ func (s *search) upgrade(t *testing.T) {
 func (s *search) wellBehaved(t *testing.T, out rehearsal.Outcome) {
 	t.Helper()
 	s.careful(t, out)
-	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1, "pods away at once")
+	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1, "pods unavailable at once")
 	require.Len(t, out.Witness.RestartCounts(), searchPods(), "every pod restarts")
 	require.Empty(t, out.Witness.Again(), "once")
 	require.NoError(t, out.Witness.InOrder(searchcluster.Kind))
@@ -120,7 +120,7 @@ func (s *search) wellBehaved(t *testing.T, out rehearsal.Outcome) {
 func (s *search) careful(t *testing.T, out rehearsal.Outcome) {
 	t.Helper()
 	shard, away := out.Witness.WorstShard()
-	require.LessOrEqual(t, away, 1, "copies of %s away at once", shard)
+	require.LessOrEqual(t, away, 1, "copies of %s unavailable at once", shard)
 	require.Empty(t, out.Witness.Leaderless, "red")
 }
 

@@ -88,7 +88,7 @@ func (s *sqlTest) brokenImage(t *testing.T) {
 			}
 			went := w.Report().Restarts
 			if len(went) != 1 {
-				return fmt.Errorf("%d pods were taken before the line stopped", len(went))
+				return fmt.Errorf("%d pods were taken before the rollout halted", len(went))
 			}
 			broken = went[0].Pod
 			return s.cluster.SetImage(ctx, sqlcluster.NewTag)
@@ -118,9 +118,9 @@ func (s *sqlTest) ordered(t *testing.T) {
 
 // stopped waits until the line is, and then long enough for somebody who would go to go.
 func (s *sqlTest) stopped(ctx context.Context) error {
-	if err := s.bed.Eventually(ctx, "the line to stop", 4*time.Minute, func(ctx context.Context) error {
+	if err := s.bed.Eventually(ctx, "the rollout to halt", 4*time.Minute, func(ctx context.Context) error {
 		plan, err := s.plan(ctx)
-		if err == nil && !strings.Contains(plan, "line-stopped") {
+		if err == nil && !strings.Contains(plan, "rollout-halted") {
 			err = fmt.Errorf("not stopped:\n%s", plan)
 		}
 		return err

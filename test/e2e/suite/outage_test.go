@@ -111,6 +111,6 @@ func (r *rolling) scaledDown(t *testing.T) {
 		})
 	})
 	shard, away := out.Witness.WorstShard()
-	require.LessOrEqual(t, away, 1, "replicas of %s away at once", shard)
+	require.LessOrEqual(t, away, 1, "replicas of %s unavailable at once", shard)
 	require.NotEmpty(t, seen, "nobody was told why it waits")
 }

@@ -121,8 +121,8 @@ func (r *rolling) refusals(t *testing.T) int {
 func requireWell(t *testing.T, out rehearsal.Outcome) {
 	t.Helper()
 	shard, away := out.Witness.WorstShard()
-	require.LessOrEqual(t, away, 1, "replicas of %s away at once", shard)
-	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1, "pods away at once")
+	require.LessOrEqual(t, away, 1, "replicas of %s unavailable at once", shard)
+	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1, "pods unavailable at once")
 }
 
 // untouched requires that nobody but helm has written the StatefulSet's spec.
@@ -222,7 +222,7 @@ func (r *rolling) byPartition(t *testing.T) {
 	_, err := r.bed.Kubectl(ctx, "", "patch", "dbc", "solr", "-n", solrcloud.Namespace, "--type=merge", "-p", `{"spec":{"update":{"rollingUpdate":"Partition"}}}`)
 	require.NoError(t, err)
 	atRest := func() error {
-		return r.bed.Eventually(ctx, "the line to rest", 2*time.Minute, func(ctx context.Context) error {
+		return r.bed.Eventually(ctx, "the partition to rest", 2*time.Minute, func(ctx context.Context) error {
 			set, err := r.cloud.StatefulSet(ctx)
 			if err != nil {
 				return err
@@ -242,7 +242,7 @@ func (r *rolling) byPartition(t *testing.T) {
 	require.NoError(t, atRest())
 	_, err = r.bed.Kubectl(ctx, "", "rollout", "status", "statefulset/solr", "-n", solrcloud.Namespace, "--timeout=60s")
 	require.NoError(t, err)
-	require.NoError(t, r.chart.Upgrade(ctx, func(*appsv1.StatefulSet) {}), "helm and Rollcall agree about the line")
+	require.NoError(t, r.chart.Upgrade(ctx, func(*appsv1.StatefulSet) {}), "helm and Rollcall agree about the partition")
 }
 
 // deleted: a guarded StatefulSet goes, its pods with it.

@@ -295,7 +295,7 @@ func (s *solr) replicaDown(t *testing.T) (pod, shard string) {
 			require.NoError(t, err)
 		}
 	}
-	require.NoError(t, s.bed.Eventually(ctx, "nothing but "+shard+" on "+pod+" to be away", 2*time.Minute, func(ctx context.Context) error {
+	require.NoError(t, s.bed.Eventually(ctx, "nothing but "+shard+" on "+pod+" to be unavailable", 2*time.Minute, func(ctx context.Context) error {
 		if n := len(s.cloud.Pods.URLs()); n < solrPods() {
 			return fmt.Errorf("%d pods are Ready", n)
 		}

@@ -116,8 +116,8 @@ func (s *solr) cheap(t *testing.T, began time.Time, restarts int) {
 func (s *solr) wellBehaved(t *testing.T, out rehearsal.Outcome) {
 	t.Helper()
 	shard, away := out.Witness.WorstShard()
-	require.LessOrEqual(t, away, 1, "replicas of %s away at once", shard)
-	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1, "pods away at once")
+	require.LessOrEqual(t, away, 1, "replicas of %s unavailable at once", shard)
+	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1, "pods unavailable at once")
 	require.Len(t, out.Witness.RestartCounts(), solrPods(), "every pod restarts")
 	require.Empty(t, out.Witness.Again(), "once")
 }
@@ -205,12 +205,12 @@ func (s *solr) brokenImage(t *testing.T) {
 		On:     s.cloud,
 		Change: func(ctx context.Context) error { return s.cloud.SetImage(ctx, newVersion+"-broken") },
 		During: func(ctx context.Context, w *witness.Witness) error {
-			err := s.bed.Eventually(ctx, "the line to stop", 4*time.Minute, func(ctx context.Context) error {
+			err := s.bed.Eventually(ctx, "the rollout to halt", 4*time.Minute, func(ctx context.Context) error {
 				plan, err := s.bed.Rollcall(ctx, "plan", "solr", "-n", solrcloud.Namespace, "-o", "text")
 				if err != nil {
 					return err
 				}
-				if !strings.Contains(plan, "line-stopped") {
+				if !strings.Contains(plan, "rollout-halted") {
 					return fmt.Errorf("not stopped:\n%s", plan)
 				}
 				t.Log(plan)
@@ -220,7 +220,7 @@ func (s *solr) brokenImage(t *testing.T) {
 				return err
 			}
 			if n := len(w.Report().RestartCounts()); n != 1 {
-				return fmt.Errorf("%d pods were taken before the line stopped", n)
+				return fmt.Errorf("%d pods were taken before the rollout halted", n)
 			}
 			victim := w.Report().Restarts[0].Pod
 			for _, pod := range s.cloud.Pods.All() {
@@ -232,7 +232,7 @@ func (s *solr) brokenImage(t *testing.T) {
 					return err
 				}
 				t.Log(text)
-				if !strings.Contains(text, "line-stopped") || !strings.Contains(text, victim) {
+				if !strings.Contains(text, "rollout-halted") || !strings.Contains(text, victim) {
 					return fmt.Errorf("explain %s does not say why:\n%s", pod.Name, text)
 				}
 				break

@@ -118,7 +118,7 @@ func (s *sqlTest) guarded(ctx context.Context) error {
 
 // atRest waits until the line is where Rollcall lets it rest.
 func (s *sqlTest) atRest(ctx context.Context) error {
-	return s.bed.Eventually(ctx, "the line to rest", 3*time.Minute, func(ctx context.Context) error {
+	return s.bed.Eventually(ctx, "the partition to rest", 3*time.Minute, func(ctx context.Context) error {
 		set, err := s.cluster.StatefulSet(ctx)
 		if err != nil {
 			return err

@@ -76,7 +76,7 @@ func (s *sqlTest) roll(t *testing.T, way string, switchovers int, r rehearsal.Re
 		s.describe(t)
 	}
 	require.Zero(t, out.Load.Failed, "failed requests")
-	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1, "pods away at once")
+	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1, "pods unavailable at once")
 	return out
 }
 

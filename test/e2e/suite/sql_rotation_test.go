@@ -91,7 +91,7 @@ func (s *sqlTest) rotation(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, out.Judge(rollouts))
 	require.Zero(t, out.Load.Failed, "failed requests")
-	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1, "pods away at once")
+	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1, "pods unavailable at once")
 	require.Greater(t, gaps.looks, 100, "nobody looked at the reports")
 	require.LessOrEqual(t, gaps.longest, reportGap, "reports were that old")
 	old.judge(t)

@@ -28,7 +28,7 @@ func open(text string) (map[uint64]string, error) {
 		}
 		fields := strings.Fields(line)
 		if len(fields) < 3 {
-			return nil, fmt.Errorf("open.txt line %d: a seed, an invariant and what is known are wanted", i+1)
+			return nil, fmt.Errorf("open.txt line %d: must be a seed, an invariant and what is known", i+1)
 		}
 		seed, err := strconv.ParseUint(fields[0], 10, 64)
 		if err != nil {

@@ -22,7 +22,7 @@ func parseSeeds(text string) (map[string]uint64, error) {
 		var seed uint64
 		number, name, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if _, err := fmt.Sscanf(number, "%d", &seed); err != nil || name == "" || seed == 0 {
-			return nil, fmt.Errorf("seeds.txt, line %d: a seed and the name of a bug are wanted", i+1)
+			return nil, fmt.Errorf("seeds.txt, line %d: must be a seed and the name of a bug", i+1)
 		}
 		seeds[name] = seed
 	}

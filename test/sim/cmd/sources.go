@@ -35,7 +35,7 @@ func parse(text string) ([]change, error) {
 		case strings.HasPrefix(line, "# "):
 			parts := strings.Split(line[2:], ": ")
 			if len(parts) != 3 {
-				return nil, fmt.Errorf("line %d: name: file: invariants are wanted", i+1)
+				return nil, fmt.Errorf("line %d: name: file: must be invariants", i+1)
 			}
 			all = append(all, change{name: parts[0], file: parts[1], finds: parts[2]})
 		case len(all) == 0 || line[0] != '-' && line[0] != '+':

@@ -18,9 +18,9 @@ func (b Bug) Find() Result {
 
 // Bugs are all of them.
 var Bugs = []Bug{
-	{"the status is written whatever it is by now", Careless{StatusVersion: true}, "leads in epoch", 4, 2},
+	{"the status is written whatever it is now", Careless{StatusVersion: true}, "leads in epoch", 4, 2},
 	{"claims are kept in memory", Careless{Claims: true}, "never claimed it", 9, 8},
-	{"pods are opened whatever they are by now", Careless{PodVersion: true}, "had taken over", 15, 10},
+	{"pods are opened whatever they are now", Careless{PodVersion: true}, "had taken over", 15, 10},
 	{"removals name no resourceVersion", Careless{RemovalVersion: true}, "touched it", 15, 12},
 	{"removals name neither UID nor resourceVersion", Careless{RemovalVersion: true, RemovalUID: true}, "touched it", 15, 12},
 	{"a take-over touches nothing", Careless{Touch: true}, "had taken over", 14, 12},

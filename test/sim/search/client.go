@@ -183,7 +183,7 @@ func (a agents) Prepare(ctx context.Context, to effect.Target, order effect.Orde
 	if order.Anew { // it lasts; that its agent would refuse a former leader here must not be needed
 		return effect.Progress{State: model.DrainPrepared}, nil
 	}
-	err := a.order(ctx, "order a prepare of", to, order.Epoch, func() { a.l.w.prepared[to.UID] = true })
+	err := a.order(ctx, "order a drain of", to, order.Epoch, func() { a.l.w.prepared[to.UID] = true })
 	return effect.Progress{State: model.DrainPrepared}, err
 }
 

@@ -145,7 +145,7 @@ func (w *world) remove(l *leader, epoch int64, name string, options *metav1.Dele
 	by, _ := strconv.ParseInt(touched, 10, 64)
 	switch {
 	case away > 1:
-		w.accuse("%d pods are away, and 1 may be", away)
+		w.accuse("%d pods are unavailable, and 1 may be", away)
 	case w.removed[name] > 1 || pod.Labels[revisionLabel] == newRevision:
 		w.accuse("%s was removed although it had gone for this revision", name)
 	case by > epoch:

@@ -16,10 +16,10 @@ export function showNow(view) {
   const facts = [
     [pods.updated + " of " + pods.desired, "up to date"],
     [pods.ready + " of " + pods.desired, "ready"],
-    [budget.pods.away + " of " + budget.pods.limit, "away of what may be"],
+    [budget.pods.away + " of " + budget.pods.limit, "unavailable of those that may be"],
     [pods.failed, "failed"],
   ];
-  if (budget.zones.limit > 0) facts.splice(3, 0, [budget.zones.away + " of " + budget.zones.limit, "zones away of what may be"]);
+  if (budget.zones.limit > 0) facts.splice(3, 0, [budget.zones.away + " of " + budget.zones.limit, "zones with an unavailable pod, of those that may have one"]);
   if (view.order.length > 0 && view.forecast.seconds > 0) facts.push([duration(view.forecast.seconds), "to go, as estimated"]);
   return [
     h("p", {}, (phases[view.phase] || view.phase) + (view.mode === "Observe" ? " Rollcall only watches: update.mode is Observe." : "")),

@@ -11,7 +11,7 @@ import { openPod } from "./explain.js";
 
 const find = (id) => document.getElementById(id);
 
-// Each part is drawn anew when what it shows has changed; a chart also when its place has another width.
+// Each part is drawn again when what it shows has changed; a chart also when its place has another width.
 const parts = [
   { id: "now", show: showNow, of: (v) => [v.phase, v.mode, v.pods, v.budget, v.holds, v.stalled, v.forecast, v.health, v.error, v.idle] },
   { id: "pods", show: showPods, of: (v) => [v.zones.map((z) => [z.name, z.pods.map((p) => ({ ...p, reportAgeSeconds: 0 }))]), v.hidden] },

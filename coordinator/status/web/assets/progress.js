@@ -17,7 +17,7 @@ export function showProgress(view, open, width) {
   const most = Math.max(...points.map((p) => p.left), 1);
   const x = (time) => left + ((time - from) / (to - from)) * (width - left - 8);
   const y = (n) => 8 + (1 - n / most) * (height - bottom - 8);
-  // A pod counts until it is back, so the line goes down in steps.
+  // A pod counts until it is back, so the partition goes down in steps.
   const steps = points.map((p, i) => (i === 0 ? "M" : "H" + x(at(p.at)) + "V") + (i === 0 ? x(at(p.at)) + " " : "") + y(p.left)).join("");
   const promised = (at(first.ends) - from) / 1000;
   const taken = (at(last.at) - from) / 1000;

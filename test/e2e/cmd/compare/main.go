@@ -96,7 +96,7 @@ func run(ctx context.Context, o options, w io.Writer) (err error) {
 
 func table(w io.Writer, results []result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "\nWAY\tSECONDS\tREQUESTS\tFAILED\tRETRIED\tLOST\tPODS AWAY\tSHARD REPLICAS AWAY")
+	_, _ = fmt.Fprintln(t, "\nWAY\tSECONDS\tREQUESTS\tFAILED\tRETRIED\tLOST\tPODS UNAVAILABLE\tSHARD REPLICAS UNAVAILABLE")
 	for _, r := range results {
 		_, away := r.out.Witness.WorstShard()
 		_, _ = fmt.Fprintf(t, "%s\t%.0f\t%d\t%d\t%d\t%d\t%d\t%d\n", r.way, r.out.Took.Seconds(), r.out.Load.Requests, r.out.Load.Failed,

@@ -43,7 +43,7 @@ func run(ctx context.Context, name, engine string, w io.Writer) error {
 	started := time.Now()
 	show, ok := shows[engine]
 	if !ok {
-		return fmt.Errorf("there is no demo of %q: want one of %s", engine, engines())
+		return fmt.Errorf("there is no demo of %q: must be one of %s", engine, engines())
 	}
 	bed, err := testbed.Up(ctx, testbed.Options{Root: ".", Name: name, Log: w})
 	if err != nil {
@@ -189,7 +189,7 @@ func judge(out rehearsal.Outcome, show show) error {
 		return fmt.Errorf("%s was not last: %w", show.last, err)
 	}
 	if shard, away := out.Witness.WorstShard(); away > 1 {
-		return fmt.Errorf("%d replicas of %s were away together", away, shard)
+		return fmt.Errorf("%d replicas of %s were unavailable together", away, shard)
 	}
 	return nil
 }

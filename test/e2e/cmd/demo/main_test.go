@@ -12,31 +12,31 @@ import (
 
 const plan = `order  solr-4 solr-3
 go     solr-5 Restart after Handoff (Outdated)
-hold   - settling: a pod went away 2 s ago, and the database may take 30 s to notice
-hold   solr-4 settling: a pod went away 2 s ago, and the database may take 30 s to notice
-hold   solr-3 pod-budget: 2 of 6 pods would be away, the limit is 1
+hold   - failure-detection: a pod went away 2 s ago, and the database may take 30 s to notice
+hold   solr-4 failure-detection: a pod went away 2 s ago, and the database may take 30 s to notice
+hold   solr-3 pod-budget: 2 of 6 pods would be unavailable, the limit is 1
 `
 
 func TestBriefSaysOnceWhatHoldsEverybody(t *testing.T) {
 	require.Equal(t, `order  solr-4 solr-3
 go     solr-5 Restart after Handoff (Outdated)
-hold   - settling: a pod went away 2 s ago, and the database may take 30 s to notice
-hold   solr-3 pod-budget: 2 of 6 pods would be away, the limit is 1
+hold   - failure-detection: a pod went away 2 s ago, and the database may take 30 s to notice
+hold   solr-3 pod-budget: 2 of 6 pods would be unavailable, the limit is 1
 `, brief(plan))
 }
 
 func TestDigestKnowsNoSeconds(t *testing.T) {
 	later := `order  solr-4 solr-3
 go     solr-5 Restart after Handoff (Outdated)
-hold   - settling: a pod went away 3 s ago, and the database may take 30 s to notice
-hold   solr-3 pod-budget: 2 of 6 pods would be away, the limit is 1
+hold   - failure-detection: a pod went away 3 s ago, and the database may take 30 s to notice
+hold   solr-3 pod-budget: 2 of 6 pods would be unavailable, the limit is 1
 `
 	require.Equal(t, digest(plan), digest(later))
 	require.NotEqual(t, digest(plan), digest("order  -\n"))
 }
 
 func TestAnotherEngineHasNoDemo(t *testing.T) {
-	require.ErrorContains(t, run(t.Context(), "demo", "foundationdb", io.Discard), `no demo of "foundationdb": want one of mariadb, mysql, opensearch, solr`)
+	require.ErrorContains(t, run(t.Context(), "demo", "foundationdb", io.Discard), `no demo of "foundationdb": must be one of mariadb, mysql, opensearch, solr`)
 }
 
 func TestJudge(t *testing.T) {
@@ -47,10 +47,10 @@ func TestJudge(t *testing.T) {
 	}
 	require.NoError(t, judge(good(), shows["solr"]))
 	for want, spoil := range map[string]func(*rehearsal.Outcome){
-		"2 requests failed":                        func(o *rehearsal.Outcome) { o.Load.Failed = 2 },
-		"3 acknowledged documents are lost":        func(o *rehearsal.Outcome) { o.Lost = map[string]int{"books": 1, "logs": 2} },
-		"the overseer was not last":                func(o *rehearsal.Outcome) { o.Witness.Restarts[0].Elected = true },
-		"2 replicas of books/0 were away together": func(o *rehearsal.Outcome) { o.Witness.MaxAway["books/0"] = 2 },
+		"2 requests failed":                               func(o *rehearsal.Outcome) { o.Load.Failed = 2 },
+		"3 acknowledged documents are lost":               func(o *rehearsal.Outcome) { o.Lost = map[string]int{"books": 1, "logs": 2} },
+		"the overseer was not last":                       func(o *rehearsal.Outcome) { o.Witness.Restarts[0].Elected = true },
+		"2 replicas of books/0 were unavailable together": func(o *rehearsal.Outcome) { o.Witness.MaxAway["books/0"] = 2 },
 	} {
 		out := good()
 		spoil(&out)

@@ -1,0 +1,25 @@
+package model
+
+import "cmp"
+
+// Names that have been renamed. Saved snapshots and journals, and the specs and claims in a
+// cluster, may still have the former ones: they are read as the current ones, and never written.
+var (
+	formerRules  = map[Rule]Rule{"line-stopped": LineStopped, "settling": Settling, "unstable": Unstable}
+	formerPhases = map[ClaimPhase]ClaimPhase{"Preparing": PhasePreparing, "Prepared": PhasePrepared}
+	formerDrains = map[DrainState]DrainState{"Preparing": DrainPreparing, "Prepared": DrainPrepared}
+)
+
+// UnmarshalText reads the name of a rule, also a former one.
+func (r *Rule) UnmarshalText(text []byte) error { return unmarshalName(r, text, formerRules) }
+
+// UnmarshalText reads a phase, also a former one.
+func (p *ClaimPhase) UnmarshalText(text []byte) error { return unmarshalName(p, text, formerPhases) }
+
+// UnmarshalText reads a drain state, also a former one.
+func (d *DrainState) UnmarshalText(text []byte) error { return unmarshalName(d, text, formerDrains) }
+
+func unmarshalName[T ~string](name *T, text []byte, former map[T]T) error {
+	*name = cmp.Or(former[T(text)], T(text))
+	return nil
+}
