@@ -42,7 +42,7 @@ func TestFlagsAreChecked(t *testing.T) {
 		`--log-level is "loud": must be deb`:  func(o *options) { o.logLevel = "loud" },
 		`--gossip-cidrs has "10.0.0": wan`:    func(o *options) { o.gossip = []string{"10.1.0.0/16", "10.0.0"} },
 		`--stop-hook-cidrs has "node": wa`:    func(o *options) { o.stopHook = []string{"node"} },
-		`want IPv4 as such, like 10.244.0`:    func(o *options) { o.gossip = []string{"::ffff:10.0.0.0/104"} },
+		`must be IPv4 as such, like 10.244.0`: func(o *options) { o.gossip = []string{"::ffff:10.0.0.0/104"} },
 		`a network: 10.1.0.0/16 may be me`:    func(o *options) { o.gossip = []string{"10.1.2.3/16"} },
 	} {
 		o := good

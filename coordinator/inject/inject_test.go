@@ -205,7 +205,7 @@ func TestRefusals(t *testing.T) {
 		},
 		"bad prestop annotation": {
 			change: func(p *corev1.Pod) { p.Annotations = map[string]string{v1alpha1.AnnotationPreStop: "both"} },
-			want:   []string{`rollcall.dev/prestop is "both"`, "want chain or keep"},
+			want:   []string{`rollcall.dev/prestop is "both"`, "must be chain or keep"},
 		},
 		"bad container annotation": {
 			change: func(p *corev1.Pod) { p.Annotations = map[string]string{v1alpha1.AnnotationContainer: "slor"} },

@@ -99,7 +99,7 @@ func TestDecodeSaysWhatIsWrong(t *testing.T) {
 		`{"version":2}`:                "version is 2: this program reads version 1",
 		`{"version":1}`:                "entries is missing",
 		`{"version":1,"entry":[]}`:     `unknown field "entry"`,
-		good + good:                    "more behind its end",
+		good + good:                    "trailing data",
 		`{"version":1,"entries":[{}]}`: "entries[0]: snapshot: not JSON",
 		`{"version":1,"entries":[{"snapshot":{"version":1,"pood":[]}}]}`: "entries[0]: snapshot: unknown field pood",
 		`{"version":1,"entries":[{"snapshot":{"version":1},"plan":{}}]}`: "entries[0]: plan: version is missing",
