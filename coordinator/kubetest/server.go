@@ -70,7 +70,10 @@ func (s *Server) serve(c Call) (runtime.Object, error) {
 	for _, f := range after {
 		f()
 	}
-	return object, err
+	if err != nil {
+		return nil, err
+	}
+	return object.DeepCopyObject(), nil
 }
 
 // changed tells the watches. mu is held.

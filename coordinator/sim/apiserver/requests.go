@@ -3,6 +3,7 @@ package apiserver
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -47,32 +48,20 @@ func (c Call) Write() bool { return c.Verb != "get" && c.Verb != "list" }
 // DryRun changes nothing.
 func (c Call) DryRun() bool { return c.Options != nil && len(c.Options.DryRun) > 0 }
 
-// Serve carries a request out. The answer belongs to the caller.
+// Serve carries a request out. It answers an object as it is stored.
 func (s *Server) Serve(c Call) (runtime.Object, error) {
-	var answer Object
 	switch c.Verb {
 	case "list":
 		return c.Into, s.list(c)
 	case "create":
-		answer = c.Object.DeepCopyObject().(Object)
-		answer.SetNamespace(c.Namespace)
-		if err := s.Create(c.Kind, answer); err != nil {
-			return nil, err
-		}
-	default:
-		have := s.shelf(c.Kind, c.Namespace).objects[c.Name]
-		if have == nil {
-			return nil, apierrors.NewNotFound(c.Kind.GroupResource(), c.Name)
-		}
-		var err error
-		if answer, err = s.one(c, have); err != nil {
-			return nil, err
-		}
+		made := c.Object.DeepCopyObject().(Object)
+		made.SetNamespace(c.Namespace)
+		return made, s.Create(c.Kind, made)
 	}
-	return answer.DeepCopyObject(), nil
-}
-
-func (s *Server) one(c Call, have Object) (Object, error) {
+	have := s.shelf(c.Kind, c.Namespace).objects[c.Name]
+	if have == nil {
+		return nil, apierrors.NewNotFound(c.Kind.GroupResource(), c.Name)
+	}
 	switch c.Verb {
 	case "get":
 		return have, nil
@@ -125,7 +114,7 @@ func conditions(kind Kind, have Object, uid types.UID, version string) error {
 	return nil
 }
 
-func (s *Server) update(c Call, have Object) (Object, error) {
+func (s *Server) update(c Call, have Object) (runtime.Object, error) {
 	next := c.Object.DeepCopyObject().(Object)
 	if err := conditions(c.Kind, have, next.GetUID(), next.GetResourceVersion()); err != nil {
 		return nil, err
@@ -134,42 +123,34 @@ func (s *Server) update(c Call, have Object) (Object, error) {
 }
 
 // patch carries a merge patch out. Lists of objects are not merged as they should be; nobody patches any.
-func (s *Server) patch(c Call, have Object) (Object, error) {
-	var p struct {
-		Metadata struct {
-			UID                 types.UID
-			ResourceVersion     string
-			Labels, Annotations map[string]*string
-		}
-	}
+func (s *Server) patch(c Call, have Object) (runtime.Object, error) {
 	next := have.DeepCopyObject().(Object)
-	if err := errors.Join(json.Unmarshal(c.Patch, &p), json.Unmarshal(c.Patch, next)); err != nil {
+	if err := json.Unmarshal(c.Patch, next); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	if uid := p.Metadata.UID; uid != "" && uid != have.GetUID() {
+	if uid := next.GetUID(); uid != have.GetUID() {
 		// A real one does not take it for a precondition.
 		return nil, apierrors.NewInvalid(schema.GroupKind{Group: c.Kind.Group, Kind: c.Kind.Resource}, c.Name, field.ErrorList{
 			field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable"),
 		})
 	}
-	if err := conditions(c.Kind, have, "", p.Metadata.ResourceVersion); err != nil {
+	if err := conditions(c.Kind, have, "", next.GetResourceVersion()); err != nil {
 		return nil, err
 	}
-	dropNulls(next.GetLabels(), p.Metadata.Labels)
-	dropNulls(next.GetAnnotations(), p.Metadata.Annotations)
+	var null struct {
+		Metadata struct{ Labels, Annotations map[string]*string }
+	}
+	_ = json.Unmarshal(c.Patch, &null)
+	gone := func(from map[string]*string) func(string, string) bool {
+		return func(key, _ string) bool { value, is := from[key]; return is && value == nil }
+	}
+	maps.DeleteFunc(next.GetLabels(), gone(null.Metadata.Labels))
+	maps.DeleteFunc(next.GetAnnotations(), gone(null.Metadata.Annotations))
 	return s.replace(c, have, next)
 }
 
-func dropNulls(from map[string]string, patch map[string]*string) {
-	for key, value := range patch {
-		if value == nil {
-			delete(from, key)
-		}
-	}
-}
-
 // replace stores what an object becomes by a request.
-func (s *Server) replace(c Call, have, next Object) (Object, error) {
+func (s *Server) replace(c Call, have, next Object) (runtime.Object, error) {
 	next = allowed(have, next, strings.HasSuffix(c.Resource, "/status"))
 	if had := len(have.GetFinalizers()); have.GetDeletionTimestamp() != nil && had > 0 {
 		switch left := len(next.GetFinalizers()); {
@@ -189,7 +170,7 @@ func (s *Server) replace(c Call, have, next Object) (Object, error) {
 func allowed(have, next Object, status bool) Object {
 	was, is := reflect.ValueOf(have).Elem(), reflect.ValueOf(next).Elem()
 	if status {
-		out := have.DeepCopyObject().(Object)
+		out := shallow(have)
 		reflect.ValueOf(out).Elem().FieldByName("Status").Set(is.FieldByName("Status"))
 		return out
 	}
@@ -203,6 +184,13 @@ func allowed(have, next Object, status bool) Object {
 		}
 	}
 	return next
+}
+
+// shallow copies an object, which shares all below its fields.
+func shallow(object Object) Object {
+	out := reflect.New(reflect.TypeOf(object).Elem())
+	out.Elem().Set(reflect.ValueOf(object).Elem())
+	return out.Interface().(Object)
 }
 
 // remove has an object go if everything that is said about it is true and nobody refuses.
@@ -236,7 +224,7 @@ func (s *Server) remove(c Call, have Object) error {
 		s.Drop(c.Kind, c.Namespace, c.Name)
 		return nil
 	}
-	next, until := have.DeepCopyObject().(Object), metav1.Now()
+	next, until := shallow(have), metav1.Now()
 	if isPod {
 		grace := int64(30)
 		if g := pod.Spec.TerminationGracePeriodSeconds; g != nil {

@@ -49,8 +49,8 @@ type Removal struct {
 	Preconditions *metav1.Preconditions
 }
 
-// Server holds the objects. It never changes an object that it holds, so they may be kept as they
-// are, and must not be changed by anybody else. Every write makes a new resourceVersion, except one
+// Server holds the objects. It never changes an object that it holds, so they are handed out as they
+// are, and nobody else may change them. Every write makes a new resourceVersion, except one
 // to a volume claim that is there: nobody names theirs, and recorded simulations count without them.
 type Server struct {
 	// Admit may refuse a removal, as a guard or a budget does.
