@@ -1,13 +1,17 @@
 package kubetest
 
 import (
-	"k8s.io/apimachinery/pkg/api/meta"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	k8stesting "k8s.io/client-go/testing"
 
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	fakeclusters "github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1/fake"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/apiserver"
 )
 
 // Client is one process's access to a Server.
@@ -17,22 +21,7 @@ type Client struct {
 }
 
 // Call is one request, as an interceptor sees it.
-type Call struct {
-	// Verb is get, list, watch, create, update, patch, delete or evict.
-	Verb string
-	// Resource is the plural name, with the subresource after a slash.
-	Resource string
-	Name     string
-}
-
-// Write says whether the call changes something.
-func (c Call) Write() bool {
-	switch c.Verb {
-	case "get", "list", "watch":
-		return false
-	}
-	return true
-}
+type Call = apiserver.Call
 
 // Client makes a client. Intercept, which may be nil, is called with each
 // request: an error from the first call is the answer and nothing is done;
@@ -40,12 +29,13 @@ func (c Call) Write() bool {
 // out, and an error from that is the answer although it has. While intercept makes
 // one request wait, others are served, as by a real API server.
 func (s *Server) Client(intercept func(Call) (after func() error, err error)) *Client {
-	c := &Client{Kubernetes: &fake.Clientset{}, Clusters: fakeclusters.New()}
-	forward := func(fake *k8stesting.Fake, invoke func(k8stesting.Action) (runtime.Object, error)) k8stesting.ReactionFunc {
-		return func(action k8stesting.Action) (bool, runtime.Object, error) {
+	c := &Client{Kubernetes: &fake.Clientset{}, Clusters: &fakeclusters.Clients{}}
+	for _, fake := range []*k8stesting.Fake{&c.Kubernetes.Fake, &c.Clusters.Fake} {
+		fake.AddReactor("*", "*", func(action k8stesting.Action) (bool, runtime.Object, error) {
+			call := callOf(action)
 			after := func() error { return nil }
 			if intercept != nil {
-				done, err := unlocked(fake, func() (func() error, error) { return intercept(callOf(action)) })
+				done, err := unlocked(fake, func() (func() error, error) { return intercept(call) })
 				if err != nil {
 					return true, nil, err
 				}
@@ -53,23 +43,16 @@ func (s *Server) Client(intercept func(Call) (after func() error, err error)) *C
 					after = done
 				}
 			}
-			object, err := invoke(action)
+			object, err := s.serve(call)
 			if late := after(); late != nil {
 				return true, nil, late
 			}
 			return true, object, err
-		}
+		})
+		fake.AddWatchReactor("*", func(a k8stesting.Action) (bool, watch.Interface, error) {
+			return true, s.watch(a.GetResource(), a.GetNamespace()), nil
+		})
 	}
-	c.Kubernetes.AddReactor("*", "*", forward(&c.Kubernetes.Fake, func(a k8stesting.Action) (runtime.Object, error) { return s.store.Invokes(a, nil) }))
-	c.Clusters.PrependReactor("*", "*", forward(&c.Clusters.Fake, func(a k8stesting.Action) (runtime.Object, error) { return s.clusters.Invokes(a, nil) }))
-	c.Kubernetes.AddWatchReactor("*", func(a k8stesting.Action) (bool, watch.Interface, error) {
-		w, err := s.store.InvokesWatch(a)
-		return true, w, err
-	})
-	c.Clusters.PrependWatchReactor("*", func(a k8stesting.Action) (bool, watch.Interface, error) {
-		w, err := s.clusters.InvokesWatch(a)
-		return true, w, err
-	})
 	return c
 }
 
@@ -80,21 +63,40 @@ func unlocked(fake *k8stesting.Fake, f func() (func() error, error)) (func() err
 	return f()
 }
 
+var scheme = runtime.NewScheme()
+
+func init() {
+	utilruntime.Must(clientscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+}
+
 func callOf(action k8stesting.Action) Call {
-	call := Call{Verb: action.GetVerb(), Resource: action.GetResource().Resource}
+	call := Call{Verb: action.GetVerb(), Kind: action.GetResource(), Resource: action.GetResource().Resource, Namespace: action.GetNamespace()}
 	if sub := action.GetSubresource(); sub != "" {
 		call.Resource += "/" + sub
 	}
-	switch a := action.(type) {
-	case interface{ GetName() string }:
+	if a, ok := action.(interface{ GetName() string }); ok {
 		call.Name = a.GetName()
-	case interface{ GetObject() runtime.Object }:
-		if m, err := meta.Accessor(a.GetObject()); err == nil {
-			call.Name = m.GetName()
-		}
 	}
-	if call.Resource == "pods/eviction" {
-		call.Verb = "evict"
+	switch a := action.(type) {
+	case k8stesting.ListActionImpl: // the clientset selects
+		list := a.GetKind()
+		list.Kind += "List"
+		call.Into, _ = scheme.New(list)
+	case k8stesting.CreateActionImpl:
+		call.Object = a.GetObject().(apiserver.Object)
+		call.Name = call.Object.GetName()
+	case k8stesting.UpdateActionImpl:
+		call.Object = a.GetObject().(apiserver.Object)
+		call.Name = call.Object.GetName()
+	case k8stesting.PatchActionImpl:
+		call.Patch = a.GetPatch()
+	case k8stesting.DeleteActionImpl:
+		options := a.GetDeleteOptions()
+		call.Options = &options
+	}
+	if eviction, ok := call.Object.(*policyv1.Eviction); ok {
+		call.Verb, call.Options = "evict", eviction.DeleteOptions
 	}
 	return call
 }

@@ -44,11 +44,10 @@ var fuzzed = map[string][]string{
 // inside are those that read only what Rollcall wrote itself, or that no program links.
 var inside = map[string]string{
 	"agent/agenttest":                   "for tests only",
-	"coordinator/kubetest":              "for tests only",
 	"cmd/rollcall/enroll":               "the patches that it wrote itself",
 	"cmd/rollcall/inspect":              "entries of the coordinator's journal; saved journals are read by coordinator/journal",
 	"engines/memory":                    "for tests and rehearsals only",
-	"coordinator/sim/api":               "the requests of a coordinator in a simulated world",
+	"coordinator/sim/apiserver":         "the requests of a coordinator in a simulated world or a test",
 	"coordinator/sim/database":          "what it wrote itself, in a simulated world",
 	"engines/opensearch/opensearchtest": "for tests only",
 	"engines/solr/solrtest":             "for tests only",

@@ -1,52 +1,35 @@
-// Package api is an API server that is honest about what Rollcall's safety rests
-// on: resourceVersions, preconditions, conflicts, and watches that lag behind and
-// may begin anew in the past. It belongs to a clock.Loop: only the loop's
-// goroutine may call a Server; Clients and Watches are for everybody.
-//
-// Stored objects are never changed, so they are handed out as they are.
+// Package api is the API server of a simulated world: an apiserver.Server with the guard, behind a network on
+// which requests take their time, and with watches that lag behind and may begin anew in the past. It belongs to
+// a clock.Loop: only the loop's goroutine may call a Server; Clients and Watches are for everybody.
 package api
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-	"strconv"
+	"errors"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/apiserver"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/clock"
 )
 
-// Kind of an object.
-type Kind uint8
-
-const (
-	Pods Kind = iota
-	Sets
-	Nodes
-	Clusters
-	kinds
+type (
+	Kind    = apiserver.Kind
+	Object  = apiserver.Object
+	Removal = apiserver.Removal
 )
 
-func (k Kind) String() string { return [...]string{"pod", "set", "node", "cluster"}[k] }
+var Pods, Sets, Nodes, Clusters = apiserver.Pods, apiserver.Sets, apiserver.Nodes, apiserver.Clusters
 
-// Removal is a request to remove a pod that was accepted.
-type Removal struct {
-	User  string
-	Pod   *corev1.Pod // as it was
-	Evict bool
-	// Preconditions of the request; nil without any.
-	Preconditions *metav1.Preconditions
-}
+// Namespace is where all objects are, but nodes.
+const Namespace = "prod"
 
-// Server holds the objects of one namespace.
+// Server holds the objects of one namespace, and the nodes.
 type Server struct {
+	*apiserver.Server
 	loop *clock.Loop
 	// Ours are the users whose removals no guard refuses.
 	Ours func(user string) bool
@@ -57,35 +40,16 @@ type Server struct {
 	// Refuse may fail any request; nil or a nil error lets it pass.
 	Refuse func(user, verb string, write bool) error
 
-	// Changed is told of every change, with the objects before and after.
-	Changed []func(kind Kind, before, after metav1.Object)
-	// Removing is told of every removal that is accepted, before it takes effect.
-	Removing func(Removal)
-	// Discarding is told of every deletion of a volume claim that is accepted.
-	Discarding func(*corev1.PersistentVolumeClaim)
-
-	version int64
-	volumes map[string]*corev1.PersistentVolumeClaim
-	objects [kinds]map[string]metav1.Object
-	// names of the objects, in order, as long as there are no others; else nil.
-	names   [kinds][]string
 	history []change
 	watches []*Watch
 }
 
-// change is one write; after is nil when the object was removed.
-type change struct {
-	kind  Kind
-	name  string
-	after metav1.Object
-}
-
 // New makes an empty server.
 func New(loop *clock.Loop) *Server {
-	s := &Server{loop: loop, version: 1000, volumes: map[string]*corev1.PersistentVolumeClaim{}, Enforce: true, Ours: func(string) bool { return false }}
-	for k := range s.objects {
-		s.objects[k] = map[string]metav1.Object{}
-	}
+	s := &Server{Server: apiserver.New(), loop: loop, Enforce: true, Ours: func(string) bool { return false }}
+	s.Admit = s.guard
+	s.Removing = func(Removal) {}
+	s.Changed = append(s.Changed, s.record)
 	return s
 }
 
@@ -103,90 +67,77 @@ func (s *Server) Cluster(name string) *v1alpha1.DatabaseCluster {
 	return get[*v1alpha1.DatabaseCluster](s, Clusters, name)
 }
 
-func get[T metav1.Object](s *Server, kind Kind, name string) T {
-	object, _ := s.objects[kind][name].(T)
-	return object
+// Volume is the volume claim of that name. Nobody watches them.
+func (s *Server) Volume(name string) *corev1.PersistentVolumeClaim {
+	return get[*corev1.PersistentVolumeClaim](s, apiserver.Volumes, name)
+}
+
+func get[T Object](s *Server, kind Kind, name string) T {
+	return apiserver.Get[T](s.Server, kind, namespaceOf(kind), name)
+}
+
+func namespaceOf(kind Kind) string {
+	if kind == Nodes {
+		return ""
+	}
+	return Namespace
 }
 
 // Names of the objects of a kind, in order. The list does not change afterwards.
-func (s *Server) Names(kind Kind) []string {
-	if s.names[kind] == nil {
-		s.names[kind] = slices.Sorted(maps.Keys(s.objects[kind]))
-	}
-	return s.names[kind]
-}
+func (s *Server) Names(kind Kind) []string { return s.Server.Names(kind, namespaceOf(kind)) }
 
 // Create stores a new object, which then belongs to the server.
-func (s *Server) Create(kind Kind, object metav1.Object) error {
-	if s.objects[kind][object.GetName()] != nil {
-		return apierrors.NewAlreadyExists(resources[kind], object.GetName())
-	}
-	if object.GetUID() == "" {
-		object.SetUID(types.UID(fmt.Sprintf("%s-uid%d", object.GetName(), s.version+1)))
-	}
-	s.commit(kind, object)
-	return nil
+func (s *Server) Create(kind Kind, object Object) error {
+	object.SetNamespace(namespaceOf(kind))
+	return s.Server.Create(kind, object)
 }
 
 // Put replaces an object by a changed copy of it. The loop's own writers, which
 // read and write at one instant, need no condition.
-func (s *Server) Put(kind Kind, object metav1.Object) { s.commit(kind, object) }
-
-func (s *Server) commit(kind Kind, object metav1.Object) {
-	s.version++
-	object.SetResourceVersion(strconv.FormatInt(s.version, 10))
-	before := s.objects[kind][object.GetName()]
-	if before == nil {
-		s.names[kind] = nil
-	}
-	s.objects[kind][object.GetName()] = object
-	s.record(change{kind, object.GetName(), object}, before)
+func (s *Server) Put(kind Kind, object Object) {
+	object.SetNamespace(namespaceOf(kind))
+	s.Server.Put(kind, object)
 }
 
 // Drop removes an object for good.
-func (s *Server) Drop(kind Kind, name string) {
-	before := s.objects[kind][name]
-	if before == nil {
-		return
+func (s *Server) Drop(kind Kind, name string) { s.Server.Drop(kind, namespaceOf(kind), name) }
+
+// Remove is a request to remove a pod.
+func (s *Server) Remove(user, name string, options *metav1.DeleteOptions, evict bool) error {
+	verb := "delete"
+	if evict {
+		verb = "evict"
 	}
-	s.version++
-	delete(s.objects[kind], name)
-	s.names[kind] = nil
-	s.record(change{kind, name, nil}, before)
+	_, err := s.Serve(apiserver.Call{User: user, Verb: verb, Kind: Pods, Namespace: Namespace, Name: name, Options: options})
+	return err
 }
 
-func (s *Server) record(c change, before metav1.Object) {
-	s.history = append(s.history, c)
-	for _, w := range s.watches {
-		w.follow(len(s.history))
+// MakeVolume makes a volume claim.
+func (s *Server) MakeVolume(name string) {
+	_ = s.Create(apiserver.Volumes, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Finalizers: []string{"kubernetes.io/pvc-protection"},
+	}})
+}
+
+// EndVolume removes a volume claim that is being deleted, as Kubernetes does when
+// no pod uses it any more.
+func (s *Server) EndVolume(name string) {
+	if v := s.Volume(name); v != nil && v.DeletionTimestamp != nil {
+		s.Drop(apiserver.Volumes, name)
+		s.loop.Log("volume", "%s is gone", name)
 	}
-	for _, f := range s.Changed {
-		f(c.kind, before, c.after)
-	}
 }
 
-var resources = [kinds]schema.GroupResource{
-	{Resource: "pods"}, {Group: "apps", Resource: "statefulsets"}, {Resource: "nodes"}, v1alpha1.GroupVersionResource.GroupResource(),
-}
-
-func (s *Server) find(kind Kind, name string) (metav1.Object, error) {
-	if object := s.objects[kind][name]; object != nil {
-		return object, nil
-	}
-	return nil, apierrors.NewNotFound(resources[kind], name)
-}
-
-func conflict(kind Kind, name, why string) error {
-	return apierrors.NewConflict(resources[kind], name, fmt.Errorf("%s", why))
-}
-
-// conditions checks what a request says of the object that it means.
-func conditions(kind Kind, have metav1.Object, uid types.UID, version string) error {
+// guard refuses closed pods to everybody but the coordinator, and evictions of
+// them to everybody, except that pods that have ended may go.
+func (s *Server) guard(r Removal) error {
+	ended := r.Pod.Status.Phase == corev1.PodFailed || r.Pod.Status.Phase == corev1.PodSucceeded
+	closed := s.Enforce && r.Pod.Labels[v1alpha1.LabelGuard] == v1alpha1.GuardClosed && !ended
 	switch {
-	case uid != "" && uid != have.GetUID():
-		return conflict(kind, have.GetName(), "the UID in the precondition differs")
-	case version != "" && version != have.GetResourceVersion():
-		return conflict(kind, have.GetName(), "the object has been modified")
+	case r.Evict && (s.Foreign || closed):
+		return apiserver.BudgetRefusal()
+	case !r.Evict && closed && !s.Ours(r.User):
+		return apierrors.NewForbidden(Pods.GroupResource(), r.Pod.Name, errors.New("rollcall guards this pod"))
 	}
 	return nil
 }

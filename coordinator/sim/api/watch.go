@@ -8,105 +8,117 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 )
+
+// watched are the kinds of objects that watches follow.
+var watched = []Kind{Pods, Sets, Nodes, Clusters}
+
+// change is one write; after is nil when the object was removed.
+type change struct {
+	kind  Kind
+	name  string
+	after Object
+}
+
+func (s *Server) record(kind Kind, before, after Object) {
+	if !slices.Contains(watched, kind) {
+		return
+	}
+	s.history = append(s.history, change{kind, cmp.Or(after, before).GetName(), after})
+	for _, w := range s.watches {
+		w.send(w.streams[kind], len(s.history))
+	}
+}
 
 // Watch is what one process has seen of the server so far: each kind of object by
 // a stream of its own, each behind by a lag of its own.
 type Watch struct {
 	server *Server
 	// lag draws how long a change is under way.
-	lag  func(Kind) time.Duration
-	ends bool
+	lag     func() time.Duration
+	ends    bool
+	streams map[Kind]*stream
 
-	// Of each kind: how much of the history was seen, how much is on its way, and
-	// when the last of that arrives. era changes when a stream begins anew.
-	seen, sent [kinds]int
-	arrives    [kinds]time.Duration
-	era        [kinds]int
-
-	mu          sync.Mutex
-	view        [kinds]map[string]metav1.Object
+	mu          sync.Mutex // also for the views
 	subscribers []func(kube.Key)
-	// reduced is what was made of the view, as long as that has not changed.
+	// reduced is what was made of the views, as long as none has changed.
 	reduced *kube.ClusterObjects
 }
 
+type stream struct {
+	kind Kind
+	view map[string]Object
+	// seen is how much of the history was, and arrives when the last of what is on its way does.
+	seen    int
+	arrives time.Duration
+	// era changes when the stream begins anew.
+	era int
+}
+
 // Watch makes a watch that begins with all objects as they were so many changes ago.
-func (s *Server) Watch(lag func(Kind) time.Duration, behind int) *Watch {
-	w := &Watch{server: s, lag: lag}
-	for k := range kinds {
-		w.begin(k, max(0, len(s.history)-behind))
+func (s *Server) Watch(lag func() time.Duration, behind int) *Watch {
+	w := &Watch{server: s, lag: lag, streams: map[Kind]*stream{}}
+	for _, kind := range watched {
+		w.streams[kind] = &stream{kind: kind}
+		w.begin(w.streams[kind], max(0, len(s.history)-behind))
 	}
 	s.watches = append(s.watches, w)
 	return w
 }
 
-// Rewind has the stream of a kind begin anew from the objects as they were so
-// many changes ago, as from an API server that is behind.
-func (w *Watch) Rewind(kind Kind, behind int) {
-	w.begin(kind, max(0, min(w.seen[kind], len(w.server.history)-behind)))
+// Rewind has one of the streams begin anew from the objects as they were so many
+// changes ago, as from an API server that is behind.
+func (w *Watch) Rewind(pick uint64, behind int) {
+	s := w.streams[watched[pick%uint64(len(watched))]]
+	w.begin(s, max(0, min(s.seen, len(w.server.history)-behind)))
 	w.changed()
 }
 
-func (w *Watch) begin(kind Kind, at int) {
-	view := map[string]metav1.Object{}
-	for _, c := range w.server.history[:at] {
-		put(view, kind, c)
-	}
+func (w *Watch) begin(s *stream, at int) {
 	w.mu.Lock()
-	w.view[kind], w.reduced = view, nil
+	s.view, w.reduced = map[string]Object{}, nil
+	s.show(w.server.history[:at])
 	w.mu.Unlock()
-	w.era[kind]++
-	w.seen[kind], w.sent[kind], w.arrives[kind] = at, at, 0
+	s.era++
+	s.seen, s.arrives = at, 0
 	for n := at + 1; n <= len(w.server.history); n++ {
-		w.send(kind, n)
+		w.send(s, n)
 	}
 }
 
-func put(view map[string]metav1.Object, kind Kind, c change) {
-	switch {
-	case c.kind != kind:
-	case c.after == nil:
-		delete(view, c.name)
-	default:
-		view[c.name] = c.after
-	}
-}
-
-// follow sends what was written last.
-func (w *Watch) follow(n int) {
-	if w.ends {
-		return
-	}
-	for k := range kinds {
-		w.send(k, n)
+// show has changes be seen.
+func (s *stream) show(changes []change) {
+	for _, c := range changes {
+		switch {
+		case c.kind != s.kind:
+		case c.after == nil:
+			delete(s.view, c.name)
+		default:
+			s.view[c.name] = c.after
+		}
 	}
 }
 
 // send has the history up to n arrive, in order.
-func (w *Watch) send(kind Kind, n int) {
-	w.sent[kind] = n
-	if w.server.history[n-1].kind != kind {
+func (w *Watch) send(s *stream, n int) {
+	if w.ends || w.server.history[n-1].kind != s.kind {
 		return
 	}
 	loop := w.server.loop
-	w.arrives[kind] = max(w.arrives[kind]+1, loop.Now()+w.lag(kind))
-	era := w.era[kind]
-	loop.In(w.arrives[kind]-loop.Now(), func() {
-		if w.ends || w.era[kind] != era {
+	s.arrives = max(s.arrives+1, loop.Now()+w.lag())
+	era := s.era
+	loop.In(s.arrives-loop.Now(), func() {
+		if w.ends || s.era != era {
 			return
 		}
 		w.mu.Lock()
-		for _, c := range w.server.history[w.seen[kind]:n] {
-			put(w.view[kind], kind, c)
-		}
+		s.show(w.server.history[s.seen:n])
 		w.reduced = nil
 		w.mu.Unlock()
-		w.seen[kind] = n
+		s.seen = n
 		w.changed()
 	})
 }
@@ -133,7 +145,7 @@ func (w *Watch) Clusters() []kube.Key {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var keys []kube.Key
-	for _, cluster := range list[*v1alpha1.DatabaseCluster](w.view[Clusters]) {
+	for _, cluster := range list[*v1alpha1.DatabaseCluster](w, Clusters) {
 		keys = append(keys, kube.Key{Namespace: cluster.Namespace, Name: cluster.Name})
 	}
 	return keys
@@ -144,7 +156,7 @@ func (w *Watch) Claims() map[kube.Key]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	counts := map[kube.Key]int{}
-	for _, cluster := range list[*v1alpha1.DatabaseCluster](w.view[Clusters]) {
+	for _, cluster := range list[*v1alpha1.DatabaseCluster](w, Clusters) {
 		counts[kube.Key{Namespace: cluster.Namespace, Name: cluster.Name}] = len(cluster.Status.Claims)
 	}
 	return counts
@@ -157,12 +169,12 @@ func (w *Watch) Missing(kube.Key) string { return "" }
 func (w *Watch) Cluster(key kube.Key) (kube.ClusterObjects, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	cluster, _ := w.view[Clusters][key.Name].(*v1alpha1.DatabaseCluster)
+	cluster, _ := w.streams[Clusters].view[key.Name].(*v1alpha1.DatabaseCluster)
 	if cluster == nil {
 		return kube.ClusterObjects{}, false
 	}
 	if w.reduced == nil {
-		all := kube.Reduce(cluster, list[*appsv1.StatefulSet](w.view[Sets]), list[*corev1.Pod](w.view[Pods]), list[*corev1.Node](w.view[Nodes]))
+		all := kube.Reduce(cluster, list[*appsv1.StatefulSet](w, Sets), list[*corev1.Pod](w, Pods), list[*corev1.Node](w, Nodes))
 		w.reduced = &all
 	}
 	objects := *w.reduced // whose lists the caller may change
@@ -170,7 +182,8 @@ func (w *Watch) Cluster(key kube.Key) (kube.ClusterObjects, bool) {
 	return objects, true
 }
 
-func list[T metav1.Object](view map[string]metav1.Object) []T {
+func list[T Object](w *Watch, kind Kind) []T {
+	view := w.streams[kind].view
 	out := make([]T, 0, len(view))
 	for _, object := range view {
 		out = append(out, object.(T))

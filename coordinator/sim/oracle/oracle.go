@@ -15,7 +15,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/act"
@@ -167,7 +166,7 @@ func (o *Oracle) Accuse(invariant, format string, args ...any) {
 }
 
 // changed notes what writes tell: claims, epochs, templates.
-func (o *Oracle) changed(kind api.Kind, before, after metav1.Object) {
+func (o *Oracle) changed(kind api.Kind, before, after api.Object) {
 	o.stale = true
 	switch next := after.(type) {
 	case *v1alpha1.DatabaseCluster:

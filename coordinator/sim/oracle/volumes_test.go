@@ -31,7 +31,7 @@ func TestIncluded(t *testing.T) {
 		s.server.Put(api.Clusters, cluster)
 	}
 	volume := func(s *scene, uid types.UID, leaving bool) {
-		s.server.MakeVolume("prod", "data-db-2")
+		s.server.MakeVolume("data-db-2")
 		v := s.server.Volume("data-db-2")
 		if v.UID = uid; leaving {
 			now := metav1.Now()

@@ -69,7 +69,7 @@ func aimed(w *world, f Fault) func() {
 }
 
 // notice tells a fault that waits for it of a moment.
-func (w *world) notice(kind api.Kind, before, after metav1.Object) {
+func (w *world) notice(kind api.Kind, before, after api.Object) {
 	if w.moment == nil {
 		return
 	}

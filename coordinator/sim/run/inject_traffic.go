@@ -9,14 +9,13 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 func staleCache(w *world, f Fault) func() {
 	w.behind = w.loop.Between(500*time.Millisecond, 6*time.Second)
 	if f.Pick%2 == 0 && w.leader != nil && !w.leader.dead {
-		w.leader.watch.Rewind(api.Kind(f.Pick/2%4), 1+int(f.Pick/8%30))
+		w.leader.watch.Rewind(f.Pick/2, 1+int(f.Pick/8%30))
 	}
 	return func() { w.behind = 0 }
 }

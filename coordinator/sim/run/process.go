@@ -32,7 +32,7 @@ func (w *world) lead(behind int) *process {
 	w.started++
 	p := &process{w: w, name: fmt.Sprintf("c%d", w.started)}
 	p.ctx, p.kill = context.WithCancel(context.Background())
-	p.watch = w.server.Watch(func(api.Kind) time.Duration { return w.lag(p) }, behind)
+	p.watch = w.server.Watch(w.lag, behind)
 	p.board = board{p}
 	client := w.server.Client(p.name, w)
 	cache := coordinator.Cache(p.watch)

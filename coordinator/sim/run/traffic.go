@@ -57,7 +57,7 @@ func (w *world) slow(from, to string) time.Duration {
 }
 
 // lag of a process's watch.
-func (w *world) lag(*process) time.Duration {
+func (w *world) lag() time.Duration {
 	return w.loop.Between(time.Millisecond, w.scenario.Lag) + w.loop.Between(0, w.behind)
 }
 

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	namespace = "prod"
+	namespace = api.Namespace
 	name      = "db" // of the DatabaseCluster and of its StatefulSet
 	secret    = "s3cr3t-t0ken"
 )
@@ -143,7 +143,7 @@ func (w *world) vetoing() string {
 	return names[w.scenario.Seed%uint64(len(names))]
 }
 
-func (w *world) mustCreate(kind api.Kind, object metav1.Object) {
+func (w *world) mustCreate(kind api.Kind, object api.Object) {
 	if err := w.server.Create(kind, object); err != nil {
 		panic(err)
 	}
@@ -214,7 +214,7 @@ func (w *world) set(i int, p Pool) *appsv1.StatefulSet {
 }
 
 // labelled is what the guard does with a pod that has come without its label.
-func (w *world) labelled(kind api.Kind, before, after metav1.Object) {
+func (w *world) labelled(kind api.Kind, before, after api.Object) {
 	pod, ok := after.(*corev1.Pod)
 	if !ok || kind != api.Pods || before != nil || !w.scenario.Guarded || pod.Labels[v1alpha1.LabelGuard] != "" {
 		return

@@ -80,7 +80,7 @@ func (r *writes) answered(who, what string) {
 	r.ordered[pod] = verb
 }
 
-func (r *writes) changed(_ api.Kind, before, after metav1.Object) {
+func (r *writes) changed(_ api.Kind, before, after api.Object) {
 	switch after := after.(type) {
 	case *v1alpha1.DatabaseCluster:
 		if before, ok := before.(*v1alpha1.DatabaseCluster); ok {

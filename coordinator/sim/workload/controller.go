@@ -9,7 +9,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/clock"
@@ -33,7 +32,7 @@ type Controller struct {
 // NewController begins to watch a server.
 func NewController(loop *clock.Loop, server *api.Server) *Controller {
 	c := &Controller{loop: loop, server: server, Webhook: true, Slow: 200 * time.Millisecond, due: map[string]bool{}}
-	server.Changed = append(server.Changed, func(kind api.Kind, before, after metav1.Object) {
+	server.Changed = append(server.Changed, func(kind api.Kind, before, after api.Object) {
 		switch kind {
 		case api.Sets:
 			c.later(cmp.Or(after, before).GetName(), c.Slow)

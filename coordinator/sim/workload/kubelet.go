@@ -82,7 +82,7 @@ func NewKubelets(loop *clock.Loop, server *api.Server, db *database.Database, hu
 		loop: loop, server: server, db: db, hub: hub, nodes: nodes, zones: zones, pods: map[types.UID]*Run{}, down: map[string]bool{}, skews: map[string]time.Duration{},
 		Fate: func(*corev1.Pod) Fate { return Well },
 	}
-	server.Changed = append(server.Changed, func(kind api.Kind, before, after metav1.Object) {
+	server.Changed = append(server.Changed, func(kind api.Kind, before, after api.Object) {
 		if kind != api.Pods || after == nil {
 			return
 		}

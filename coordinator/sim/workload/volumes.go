@@ -15,7 +15,7 @@ func provide(server *api.Server, pod *corev1.Pod) bool {
 		name := v.PersistentVolumeClaim.ClaimName
 		switch have := server.Volume(name); {
 		case have == nil:
-			server.MakeVolume(pod.Namespace, name)
+			server.MakeVolume(name)
 		case have.DeletionTimestamp != nil:
 			return false
 		}

@@ -54,13 +54,6 @@ type Options struct {
 	Edit func(*appsv1.StatefulSet)
 }
 
-// AnyZone lets pods go to other zones when theirs has no room, which all of them then share.
-func AnyZone(set *appsv1.StatefulSet) {
-	for i := range set.Spec.Template.Spec.TopologySpreadConstraints {
-		set.Spec.Template.Spec.TopologySpreadConstraints[i].WhenUnsatisfiable = corev1.ScheduleAnyway
-	}
-}
-
 // Deploy applies the manifest and waits until the database is whole. The pods have no
 // agents before somebody labels them.
 func Deploy(ctx context.Context, bed *testbed.Bed, o Options) (*Cluster, error) {
@@ -116,12 +109,6 @@ func (c *Cluster) Look(ctx context.Context) (wire.View, error) {
 	return c.order(ctx, wire.Command{Op: wire.Look})
 }
 
-// Hurry makes the simulated database's time go faster than that of the machine.
-func (c *Cluster) Hurry(ctx context.Context, scale float64) error {
-	_, err := c.order(ctx, wire.Command{Op: wire.Order, Scale: &scale})
-	return err
-}
-
 func (c *Cluster) order(ctx context.Context, command wire.Command) (wire.View, error) {
 	var view wire.View
 	for _, url := range c.world.URLs() {
@@ -141,11 +128,6 @@ func (c *Cluster) Patch(ctx context.Context, patch string) error {
 // Touch changes an annotation of the pod template: a change that only restarts.
 func (c *Cluster) Touch(ctx context.Context, value string) error {
 	return c.Patch(ctx, fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, manifests.Changed, value))
-}
-
-// SetImage changes the tag of the image: an upgrade.
-func (c *Cluster) SetImage(ctx context.Context, tag string) error {
-	return c.Patch(ctx, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":%q,"image":"%s:%s"}],"initContainers":[{"name":"install","image":"%[2]s:%[3]s"}]}}}}`, Container, Image, tag))
 }
 
 // Whole waits until every pod is Ready on its update revision and nothing of the

@@ -5,17 +5,12 @@ import (
 	"encoding/json"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
-	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
-	typedpolicy "k8s.io/client-go/kubernetes/typed/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/apiserver"
 )
 
 // Careless is what a client does wrong, to check that the search notices.
@@ -36,45 +31,55 @@ type Careless struct {
 	Claims bool
 }
 
-// client is a leader's access to the API server; every request waits at the gate.
-type client struct {
-	kubernetes.Interface
-	l *leader
-	// taking: for the touches of a take-over.
-	taking bool
-}
+// role is what a leader makes a request for.
+type role int
 
-func (c client) CoreV1() typedcore.CoreV1Interface       { return core{c: c} }
-func (c client) PolicyV1() typedpolicy.PolicyV1Interface { return evicting{c: c} }
+const (
+	itself role = iota
+	takingOver
+	executing
+)
 
-type core struct {
-	typedcore.CoreV1Interface
-	c client
-}
-
-func (k core) Pods(string) typedcore.PodInterface { return pods{c: k.c} }
-
-type pods struct {
-	typedcore.PodInterface
-	c client
-}
-
-func (p pods) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1.Pod, error) {
-	return ask(ctx, p.c.l, call{verb: "read", object: name}, func() (*corev1.Pod, error) { return p.c.l.w.server.pod(name) })
-}
-
-func (p pods) Patch(ctx context.Context, name string, _ types.PatchType, body []byte, _ metav1.PatchOptions, _ ...string) (*corev1.Pod, error) {
-	l := p.c.l
-	verb := "patch"
-	switch {
-	case p.c.taking && l.w.careless.Touch:
-		return l.w.server.pod(name)
-	case p.c.taking:
-		verb = "touch"
-	case l.w.careless.PodVersion:
-		body = withoutVersion(body)
+// asks is a leader's access to the API server. Every request waits at the gate.
+func (l *leader) asks(as role) apiserver.Ask {
+	return func(ctx context.Context, r apiserver.Call) (runtime.Object, error) {
+		c, careless, epoch := call{verb: r.Verb, object: r.Name, write: r.Write()}, l.w.careless, l.epoch
+		switch r.Verb {
+		case "get":
+			c.verb = "read"
+			if as == executing && r.Kind == apiserver.Clusters && (careless.Reread || careless.Claims) {
+				return l.known().DeepCopy(), nil
+			}
+		case "update":
+			c.verb = "write the status of"
+			next := r.Object.DeepCopyObject().(*v1alpha1.DatabaseCluster)
+			if careless.StatusVersion {
+				next.ResourceVersion = ""
+			}
+			if careless.Claims && next.Status.Epoch == epoch {
+				return next, nil
+			}
+			r.Object = next
+		case "patch":
+			switch {
+			case as == takingOver && careless.Touch:
+				return l.w.pod(r.Name).DeepCopy(), nil
+			case as == takingOver:
+				c.verb = "touch"
+			case careless.PodVersion:
+				r.Patch = withoutVersion(r.Patch)
+			}
+		case "evict":
+			r.Options = r.Options.DeepCopy()
+			if careless.RemovalVersion {
+				r.Options.Preconditions.ResourceVersion = nil
+			}
+			if careless.RemovalUID {
+				r.Options.Preconditions.UID = nil
+			}
+		}
+		return ask(ctx, l, c, func() (runtime.Object, error) { return l.w.serve(l, epoch, r) })
 	}
-	return ask(ctx, l, call{verb: verb, object: name, write: true}, func() (*corev1.Pod, error) { return l.w.server.patchPod(name, body) })
 }
 
 func withoutVersion(body []byte) []byte {
@@ -90,69 +95,6 @@ func withoutVersion(body []byte) []byte {
 	return out
 }
 
-type evicting struct {
-	typedpolicy.PolicyV1Interface
-	c client
-}
-
-func (k evicting) Evictions(string) typedpolicy.EvictionInterface { return evictions{c: k.c} }
-
-type evictions struct {
-	typedpolicy.EvictionInterface
-	c client
-}
-
-func (e evictions) Evict(ctx context.Context, eviction *policyv1.Eviction) error {
-	l := e.c.l
-	options, epoch := eviction.DeleteOptions.DeepCopy(), l.epoch
-	if l.w.careless.RemovalVersion {
-		options.Preconditions.ResourceVersion = nil
-	}
-	if l.w.careless.RemovalUID {
-		options.Preconditions.UID = nil
-	}
-	_, err := ask(ctx, l, call{verb: "evict", object: eviction.Name, write: true}, func() (struct{}, error) {
-		return struct{}{}, l.w.remove(l, epoch, eviction.Name, options)
-	})
-	return err
-}
-
-// clusters is a leader's access to the DatabaseCluster. An executor's reads are those
-// before a pod is opened.
-type clusters struct {
-	l        *leader
-	executor bool
-}
-
-func (c clusters) DatabaseClusters(string) v1alpha1.DatabaseClusters { return cluster{c: c} }
-
-type cluster struct {
-	v1alpha1.DatabaseClusters
-	c clusters
-}
-
-func (k cluster) Get(ctx context.Context, _ string, _ metav1.GetOptions) (*v1alpha1.DatabaseCluster, error) {
-	l := k.c.l
-	if k.c.executor && (l.w.careless.Reread || l.w.careless.Claims) {
-		return l.known().DeepCopy(), nil
-	}
-	return ask(ctx, l, call{verb: "read", object: database}, func() (*v1alpha1.DatabaseCluster, error) { return l.w.server.cluster.DeepCopy(), nil })
-}
-
-func (k cluster) UpdateStatus(ctx context.Context, next *v1alpha1.DatabaseCluster, _ metav1.UpdateOptions) (*v1alpha1.DatabaseCluster, error) {
-	l := k.c.l
-	next = next.DeepCopy()
-	if l.w.careless.StatusVersion {
-		next.ResourceVersion = ""
-	}
-	if l.w.careless.Claims && next.Status.Epoch == l.epoch {
-		return next, nil
-	}
-	return ask(ctx, l, call{verb: "write the status of", object: database, write: true}, func() (*v1alpha1.DatabaseCluster, error) {
-		return l.w.updateStatus(next)
-	})
-}
-
 // agents is a leader's access to the pods' agents.
 type agents struct{ l *leader }
 
@@ -161,9 +103,8 @@ type agents struct{ l *leader }
 func (a agents) order(ctx context.Context, verb string, to effect.Target, epoch int64, do func()) error {
 	w := a.l.w
 	_, err := ask(ctx, a.l, call{verb: verb, object: "the agent of " + to.Pod, write: true}, func() (struct{}, error) {
-		pod, err := w.server.pod(to.Pod)
 		switch {
-		case err != nil || string(pod.UID) != to.UID:
+		case string(w.pod(to.Pod).UID) != to.UID:
 			return struct{}{}, errNoAgent
 		case epoch < w.heard[to.UID]:
 			return struct{}{}, effect.ErrStaleEpoch
@@ -210,8 +151,7 @@ func (a agents) Unaided(context.Context, effect.Target, effect.Order) (effect.Pr
 
 func (a agents) Fresh(ctx context.Context, to effect.Target) error {
 	_, err := ask(ctx, a.l, call{verb: look, object: members + " through " + to.Pod}, func() (struct{}, error) {
-		pod, err := a.l.w.server.pod(to.Pod)
-		if err != nil || string(pod.UID) != to.UID {
+		if string(a.l.w.pod(to.Pod).UID) != to.UID {
 			return struct{}{}, errNoAgent
 		}
 		a.l.seeMembers()

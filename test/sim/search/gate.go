@@ -145,8 +145,9 @@ func (w *world) choices() []choice {
 	defer w.mu.Unlock()
 	slices.SortFunc(w.pending, func(a, b *request) int { return cmp.Compare(a.String(), b.String()) })
 	var list []choice
+	shown := w.podsDigest()
 	for _, l := range w.leaders {
-		list = append(list, l.choices()...)
+		list = append(list, l.choices(shown)...)
 	}
 	for i, r := range w.floats {
 		reads, writes := r.touches()
@@ -156,14 +157,15 @@ func (w *world) choices() []choice {
 		}})
 	}
 	for _, name := range names {
-		if w.server.pods[name].DeletionTimestamp != nil {
+		if w.pod(name).DeletionTimestamp != nil {
 			list = append(list, choice{label: name + " has stopped and is back", by: name, writes: []string{name, members}, do: func() string { w.back(name); return "" }})
 		}
 	}
 	return list
 }
 
-func (l *leader) choices() []choice {
+// choices of a leader; shown is what its cache of pods could show.
+func (l *leader) choices(shown digest) []choice {
 	w := l.w
 	var list []choice
 	var looks []*request
@@ -187,7 +189,6 @@ func (l *leader) choices() []choice {
 		reads, writes := looks[0].touches()
 		list = append(list, choice{label: l.name + ": have the agents look", by: l.name, reads: reads, writes: writes, do: w.taking(w.answer, looks...)})
 	}
-	shown := w.podsDigest()
 	if l.shown != shown {
 		list = append(list, choice{label: l.name + "'s cache shows the pods", by: l.name, reads: everyPod, do: func() string {
 			l.shown = shown
@@ -197,9 +198,9 @@ func (l *leader) choices() []choice {
 			return ""
 		}})
 	}
-	if version(l.known()) < version(w.server.cluster) {
+	if version(l.known()) < version(w.cluster()) {
 		list = append(list, choice{label: l.name + "'s cache shows the DatabaseCluster", by: l.name, reads: []string{database}, do: func() string {
-			l.cached, l.clusterShown = w.server.cluster, w.versions[database]
+			l.cached, l.clusterShown = w.cluster(), w.versions[database]
 			l.learn("cluster", w.versions[database])
 			l.poke()
 			return ""

@@ -56,12 +56,12 @@ func (l *leader) run(ctx context.Context) {
 func (l *leader) lead(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	l.forget()
-	live, err := clusters{l: l}.DatabaseClusters(namespace).Get(ctx, database, metav1.GetOptions{})
+	live, err := l.asks(itself).DatabaseClusters(namespace).Get(ctx, database, metav1.GetOptions{})
 	if err != nil {
 		cancel()
 		return
 	}
-	taken, err := act.TakeOver(ctx, clusters{l: l}, client{l: l, taking: true}, live, 0, context.WithCancel)
+	taken, err := act.TakeOver(ctx, l.asks(itself), l.asks(takingOver).Kubernetes(), live, 0, context.WithCancel)
 	if err != nil {
 		cancel()
 		return
@@ -69,7 +69,7 @@ func (l *leader) lead(ctx context.Context) {
 	l.epoch, l.newest = taken.Cluster.Status.Epoch, taken.Cluster
 	l.w.tookOver(l)
 	executor, err := act.New(act.Options{
-		Kubernetes: client{l: l}, Clusters: clusters{l: l, executor: true}, Agents: agents{l},
+		Kubernetes: l.asks(executing).Kubernetes(), Clusters: l.asks(executing), Agents: agents{l},
 		Namespace: namespace, Name: database, UID: string(taken.Cluster.UID), Epoch: l.epoch,
 		Notify: l.poke, Logger: slog.New(slog.DiscardHandler),
 	})
@@ -156,9 +156,9 @@ func (l *leader) pass(ctx context.Context, executor *act.Executor) bool {
 	record := recordOf(known.Status)
 	out.Edits.Apply(&record)
 	next.Status.Claims = record.Claims
-	written, err := clusters{l: l}.DatabaseClusters(namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
+	written, err := l.asks(itself).DatabaseClusters(namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
 	if apierrors.IsConflict(err) {
-		written, err = clusters{l: l}.DatabaseClusters(namespace).Get(ctx, database, metav1.GetOptions{})
+		written, err = l.asks(itself).DatabaseClusters(namespace).Get(ctx, database, metav1.GetOptions{})
 	}
 	if err != nil {
 		l.wake = time.Now().Add(retry)
@@ -171,7 +171,7 @@ func (l *leader) pass(ctx context.Context, executor *act.Executor) bool {
 
 // seePods has the cache show the pods as they are, and seeMembers what agents report.
 func (l *leader) seePods() {
-	l.pods = maps.Clone(l.w.server.pods) // the server never changes an object that it holds
+	l.pods = l.w.pods()
 	l.seeMembers()
 }
 

@@ -12,11 +12,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/apiserver"
 )
 
 const (
@@ -42,7 +44,7 @@ var (
 // world is a database of three pods, of which one may be away, with one shard on
 // all of them, two leaders, and the oracle.
 type world struct {
-	server   *server
+	server   *apiserver.Server
 	careless Careless
 	leaders  []*leader
 	live     map[types.UID]bool
@@ -71,7 +73,7 @@ type world struct {
 
 func newWorld(o Options) *world {
 	w := &world{
-		server: &server{version: 100, pods: map[string]*corev1.Pod{}}, careless: o.Careless, losses: o.Losses, terms: o.Terms,
+		server: apiserver.New(), careless: o.Careless, losses: o.Losses, terms: o.Terms,
 		live: map[types.UID]bool{}, heard: map[string]int64{}, prepared: map[string]bool{}, claimed: map[string]bool{},
 		removed: map[string]int{}, epochs: map[int64]string{}, versions: map[string]digest{}, began: time.Now(),
 	}
@@ -80,18 +82,45 @@ func newWorld(o Options) *world {
 	cluster.Spec.Engine = model.Solr
 	cluster.Spec.Policy.MaxUnavailable = &one
 	cluster.Spec = cluster.Spec.WithDefaults()
-	w.server.stamp(&cluster.ObjectMeta)
-	w.server.cluster = cluster
+	w.server.Put(apiserver.Clusters, cluster)
 	for _, name := range names {
-		w.server.start(name, oldRevision)
-		w.live[w.server.pods[name].UID] = true
+		w.start(name, oldRevision)
 	}
 	for _, name := range []string{"A", "B"} {
 		l := &leader{w: w, name: name, notify: make(chan struct{}, 1), cached: cluster}
-		l.pods, l.live, l.shown = maps.Clone(w.server.pods), maps.Clone(w.live), w.podsDigest()
+		l.pods, l.live, l.shown = w.pods(), maps.Clone(w.live), w.podsDigest()
 		w.leaders = append(w.leaders, l)
 	}
 	return w
+}
+
+// The objects are never changed: they may be kept.
+func (w *world) cluster() *v1alpha1.DatabaseCluster {
+	return apiserver.Get[*v1alpha1.DatabaseCluster](w.server, apiserver.Clusters, namespace, database)
+}
+
+// pod is there always, though it may be stopping.
+func (w *world) pod(name string) *corev1.Pod {
+	return apiserver.Get[*corev1.Pod](w.server, apiserver.Pods, namespace, name)
+}
+
+func (w *world) pods() map[string]*corev1.Pod {
+	pods := map[string]*corev1.Pod{}
+	for _, name := range names {
+		pods[name] = w.pod(name)
+	}
+	return pods
+}
+
+// start makes a pod of a revision, in place of one that has stopped, and a member of it.
+func (w *world) start(name, revision string) {
+	w.server.Drop(apiserver.Pods, namespace, name)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name,
+		Labels: map[string]string{revisionLabel: revision, v1alpha1.LabelGuard: v1alpha1.GuardClosed}}}
+	if err := w.server.Create(apiserver.Pods, pod); err != nil {
+		panic(err)
+	}
+	w.live[pod.UID] = true
 }
 
 func (w *world) accuse(format string, args ...any) {
@@ -111,32 +140,30 @@ func (w *world) tookOver(l *leader) {
 	w.highest = max(w.highest, l.epoch)
 }
 
-func (w *world) updateStatus(next *v1alpha1.DatabaseCluster) (*v1alpha1.DatabaseCluster, error) {
-	written, err := w.server.updateStatus(next)
-	if err != nil {
-		return nil, err
+// serve carries a request of a leader out.
+func (w *world) serve(l *leader, epoch int64, r apiserver.Call) (runtime.Object, error) {
+	w.server.Removing = func(removal apiserver.Removal) { w.judge(l, epoch, removal.Pod) }
+	answer, err := w.server.Serve(r)
+	if cluster, ok := answer.(*v1alpha1.DatabaseCluster); ok {
+		for _, claim := range cluster.Status.Claims {
+			w.claimed[fmt.Sprint(claim.UID, " in ", claim.Epoch)] = true
+		}
 	}
-	for _, claim := range written.Status.Claims {
-		w.claimed[fmt.Sprint(claim.UID, " in ", claim.Epoch)] = true
-	}
-	return written, nil
+	return answer, err
 }
 
-// remove carries a removal out, and judges it.
-func (w *world) remove(l *leader, epoch int64, name string, options *metav1.DeleteOptions) error {
-	pod, err := w.server.remove(name, options)
-	if err != nil || pod == nil {
-		return err
-	}
+// judge looks at a removal, which is done.
+func (w *world) judge(l *leader, epoch int64, pod *corev1.Pod) {
+	name := pod.Name
 	w.live[pod.UID] = false
 	w.change(members, l.history, "less "+name)
 	w.removed[name]++
 	covered := false
-	for _, claim := range w.server.cluster.Status.Claims {
+	for _, claim := range w.cluster().Status.Claims {
 		covered = covered || claim.UID == string(pod.UID)
 	}
 	away := 0
-	for _, p := range w.server.pods {
+	for _, p := range w.pods() {
 		if p.DeletionTimestamp != nil || !w.live[p.UID] {
 			away++
 		}
@@ -161,14 +188,12 @@ func (w *world) remove(l *leader, epoch int64, name string, options *metav1.Dele
 	case pod.Labels[v1alpha1.LabelGuard] != v1alpha1.GuardOpen:
 		w.accuse("%s was removed with its guard closed", name)
 	}
-	return nil
 }
 
 // back is the kubelet and the StatefulSet controller: a pod that was stopping has
 // stopped, and its successor is a member.
 func (w *world) back(name string) {
-	w.server.start(name, newRevision)
-	w.live[w.server.pods[name].UID] = true
+	w.start(name, newRevision)
 	w.change(name, digest{}, "back")
 	w.change(members, digest{}, "and "+name)
 }
