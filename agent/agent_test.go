@@ -27,7 +27,7 @@ import (
 )
 
 // Three real agents: report, prepare one, see it in the others' rosters, restore.
-func TestPrepareAndRestoreOverTheWire(t *testing.T) {
+func TestDrainAndRestoreOverTheWire(t *testing.T) {
 	r := three(t)
 	first, second := r.members[0], r.members[1]
 	coordinator := first.as(config.RoleCoordinator)

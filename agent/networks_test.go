@@ -15,7 +15,7 @@ import (
 
 // The networks of the pods that a coordinator has told of, which may be long ago, shut nobody out:
 // an agent in another one is heard. A new list counts without a restart.
-func TestOldNetworksShutNobodyOut(t *testing.T) {
+func TestOldNetworksExcludeNobody(t *testing.T) {
 	database := memory.New(memory.Options{}, node(0), node(1), node(2))
 	database.AddGroup("books/s1", node(0), node(1), node(2))
 	r := newRing(t, database)

@@ -26,7 +26,7 @@ type parts struct {
 	peers       *peers.Peers
 	drainer     *drain.Drainer
 	stopper     *stophook.Hook
-	tender      *drain.RepairLoop
+	repairLoop  *drain.RepairLoop
 	announcer   *peers.Announcer
 	service     *serve.Service
 	peerService *serve.PeerService
@@ -53,12 +53,12 @@ func (a *Agent) assemble(ctx context.Context, port string, stopping <-chan struc
 		Engine: &a.slot, OwnClaim: "stop-" + a.options.Identity.PodUID, Translate: a.translate, OnChange: a.board.SetDrain,
 		Store: kept, Clock: state.SinceBoot, Fence: a.fence, PeersHeard: a.mesh.Heard, Logger: a.logger,
 	})
-	p.drainer.Recall()
+	p.drainer.Resume()
 	p.stopper = stophook.New(ctx, stophook.Options{
 		Drainer: p.drainer, Engine: &a.slot, Board: a.board, Store: kept, Clock: state.SinceBoot, Grace: a.options.Identity.Grace,
 		Drain: p.settings.drain, Peers: p.peers.List, Metrics: a.metrics.stop, Logger: a.logger,
 	})
-	p.tender = drain.NewRepairLoop(drain.RepairOptions{
+	p.repairLoop = drain.NewRepairLoop(drain.RepairOptions{
 		Drainer: p.drainer, Allowed: func() bool { return p.stopper.Idle() && a.mesh.Heard() && !p.settings.observes() },
 		OnChange: a.board.SetRepair, Rounds: a.metrics.repair, Logger: a.logger,
 	})
@@ -67,7 +67,7 @@ func (a *Agent) assemble(ctx context.Context, port string, stopping <-chan struc
 		OnResult: func(s probe.Result) {
 			a.board.SetResult(s)
 			p.stopper.OnResult(s)
-			p.tender.OnResult(s)
+			p.repairLoop.OnResult(s)
 		},
 	})
 	p.announcer = &peers.Announcer{
@@ -94,7 +94,7 @@ func (p *parts) start(ctx context.Context) (ended func()) {
 	})
 	running.Go(p.drainer.Run)
 	running.Go(func() { p.stopper.Run(ctx) })
-	running.Go(func() { p.tender.Run(ctx) })
+	running.Go(func() { p.repairLoop.Run(ctx) })
 	running.Go(func() { p.announcer.Run(ctx) })
 	return running.Wait
 }

@@ -203,7 +203,7 @@ func TestRefusedSteps(t *testing.T) {
 }
 
 // A database whose members do nothing together says so.
-func TestMembersThatDoNothingTogether(t *testing.T) {
+func TestMembersThatCannotActTogether(t *testing.T) {
 	r := three(t)
 	m := r.members[0]
 	client := rollcallv1.NewPeerServiceClient(m.connection(config.RoleAgent))
@@ -221,7 +221,7 @@ func TestNoStepBeforePeersWereHeard(t *testing.T) {
 	client := rollcallv1.NewPeerServiceClient(m.connection(config.RoleAgent))
 	_, err := client.Step(t.Context(), m.step())
 	require.NoError(t, err)
-	eventually(t, "it is tended", func() bool { return all[0].tended() > 0 })
+	eventually(t, "it is tended", func() bool { return all[0].repaired() > 0 })
 	deaf.Store(true)
 	_, err = client.Step(t.Context(), m.step())
 	agenttest.RequireRefused(t, err, codes.Unavailable, fence.ReasonNotSynced)
@@ -285,11 +285,11 @@ func TestRepairOfAMember(t *testing.T) {
 	r.file.Observe = true
 	r.authority.Mount(m.dir, testNamespace, testCluster, r.file, []byte(strings.Repeat("\x03", 32)))
 	eventually(t, "nothing is owed any more", func() bool { return m.report(true).Repairing == "" })
-	before := all[0].tended()
+	before := all[0].repaired()
 	for range 20 {
 		m.report(true) // each is a look
 	}
-	require.LessOrEqual(t, all[0].tended(), before)
+	require.LessOrEqual(t, all[0].repaired(), before)
 }
 
 // Whose clock ends a call is chance: it is the same error.

@@ -17,10 +17,10 @@ type twin struct {
 	engines.Engine
 	peers engines.Peers
 
-	mu    sync.Mutex
-	steps []engines.Step
-	tends int
-	hang  bool
+	mu      sync.Mutex
+	steps   []engines.Step
+	repairs int
+	hang    bool
 }
 
 func (w *twin) Look(ctx context.Context, fresh bool) ([]byte, error) {
@@ -48,8 +48,8 @@ func (w *twin) Step(ctx context.Context, step engines.Step) ([]byte, error) {
 func (w *twin) Repair(context.Context) (engines.Progress, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tends++
-	return engines.Progress{State: engines.Running, Detail: "follows soon"}, nil
+	w.repairs++
+	return engines.Progress{State: engines.ProgressRunning, Detail: "follows soon"}, nil
 }
 
 func (w *twin) hangs() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.hang }
@@ -62,7 +62,7 @@ func (w *twin) taken() []engines.Step {
 	return append([]engines.Step(nil), w.steps...)
 }
 
-func (w *twin) tended() int { w.mu.Lock(); defer w.mu.Unlock(); return w.tends }
+func (w *twin) repaired() int { w.mu.Lock(); defer w.mu.Unlock(); return w.repairs }
 
 // twins are agents whose engines are twins, all in touch.
 func twins(t *testing.T, n int, change ...func(*Options)) (*ring, []*twin) {

@@ -46,7 +46,7 @@ func policyFacts(facts engines.Facts) model.EngineFacts {
 func plainAdapter(spec model.Spec, ip string) (engines.Engine, error) {
 	c := spec.Connection
 	if c.CredentialsSecret != "" || c.TLS.Enabled || c.Scheme == "https" {
-		return nil, errNotUnaided
+		return nil, errNoHandoffWithoutAgents
 	}
 	switch spec.Engine {
 	case model.Solr:
@@ -54,9 +54,9 @@ func plainAdapter(spec model.Spec, ip string) (engines.Engine, error) {
 	case model.OpenSearch:
 		return opensearch.New(opensearch.Options{Host: ip, Port: int(c.Port)})
 	case model.MySQL, model.MariaDB:
-		return nil, errNotUnaided // several agents hand over together
+		return nil, errNoHandoffWithoutAgents // several agents hand over together
 	case model.FoundationDB:
-		return nil, errNotUnaided // its program is in the database's pods
+		return nil, errNoHandoffWithoutAgents // its program is in the database's pods
 	}
 	return nil, fmt.Errorf("engine %s is not supported by this version", spec.Engine)
 }

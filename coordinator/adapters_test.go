@@ -9,7 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-func TestUnaidedTakesNoCredentials(t *testing.T) {
+func TestHandoffWithoutAgentsTakesNoCredentials(t *testing.T) {
 	for _, supported := range []model.Engine{model.Solr, model.OpenSearch} {
 		plain := model.Spec{Engine: supported}
 		engine, err := plainAdapter(plain, "10.0.0.1")
@@ -25,12 +25,12 @@ func TestUnaidedTakesNoCredentials(t *testing.T) {
 			spec := plain
 			change(&spec)
 			_, err := plainAdapter(spec, "10.0.0.1")
-			require.ErrorIs(t, err, errNotUnaided, name)
+			require.ErrorIs(t, err, errNoHandoffWithoutAgents, name)
 		}
 	}
 	for _, together := range []model.Engine{model.MySQL, model.MariaDB, model.FoundationDB} {
 		_, err := plainAdapter(model.Spec{Engine: together}, "10.0.0.1")
-		require.ErrorIs(t, err, errNotUnaided)
+		require.ErrorIs(t, err, errNoHandoffWithoutAgents)
 	}
 	_, err := plainAdapter(model.Spec{Engine: "Other"}, "10.0.0.1")
 	require.ErrorContains(t, err, "Other is not supported")

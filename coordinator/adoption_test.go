@@ -43,7 +43,7 @@ func TestOnlyTheirOwnAgentsHandOver(t *testing.T) {
 				for range 900 {
 					time.Sleep(time.Second)
 					for _, hold := range db.status().Holds {
-						if hold.Rule == model.Vetoed {
+						if hold.Rule == model.RuleVeto {
 							vetoed = hold.Reason
 						}
 					}

@@ -52,7 +52,7 @@ func TestReplayedReportHoldsTheRollout(t *testing.T) {
 		db.roll("v2")
 		time.Sleep(5 * time.Minute)
 		require.Empty(t, w.gone(), "a report of before permitted it")
-		require.True(t, db.heldBy("search-2", model.StaleReport, model.NoReport), "%+v", db.status().Holds)
+		require.True(t, db.heldBy("search-2", model.RuleStaleReport, model.RuleNoReport), "%+v", db.status().Holds)
 
 		db.between(nil)
 		db.requireDone(5*time.Minute, "v2")
@@ -77,7 +77,7 @@ func TestRefusedReportHoldsItsPod(t *testing.T) {
 		db.roll("v2")
 		other.roll("v2")
 		other.requireDone(10*time.Minute, "v2")
-		require.True(t, db.heldBy("search-2", model.NoReport), "%+v", db.status().Holds)
+		require.True(t, db.heldBy("search-2", model.RuleNoReport), "%+v", db.status().Holds)
 		newest, ok := p.board.Newest(Key{Namespace: namespace, Name: "search"})
 		require.True(t, ok)
 		e, err := status.Explain(newest, "search-2")
@@ -93,7 +93,7 @@ func TestRefusedReportHoldsItsPod(t *testing.T) {
 
 // What the pod before said is played at its successor's address: the successor is
 // not taken for it, no other pod goes meanwhile, and the plan says why.
-func TestReportOfThePodBeforeIsNotHeard(t *testing.T) {
+func TestReportOfThePreviousPodIsIgnored(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)
 		p := w.start()
@@ -117,7 +117,7 @@ func TestReportOfThePodBeforeIsNotHeard(t *testing.T) {
 		require.Equal(t, []string{"search-2 v1"}, w.gone())
 		d, _ := p.board.Newest(Key{Namespace: namespace, Name: "search"})
 		require.Nil(t, d.Snapshot.Pods[2].Report, "nothing of it is taken for the successor's")
-		require.True(t, db.heldBy("search-1", model.PodsAway), "%+v", db.status().Holds)
+		require.True(t, db.heldBy("search-1", model.RulePodBudget), "%+v", db.status().Holds)
 
 		db.between(nil)
 		db.requireDone(5*time.Minute, "v2")
@@ -128,7 +128,7 @@ func TestReportOfThePodBeforeIsNotHeard(t *testing.T) {
 // A thief of the gossip key made the agents believe in an epoch that nobody has, and
 // they refuse orders for it: the coordinator goes above it, once, and the rollout ends.
 // What it cannot go above is not followed.
-func TestMadeUpEpochIsGoneAboveOnce(t *testing.T) {
+func TestForgedEpochIsExceededOnce(t *testing.T) {
 	for name, c := range map[string]struct{ heard, rumour, ends int64 }{
 		"believed":      {config.MaxHeardEpoch, config.MaxHeardEpoch, config.MaxHeardEpoch + 1},
 		"beyond belief": {0, math.MaxInt64, 1},

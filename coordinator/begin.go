@@ -45,7 +45,7 @@ func (s *session) lead(ctx context.Context) error {
 		Kubernetes: s.options.Kubernetes, Clusters: s.options.Clusters,
 		Agents:    orders{agents: s.options.Agents, cache: s.options.Cache, reach: s.options.Reach, key: s.key, clusterUID: s.uid},
 		Namespace: s.key.Namespace, Name: s.key.Name, UID: s.uid, Epoch: s.newest.Status.Epoch,
-		Bound: s.term.Bound, Notify: s.poke, Logger: s.options.Logger,
+		Bound: s.term.Bound, Notify: s.wake, Logger: s.options.Logger,
 	})
 	if err != nil {
 		return err

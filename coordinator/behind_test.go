@@ -84,7 +84,7 @@ func TestNobodyGoesWhileAnotherPoolsWatchIsLate(t *testing.T) {
 					}
 					if c.Verb == "evict" && c.Name == "search-a-1" && second.IsZero() {
 						second = time.Now()
-						t.Logf("search-a-1 is evicted %s after search-b-1 was deleted; unavailable %d", second.Sub(first), db.away())
+						t.Logf("search-a-1 is evicted %s after search-b-1 was deleted; unavailable %d", second.Sub(first), db.unavailable())
 						other, ok := w.server.Pod(namespace, "search-b-1")
 						if ok && other.DeletionTimestamp != nil {
 							t.Errorf("search-a-1 is evicted while search-b-1 is terminating, and maxUnavailable is 1")

@@ -64,7 +64,7 @@ func TestClocksOfNodesDecideNothing(t *testing.T) {
 
 // What this process remembers is as old in a snapshot as it is, though its own clock is set meanwhile:
 // a database that may not have noticed a departure yet is not given less time for it.
-func TestAClockThatIsSetAgesNothing(t *testing.T) {
+func TestSettingTheClockAgesNothing(t *testing.T) {
 	began := time.Now()
 	for _, step := range []time.Duration{0, 10 * time.Minute, -10 * time.Minute} {
 		now := stepped(began.Add(3*time.Second), step)

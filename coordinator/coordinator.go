@@ -147,20 +147,20 @@ func New(options Options) (*Coordinator, error) {
 		return nil, err
 	}
 	c := &Coordinator{options: options, sessions: map[Key]*session{}, changed: make(chan struct{}, 1)}
-	c.fleet = newFleet(options.MaxRestarts, options.Cache.Claims, c.mayBeAway, c.pokeAll)
-	c.turns = newTurns(options.FirstLooks, c.poke)
+	c.fleet = newFleet(options.MaxRestarts, options.Cache.Claims, c.maxUnavailable, c.wakeAll)
+	c.turns = newTurns(options.FirstLooks, c.wake)
 	options.Cache.Subscribe(c.objectsChanged)
 	options.Agents.Subscribe(c.hint)
 	options.Board.OnAsk(c.lookAt)
 	if options.Guard != nil {
-		options.Guard.Subscribe(c.poke)
+		options.Guard.Subscribe(c.wake)
 	}
 	return c, nil
 }
 
-// mayBeAway is how many pods of a cluster can be on their way: those that are known, and one
+// maxUnavailable is how many pods of a cluster can be on their way: those that are known, and one
 // more of each StatefulSet, which may be away just now. It answers false while they are not known.
-func (c *Coordinator) mayBeAway(key Key) (int, bool) {
+func (c *Coordinator) maxUnavailable(key Key) (int, bool) {
 	objects, known := c.options.Cache.Cluster(key)
 	return len(objects.Pods) + len(objects.Pools), known
 }
@@ -194,7 +194,7 @@ func (c *Coordinator) provisionAll() {
 	defer c.mu.Unlock()
 	for _, s := range c.sessions {
 		s.stale.Store(true)
-		s.poke()
+		s.wake()
 	}
 }
 
@@ -245,9 +245,9 @@ func (c *Coordinator) objectsChanged(key Key) {
 	c.compare()
 }
 
-func (c *Coordinator) poke(key Key) {
+func (c *Coordinator) wake(key Key) {
 	if s := c.session(key); s != nil {
-		s.poke()
+		s.wake()
 	}
 }
 
@@ -261,15 +261,15 @@ func (c *Coordinator) hint(key Key) {
 func (c *Coordinator) lookAt(key Key) {
 	if s := c.session(key); s != nil {
 		s.asked.Store(true)
-		s.poke()
+		s.wake()
 	}
 }
 
-func (c *Coordinator) pokeAll() {
+func (c *Coordinator) wakeAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.sessions {
-		s.poke()
+		s.wake()
 	}
 }
 

@@ -103,7 +103,7 @@ func TestDecidesWhenSomethingIsNew(t *testing.T) {
 		db.told()
 		w.mu.Unlock()
 		time.Sleep(200 * time.Millisecond)
-		require.Equal(t, model.NotLive, decided().Snapshot.Pods[1].Report.Member)
+		require.Equal(t, model.MembershipNotLive, decided().Snapshot.Pods[1].Report.Member)
 	})
 }
 
@@ -138,7 +138,7 @@ func TestTwoLeadersAtOnce(t *testing.T) {
 		most := 0
 		for range 600 {
 			time.Sleep(100 * time.Millisecond)
-			most = max(most, db.away())
+			most = max(most, db.unavailable())
 		}
 		first.end()
 		defer second.end()
@@ -148,7 +148,7 @@ func TestTwoLeadersAtOnce(t *testing.T) {
 	})
 }
 
-func TestBrokenRevisionStopsTheLineAndTheCorrectionGetsThrough(t *testing.T) {
+func TestBrokenRevisionHaltsTheRolloutUntilCorrected(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)
 		p := w.start()
@@ -163,7 +163,7 @@ func TestBrokenRevisionStopsTheLineAndTheCorrectionGetsThrough(t *testing.T) {
 		time.Sleep(4 * time.Minute)
 		require.Less(t, p.decided.Load()-before, int64(4*60*5), "passes that nothing asked for")
 		require.Equal(t, []string{"search-2 v1"}, w.gone())
-		require.True(t, slices.ContainsFunc(db.status().Holds, func(h model.Hold) bool { return h.Rule == model.LineStopped }), "%+v", db.status().Holds)
+		require.True(t, slices.ContainsFunc(db.status().Holds, func(h model.Hold) bool { return h.Rule == model.RuleRolloutHalted }), "%+v", db.status().Holds)
 
 		db.roll("v3")
 		db.requireDone(3*time.Minute, "v3")
@@ -239,13 +239,13 @@ func TestAdoption(t *testing.T) {
 		db.rollWithAgents("v2")
 		time.Sleep(2 * time.Minute)
 		require.Empty(t, w.gone())
-		require.True(t, slices.ContainsFunc(db.status().Holds, func(h model.Hold) bool { return h.Rule == model.NeedsApproval }), "%+v", db.status().Holds)
+		require.True(t, slices.ContainsFunc(db.status().Holds, func(h model.Hold) bool { return h.Rule == model.RuleApproval }), "%+v", db.status().Holds)
 
 		db.approveAdoption()
 		most := 0
 		for range 3000 {
 			time.Sleep(100 * time.Millisecond)
-			most = max(most, db.away())
+			most = max(most, db.unavailable())
 		}
 		db.requireDone(time.Minute, "v2")
 		require.Len(t, w.gone(), 3)
@@ -313,8 +313,8 @@ func (db *database) wants(s v1alpha1.Status, revision string) bool {
 	return !slices.ContainsFunc(db.pools, func(p *pool) bool { return s.UpdateRevisions[p.name] != revision })
 }
 
-// away counts the pods that are not live members.
-func (db *database) away() int {
+// unavailable counts the pods that are not live members.
+func (db *database) unavailable() int {
 	db.w.mu.Lock()
 	defer db.w.mu.Unlock()
 	away := db.replicas

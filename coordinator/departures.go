@@ -104,16 +104,16 @@ func (d *departures) look(now time.Time, pods []kube.Pod, state agents.State) bo
 // anybody who is not there.
 func (d *departures) settle(pods []kube.Pod, state agents.State) {
 	for name, gone := range d.open {
-		if back(name, gone, pods, state) || noticed(gone, state) || gone.node == "" && d.allThere(gone, pods, state) {
+		if back(name, gone, pods, state) || noticed(gone, state) || gone.node == "" && d.allPresent(gone, pods, state) {
 			delete(d.open, name)
 		}
 	}
 }
 
-// allThere: every agent has spoken since the departure, and since this
+// allPresent: every agent has spoken since the departure, and since this
 // coordinator leads, and each node that one of them holds for live is that of a
 // pod that is up.
-func (d *departures) allThere(gone departure, pods []kube.Pod, state agents.State) bool {
+func (d *departures) allPresent(gone departure, pods []kube.Pod, state agents.State) bool {
 	var reports []*rollcallv1.Report
 	var there []string
 	for i := range pods {

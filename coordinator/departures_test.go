@@ -89,12 +89,12 @@ func TestDepartures(t *testing.T) {
 			taken act.Taken
 			last  int
 		}{
-			"it stands":                              {act.Taken{Cluster: before(longAgo, claim(model.PhasePrepared)), Standing: standing}, longAgo},
-			"it went while nobody looked":            {act.Taken{Cluster: before(longAgo, claim(model.PhasePrepared)), Standing: went}, 10},
+			"it stands":                              {act.Taken{Cluster: before(longAgo, claim(model.PhaseDrained)), Standing: standing}, longAgo},
+			"it went while nobody looked":            {act.Taken{Cluster: before(longAgo, claim(model.PhaseDrained)), Standing: went}, 10},
 			"its departure was noted, a moment ago":  {act.Taken{Cluster: before(6, claim(model.PhaseGone)), Standing: went}, 10},
 			"its departure was noted, long ago":      {act.Taken{Cluster: before(longAgo, old), Standing: went}, longAgo},
 			"the claim knows more than that":         {act.Taken{Cluster: before(longAgo, claim(model.PhaseGone)), Standing: went}, 10},
-			"one stands, and another went meanwhile": {act.Taken{Cluster: before(longAgo, model.Claim{Pod: "s-0", UID: "u0", Phase: model.PhaseOpened}, claim(model.PhasePrepared)), Standing: standing}, 10},
+			"one stands, and another went meanwhile": {act.Taken{Cluster: before(longAgo, model.Claim{Pod: "s-0", UID: "u0", Phase: model.PhaseOpened}, claim(model.PhaseDrained)), Standing: standing}, 10},
 		} {
 			t.Run(name, func(t *testing.T) {
 				d := newDepartures(at(10), c.taken)

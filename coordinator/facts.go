@@ -26,7 +26,7 @@ func factsOf(objects kube.ClusterObjects, snapshot model.Snapshot, names map[str
 	}
 	return rollout.Facts{
 		Object: objectOf(objects.Cluster), Record: recordOf(&objects.Cluster.Status), Snapshot: snapshot,
-		Versions: versions, Pools: poolsOf(objects.Pools), Volumes: volumesOf(objects.Pools), Names: names,
+		ResourceVersions: versions, Pools: poolsOf(objects.Pools), VolumeTemplates: volumesOf(objects.Pools), MemberNames: names,
 		Engine: rollout.Engine{EvacuatesOthers: facts.EvacuatesOthers, OwnAgentOnly: facts.OwnAgentOnly},
 	}
 }
@@ -34,7 +34,7 @@ func factsOf(objects kube.ClusterObjects, snapshot model.Snapshot, names map[str
 func objectOf(cluster *v1alpha1.DatabaseCluster) effect.Object {
 	object := effect.Object{Generation: cluster.Generation, Paused: cluster.Annotations[v1alpha1.AnnotationPaused]}
 	if cluster.DeletionTimestamp != nil {
-		object.Deleted = cluster.DeletionTimestamp.Time
+		object.DeletionTimestamp = cluster.DeletionTimestamp.Time
 	}
 	return object
 }

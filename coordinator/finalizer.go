@@ -24,9 +24,9 @@ const (
 	freeAfter = 5 * time.Second
 )
 
-// forsaken: the object is being deleted, and its claims are not worth any more
+// undoExpired: the object is being deleted, and its claims are not worth any more
 // waiting; or no pod is left that anything could be undone for.
-func forsaken(now time.Time, cluster *v1alpha1.DatabaseCluster, pods int) bool {
+func undoExpired(now time.Time, cluster *v1alpha1.DatabaseCluster, pods int) bool {
 	deleted := cluster.DeletionTimestamp
 	return deleted != nil && (pods == 0 || now.Sub(deleted.Time) >= undoFor)
 }

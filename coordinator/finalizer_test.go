@@ -68,7 +68,7 @@ func TestDeletionInMidRollout(t *testing.T) {
 				require.Nil(t, db.object())
 				require.Equal(t, removals, w.gone())
 				require.Empty(t, db.left())
-				require.Zero(t, db.away())
+				require.Zero(t, db.unavailable())
 			})
 		})
 	}
@@ -110,14 +110,14 @@ func TestDeletionDoesNotHang(t *testing.T) {
 
 // Nobody who deletes a namespace waits for Rollcall: no pod is left that
 // anything could be undone for.
-func TestForsaken(t *testing.T) {
+func TestUndoExpires(t *testing.T) {
 	now := time.Now()
 	c := &v1alpha1.DatabaseCluster{}
-	require.False(t, forsaken(now, c, 0))
+	require.False(t, undoExpired(now, c, 0))
 	c.DeletionTimestamp = new(metav1.NewTime(now.Add(-undoFor + time.Second)))
-	require.False(t, forsaken(now, c, 3))
-	require.True(t, forsaken(now, c, 0))
-	require.True(t, forsaken(now.Add(time.Second), c, 3))
+	require.False(t, undoExpired(now, c, 3))
+	require.True(t, undoExpired(now, c, 0))
+	require.True(t, undoExpired(now.Add(time.Second), c, 3))
 }
 
 // A database is taken out of Rollcall in mid rollout: its StatefulSet loses the label and the
@@ -133,7 +133,7 @@ func TestDeletedWhileTheStatefulSetIsNotShown(t *testing.T) {
 				time.Sleep(20 * time.Second)
 				db.roll("v2")
 				for range 100 { // until something is prepared
-					if time.Sleep(20 * time.Millisecond); len(db.left()) > 0 && db.away() == 1 {
+					if time.Sleep(20 * time.Millisecond); len(db.left()) > 0 && db.unavailable() == 1 {
 						break
 					}
 				}
@@ -211,7 +211,7 @@ func TestDeletedWhileOneOfItsStatefulSetsIsNotShown(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		db.roll("v2")
 		for range 100 { // until something is prepared
-			if time.Sleep(20 * time.Millisecond); len(db.left()) > 0 && db.away() == 1 {
+			if time.Sleep(20 * time.Millisecond); len(db.left()) > 0 && db.unavailable() == 1 {
 				break
 			}
 		}

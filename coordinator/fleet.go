@@ -20,8 +20,8 @@ type fleet struct {
 	// noted are the open claims that the DatabaseClusters tell of; of a cluster
 	// whose session has spoken, that counts instead.
 	noted func() map[Key]int
-	// mayBeAway is how many pods of a cluster can be away; false: not known.
-	mayBeAway func(Key) (int, bool)
+	// maxUnavailable is how many pods of a cluster can be away; false: not known.
+	maxUnavailable func(Key) (int, bool)
 	// freed is called when a restart has ended.
 	freed func()
 
@@ -34,7 +34,7 @@ type fleet struct {
 }
 
 func newFleet(limit int, noted func() map[Key]int, mayBeAway func(Key) (int, bool), freed func()) *fleet {
-	return &fleet{max: limit, noted: noted, mayBeAway: mayBeAway, freed: freed, born: time.Now(), spoken: map[Key]int{}, pods: map[Key]int{}}
+	return &fleet{max: limit, noted: noted, maxUnavailable: mayBeAway, freed: freed, born: time.Now(), spoken: map[Key]int{}, pods: map[Key]int{}}
 }
 
 // state is what a snapshot says of the fleet.
@@ -51,7 +51,7 @@ func (f *fleet) besides(key Key) int {
 		if _, ok := f.spoken[k]; ok || k == key || n == 0 {
 			continue
 		}
-		if pods, known := f.mayBeAway(k); known || time.Since(f.born) >= listedWithin {
+		if pods, known := f.maxUnavailable(k); known || time.Since(f.born) >= listedWithin {
 			n = min(n, pods)
 		}
 		total += n

@@ -42,7 +42,7 @@ func anyBlind(objects kube.ClusterObjects) bool {
 func unseen(groups []model.Group) []model.Group {
 	var out []model.Group
 	for _, g := range groups {
-		if slices.ContainsFunc(g.Members, func(m model.Member) bool { return m.State == model.Down || m.State == model.UnknownState }) {
+		if slices.ContainsFunc(g.Members, func(m model.Member) bool { return m.State == model.MemberDown || m.State == model.MemberUnknown }) {
 			out = append(out, g)
 		}
 	}

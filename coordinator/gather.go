@@ -64,7 +64,7 @@ func (s *session) gather(ctx context.Context, now time.Time) (in inputs, known b
 	s.fleet.settle(s.key, len(objects.Cluster.Status.Claims), len(objects.Pods)+len(objects.Pools))
 	in.objects = objects
 	in.facts = factsOf(objects, s.snapshot(now, objects), s.names(now, objects, objects.Cluster.Status.Claims))
-	in.facts.Budgets, in.facts.LastDeparture = s.guard().Refused, s.departures.last()
+	in.facts.ForeignBudgets, in.facts.LastDeparture = s.guard().Refused, s.departures.last()
 	in.wake = sooner(due, hidden, s.basis.Until())
 	return in, true, nil
 }
@@ -112,7 +112,7 @@ func (s *session) names(now time.Time, objects kube.ClusterObjects, claims []mod
 		return claim.Prepare == model.PrepareNone &&
 			slices.ContainsFunc(objects.Pods, func(p kube.Pod) bool { return string(p.UID) == claim.UID && !p.Agent })
 	}
-	replacing := func(claim model.Claim) bool { return claim.Action == model.Replace }
+	replacing := func(claim model.Claim) bool { return claim.Action == model.ActionReplace }
 	if !slices.ContainsFunc(claims, adopting) && !slices.ContainsFunc(claims, replacing) {
 		return nil
 	}

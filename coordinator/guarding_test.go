@@ -80,7 +80,7 @@ func TestObservedPodsHaveNoGuard(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.installGuard()
 		db := w.add("search", 2)
-		db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = model.Observe })
+		db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = model.ModeObserve })
 		p := w.start()
 		defer p.end()
 		time.Sleep(time.Minute)
@@ -129,7 +129,7 @@ func TestArmsBeforeTheFirstClaim(t *testing.T) {
 }
 
 // The condition tells of a foreign budget before anything is evicted.
-func TestForeignBudgetIsToldAtOnce(t *testing.T) {
+func TestForeignBudgetIsReportedAtOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.installGuard()
 		db := w.add("search", 2)
@@ -150,7 +150,7 @@ func TestForeignBudgetIsToldAtOnce(t *testing.T) {
 
 // Nobody is prepared in vain for a budget of somebody else that is full, and all
 // go as soon as it is not.
-func TestAFullBudgetHoldsBeforeAnythingIsPrepared(t *testing.T) {
+func TestFullBudgetHoldsBeforeADrain(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.installGuard()
 		db := w.add("search", 2)
@@ -169,7 +169,7 @@ func TestAFullBudgetHoldsBeforeAnythingIsPrepared(t *testing.T) {
 		require.Empty(t, status.Claims)
 		require.Equal(t, model.ClusterStalled, status.Phase)
 		stalled := conditionOf(status, v1alpha1.ConditionStalled)
-		require.Equal(t, string(model.ForeignBudget), stalled.Reason)
+		require.Equal(t, string(model.RuleForeignBudget), stalled.Reason)
 		require.Contains(t, stalled.Message, "a PodDisruptionBudget that is not Rollcall's refuses its eviction: PodDisruptionBudget charts, for ")
 		require.Empty(t, w.gone())
 
@@ -204,7 +204,7 @@ func TestRefusalsAreOneStall(t *testing.T) {
 
 // A RollingUpdate pool is held back by nothing but the guards of its pods. Its label vanishes for a second in mid
 // rollout: the StatefulSet controller works on, and takes whatever outdated pod has no closed guard.
-func TestGuardsStayWhenTheLabelIsAwayForASecond(t *testing.T) {
+func TestGuardsSurviveAShortLossOfTheLabel(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.installGuard()
 		db := w.add("search", 3)
@@ -216,7 +216,7 @@ func TestGuardsStayWhenTheLabelIsAwayForASecond(t *testing.T) {
 		db.roll("v2")
 		db.observe("")
 		for range 300 { // the first one is away
-			if time.Sleep(20 * time.Millisecond); len(w.gone()) == 1 && db.away() == 1 {
+			if time.Sleep(20 * time.Millisecond); len(w.gone()) == 1 && db.unavailable() == 1 {
 				break
 			}
 		}

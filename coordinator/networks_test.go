@@ -11,7 +11,7 @@ import (
 
 // The agents are told at once of a network in which a pod of theirs has not been before, and pods
 // that come and go where others were are no reason to look after what agents have.
-func TestAgentsAreToldOfNewNetworks(t *testing.T) {
+func TestAgentsLearnNewNetworks(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		nodes := w.admin.Kubernetes.CoreV1().Nodes()
 		for _, name := range []string{"node0", "node1", "node2"} {

@@ -14,7 +14,7 @@ import (
 func TestObserveNeverActs(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)
-		db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = model.Observe })
+		db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = model.ModeObserve })
 		p := w.start()
 		defer p.end()
 		time.Sleep(20 * time.Second)
@@ -23,7 +23,7 @@ func TestObserveNeverActs(t *testing.T) {
 		require.Empty(t, w.gone())
 		require.Empty(t, db.status().Claims)
 		require.Zero(t, p.writes["patch pods"])
-		require.True(t, slices.ContainsFunc(db.status().Holds, func(h model.Hold) bool { return h.Rule == model.ObserveOnly }))
+		require.True(t, slices.ContainsFunc(db.status().Holds, func(h model.Hold) bool { return h.Rule == model.RuleObserveOnly }))
 	})
 }
 
@@ -32,10 +32,10 @@ func TestObserveWritesNothingButStatus(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.installGuard()
 		broken, byLine := w.add("search", 3), w.add("books", 3)
-		byLine.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.RollingUpdate = model.ByPartition })
+		byLine.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.RollingUpdate = model.RollingUpdateByPartition })
 		byLine.becomeRollingUpdate(3)
 		for _, db := range []*database{broken, byLine} {
-			db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = model.Observe })
+			db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = model.ModeObserve })
 		}
 		p := w.start()
 		defer p.end()

@@ -46,7 +46,7 @@ type orders struct {
 	clusterUID string
 }
 
-var _ act.Agents = orders{}
+var _ act.AgentClient = orders{}
 
 // reasonStaleEpoch is the agents' reason, in a google.rpc.ErrorInfo, for an
 // order whose epoch is lower than one that was seen.
@@ -55,27 +55,27 @@ const reasonStaleEpoch = "STALE_EPOCH"
 // reasonOwnAgentOnly is theirs for a pod for which nobody else can hand over.
 const reasonOwnAgentOnly = "OWN_AGENT_ONLY"
 
-func (o orders) Plan(ctx context.Context, to effect.Target, order effect.Order) ([]byte, effect.Shared, error) {
+func (o orders) PlanDrain(ctx context.Context, to effect.Target, order effect.Order) ([]byte, effect.ClusterSetting, error) {
 	answer, err := o.agents.PlanDrain(ctx, o.key, to.UID, &rollcallv1.PlanDrainRequest{
 		Kind: kindOf(order), Claim: order.Claim, Fence: o.fence(order.Epoch), PodUid: order.For.UID, Node: order.For.Node,
 		Eligible: order.Eligible,
 	}, order.NotAfter)
-	return answer.GetUndo(), effect.Shared{Knob: answer.GetSetting(), Undo: answer.GetSettingUndo()}, judge(err)
+	return answer.GetUndo(), effect.ClusterSetting{Name: answer.GetSetting(), Undo: answer.GetSettingUndo()}, judge(err)
 }
 
-func (o orders) Prepare(ctx context.Context, to effect.Target, order effect.Order, undo []byte) (effect.Progress, error) {
+func (o orders) Drain(ctx context.Context, to effect.Target, order effect.Order, undo []byte) (effect.Progress, error) {
 	answer, err := o.agents.Drain(ctx, o.key, to.UID, &rollcallv1.DrainRequest{
 		Kind: kindOf(order), Claim: order.Claim, Fence: o.fence(order.Epoch), PodUid: order.For.UID, Node: order.For.Node,
 		Eligible: order.Eligible, Undo: undo,
-		Setting: order.Shared.Knob, SettingUndo: order.Shared.Undo, Recheck: order.Anew,
+		Setting: order.Setting.Name, SettingUndo: order.Setting.Undo, Recheck: order.Anew,
 	}, order.NotAfter)
 	if err != nil {
 		return effect.Progress{}, judge(err)
 	}
-	progress := effect.Progress{State: model.DrainPreparing, Detail: answer.GetDetail()}
+	progress := effect.Progress{State: model.DrainRunning, Detail: answer.GetDetail()}
 	switch answer.GetState() {
 	case rollcallv1.Drain_DRAIN_DRAINED:
-		progress.State = model.DrainPrepared
+		progress.State = model.DrainDone
 	case rollcallv1.Drain_DRAIN_REFUSED:
 		progress.State = model.DrainRefused
 	}
@@ -92,14 +92,14 @@ func kindOf(order effect.Order) rollcallv1.DrainKind {
 	return rollcallv1.DrainKind_DRAIN_KIND_HANDOFF
 }
 
-func (o orders) Relieve(ctx context.Context, to effect.Target, order effect.Order, member string) (effect.Progress, error) {
+func (o orders) HandoffOnBehalf(ctx context.Context, to effect.Target, order effect.Order, member string) (effect.Progress, error) {
 	answer, err := o.agents.HandoffOnBehalf(ctx, o.key, to.UID, &rollcallv1.HandoffOnBehalfRequest{
 		Claim: order.Claim, Fence: o.fence(order.Epoch), Node: member,
 		Eligible: order.Eligible,
 	}, order.NotAfter)
-	progress := effect.Progress{State: model.DrainPreparing, Detail: answer.GetDetail()}
+	progress := effect.Progress{State: model.DrainRunning, Detail: answer.GetDetail()}
 	if answer.GetDone() {
-		progress.State = model.DrainPrepared
+		progress.State = model.DrainDone
 	}
 	return progress, judge(err)
 }
@@ -111,9 +111,9 @@ func (o orders) Restore(ctx context.Context, to effect.Target, claim string, epo
 	return answer.GetDone(), judge(err)
 }
 
-func (o orders) RestoreShared(ctx context.Context, to effect.Target, shared effect.Shared, epoch int64, notAfter time.Time) (bool, error) {
+func (o orders) RestoreSetting(ctx context.Context, to effect.Target, shared effect.ClusterSetting, epoch int64, notAfter time.Time) (bool, error) {
 	answer, err := o.agents.RestoreSetting(ctx, o.key, to.UID, &rollcallv1.RestoreSettingRequest{
-		Fence: o.fence(epoch), Setting: shared.Knob, SettingUndo: shared.Undo,
+		Fence: o.fence(epoch), Setting: shared.Name, SettingUndo: shared.Undo,
 	}, notAfter)
 	return answer.GetDone(), judge(err)
 }

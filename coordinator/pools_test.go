@@ -21,11 +21,11 @@ func (w *world) threePools() *database {
 		&pool{name: "logs-c-data", replicas: 3, rank: 50})
 }
 
-// mostAway watches how many pods are away at once until the rollout is over.
-func (db *database) mostAway(limit time.Duration, revision string) int {
+// mostUnavailable watches how many pods are away at once until the rollout is over.
+func (db *database) mostUnavailable(limit time.Duration, revision string) int {
 	most := 0
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		most = max(most, db.away())
+		most = max(most, db.unavailable())
 		if s := db.status(); s.Phase == model.ClusterDone && db.wants(s, revision) && int(s.Pods.Updated) == db.replicas {
 			break
 		}
@@ -54,7 +54,7 @@ func TestThreePoolsGoInOneOrder(t *testing.T) {
 		require.Equal(t, "logs-a-managers-0", elected)
 
 		db.roll("v2")
-		require.Equal(t, 1, db.mostAway(10*time.Minute, "v2"))
+		require.Equal(t, 1, db.mostUnavailable(10*time.Minute, "v2"))
 		db.requireDone(time.Minute, "v2")
 		require.Equal(t, []string{
 			"logs-c-data-2 v1", "logs-c-data-1 v1", "logs-c-data-0 v1",
@@ -118,7 +118,7 @@ func TestOneBudgetForThreePools(t *testing.T) {
 		for _, h := range db.status().Holds {
 			rules[h.Rule] = true
 		}
-		require.True(t, rules[model.LineStopped], "%v", rules)
+		require.True(t, rules[model.RuleRolloutHalted], "%v", rules)
 
 		db.rollPool(db.pools[0], "v3")
 		db.rollPool(db.pools[1], "v3")
@@ -135,20 +135,20 @@ func TestThreePoolsByPartition(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.threePools()
 		db.edit(func(c *v1alpha1.DatabaseCluster) {
-			c.Spec.Update.RollingUpdate, c.Spec.Guard = model.ByPartition, model.GuardOff
+			c.Spec.Update.RollingUpdate, c.Spec.Guard = model.RollingUpdateByPartition, model.GuardOff
 		})
 		db.becomeRollingUpdate(0)
 		p := w.start()
 		defer p.end()
 		db.observing(30 * time.Second)
 		line, _ := db.partition()
-		require.Equal(t, model.RestLine, line, "%+v", db.status())
+		require.Equal(t, model.FirstOrdinalNone, line, "%+v", db.status())
 
 		db.roll("v2")
 		for until := time.Now().Add(10 * time.Minute); len(w.gone()) < 6 && time.Now().Before(until); {
 			before := len(w.gone())
 			line, _ := db.partition()
-			require.True(t, line == model.RestLine || before >= 5, "the managers' line moves last: %v", w.gone())
+			require.True(t, line == model.FirstOrdinalNone || before >= 5, "the managers' line moves last: %v", w.gone())
 			db.observing(time.Second)
 		}
 		db.observing(2 * time.Minute)
@@ -160,7 +160,7 @@ func TestThreePoolsByPartition(t *testing.T) {
 		db.observe("v2")
 		db.observing(10 * time.Second)
 		for _, p := range db.pools {
-			require.Equal(t, model.RestLine, *db.set(p).Spec.UpdateStrategy.RollingUpdate.Partition, p.name)
+			require.Equal(t, model.FirstOrdinalNone, *db.set(p).Spec.UpdateStrategy.RollingUpdate.Partition, p.name)
 		}
 		db.requireDone(time.Minute, "v2")
 	})

@@ -34,7 +34,7 @@ func TestRollsOutByReplacement(t *testing.T) {
 // A node selector that changed is brought by a replacement where the engine's pods are
 // replaced for it, and by a restart elsewhere.
 func TestAnotherNodeSelectorReplaces(t *testing.T) {
-	for engine, action := range map[model.Engine]model.Action{model.FoundationDB: model.Replace, model.Solr: model.Restart} {
+	for engine, action := range map[model.Engine]model.Action{model.FoundationDB: model.ActionReplace, model.Solr: model.ActionRestart} {
 		t.Run(string(engine), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				db := w.addPools("db", engine, false, &pool{name: "db", replicas: 3, update: "v1"})
@@ -117,7 +117,7 @@ func TestConditionsSurviveALeader(t *testing.T) {
 		require.Empty(t, db.status().PodConditions, "most of what is wrong belongs to a restart")
 		time.Sleep(2 * time.Minute)
 		noted := func() v1alpha1.PodCondition {
-			at := slices.IndexFunc(db.status().PodConditions, func(c v1alpha1.PodCondition) bool { return c.Type == model.MissingProcesses })
+			at := slices.IndexFunc(db.status().PodConditions, func(c v1alpha1.PodCondition) bool { return c.Type == model.ConditionMissingProcesses })
 			require.GreaterOrEqual(t, at, 0, "%v", db.status().PodConditions)
 			return db.status().PodConditions[at]
 		}

@@ -47,7 +47,7 @@ func (s *session) follow(now time.Time, d status.Decision) (wake time.Time) {
 	reporting = turn || reporting
 	if reporting && !s.reporting {
 		s.reportingSince = now
-		s.poke() // to ask for the streams at once
+		s.wake() // to ask for the streams at once
 	}
 	if s.reporting && !reporting {
 		s.options.Rested()
@@ -92,7 +92,7 @@ func (s *session) takeTurn(now time.Time, d status.Decision, already bool) (may 
 func allReady(d status.Decision) bool {
 	ready := int32(0)
 	for i := range d.Snapshot.Pods {
-		if d.Snapshot.Pods[i].Phase == model.Ready {
+		if d.Snapshot.Pods[i].Phase == model.PodPhaseReady {
 			ready++
 		}
 	}
@@ -107,7 +107,7 @@ func (s *session) endTurn(now time.Time) {
 		return
 	}
 	s.turn, s.turnOver = false, true
-	s.poke()
+	s.wake()
 }
 
 // turnWhileUnknown is for a database of which not all is known: no pass looks at it, so its turn comes to no end.
@@ -119,7 +119,7 @@ func (s *session) turnWhileUnknown(now time.Time) {
 	if s.turnOver {
 		s.turnOver = false
 		if !s.reporting {
-			s.options.Agents.Rest(s.key)
+			s.options.Agents.Idle(s.key)
 		}
 		s.turns.leave(now, s.key)
 	}
@@ -142,6 +142,6 @@ func (s *session) idle(now time.Time, snapshot model.Snapshot) bool {
 		return true
 	}
 	return now.Sub(s.reportingSince) < firstReports && slices.ContainsFunc(snapshot.Pods, func(p model.Pod) bool {
-		return p.Agent && p.Phase == model.Ready && (p.Report == nil || !p.Report.Fresh)
+		return p.Agent && p.Phase == model.PodPhaseReady && (p.Report == nil || !p.Report.Fresh)
 	})
 }

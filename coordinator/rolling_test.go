@@ -67,13 +67,13 @@ func (db *database) partition() (partition int32, note string) {
 
 func toldOfRollingUpdate(s v1alpha1.Status) bool {
 	return slices.ContainsFunc(s.Holds, func(h model.Hold) bool {
-		return h.Rule == model.BadInput && h.Pod == "" && len(h.Unblocks) > 0
+		return h.Rule == model.RuleBadInput && h.Pod == "" && len(h.Unblocks) > 0
 	}) && conditionOf(s, v1alpha1.ConditionReady).Status == metav1.ConditionFalse
 }
 
 // Without a guard that is enforced a pool is not driven by it: it is left alone,
 // and the status says so, before a rollout and in it.
-func TestGuardThatIsNotEnforcedIsTold(t *testing.T) {
+func TestUnenforcedGuardIsReported(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)
 		db.becomeRollingUpdate(3)
@@ -86,7 +86,7 @@ func TestGuardThatIsNotEnforcedIsTold(t *testing.T) {
 		db.roll("v2")
 		time.Sleep(5 * time.Minute)
 		require.True(t, toldOfRollingUpdate(db.status()), "%+v", db.status())
-		require.Equal(t, string(model.BadInput), conditionOf(db.status(), v1alpha1.ConditionReady).Reason)
+		require.Equal(t, string(model.RuleBadInput), conditionOf(db.status(), v1alpha1.ConditionReady).Reason)
 		require.Contains(t, conditionOf(db.status(), v1alpha1.ConditionReady).Message, "needs the guard")
 		require.Equal(t, model.ClusterWaiting, db.status().Phase)
 		require.Empty(t, w.gone())
@@ -102,14 +102,14 @@ func TestRollsOutByPartition(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)
 		db.edit(func(c *v1alpha1.DatabaseCluster) {
-			c.Spec.Update.RollingUpdate, c.Spec.Guard = model.ByPartition, model.GuardOff
+			c.Spec.Update.RollingUpdate, c.Spec.Guard = model.RollingUpdateByPartition, model.GuardOff
 		})
 		db.becomeRollingUpdate(0)
 		p := w.start()
 		defer p.end()
 		time.Sleep(20 * time.Second)
 		line, note := db.partition()
-		require.Equal(t, model.RestLine, line, "%+v", db.status())
+		require.Equal(t, model.FirstOrdinalNone, line, "%+v", db.status())
 		require.Equal(t, "1000000", note)
 		require.Empty(t, w.gone(), "arming restarts nothing")
 		db.observe("")
@@ -122,7 +122,7 @@ func TestRollsOutByPartition(t *testing.T) {
 		db.observe("v2")
 		time.Sleep(10 * time.Second)
 		line, note = db.partition()
-		require.Equal(t, model.RestLine, line)
+		require.Equal(t, model.FirstOrdinalNone, line)
 		require.Equal(t, "1000000", note)
 		require.Len(t, w.gone(), 3)
 		require.EqualValues(t, "False", conditionOf(db.status(), v1alpha1.ConditionPartitionReset).Status)
@@ -134,7 +134,7 @@ func TestPartitionThatIsResetIsACondition(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)
 		db.edit(func(c *v1alpha1.DatabaseCluster) {
-			c.Spec.Update.RollingUpdate, c.Spec.Guard = model.ByPartition, model.GuardOff
+			c.Spec.Update.RollingUpdate, c.Spec.Guard = model.RollingUpdateByPartition, model.GuardOff
 		})
 		db.becomeRollingUpdate(0)
 		p := w.start()
@@ -153,7 +153,7 @@ func TestPartitionThatIsResetIsACondition(t *testing.T) {
 
 		time.Sleep(10 * time.Minute)
 		line, _ := db.partition()
-		require.Equal(t, model.RestLine, line, "nobody resets it any more")
+		require.Equal(t, model.FirstOrdinalNone, line, "nobody resets it any more")
 	})
 }
 

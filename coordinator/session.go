@@ -120,11 +120,11 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 
 // step decides. Sessions decide at the same time, so the room that other clusters leave may
 // have gone when it is asked for: then it decides again with what is left, on the same results.
-func (s *session) step(now time.Time, facts rollout.Facts) rollout.Decision {
+func (s *session) step(now time.Time, facts rollout.Facts) rollout.Outcome {
 	results := s.executor.Results(now)
 	for {
 		room, limited := s.fleet.room(s.key)
-		facts.Room, facts.Unlimited = room, !limited
+		facts.ClaimLimit, facts.Unlimited = room, !limited
 		state, out := rollout.Step(s.state, facts, results, now)
 		if len(out.Edits.Add) > 0 && !s.fleet.grant(s.key, len(out.Claims)) {
 			continue
@@ -140,7 +140,7 @@ func (s *session) step(now time.Time, facts rollout.Facts) rollout.Decision {
 }
 
 // decisionOf is what is shown of a step.
-func (s *session) decisionOf(now time.Time, in inputs, out rollout.Decision) status.Decision {
+func (s *session) decisionOf(now time.Time, in inputs, out rollout.Outcome) status.Decision {
 	return status.Decision{
 		Moment: out.Moment, Key: s.key, Idle: s.idle(now, out.Snapshot), SpecError: specErrors(in.objects.Cluster),
 		Guard: s.guarded(), Withheld: s.refusedNow(in.objects.Cluster), Refused: s.basis.Agents().Refused,

@@ -54,7 +54,7 @@ func TestTheOnlyCopyIsNotForgotten(t *testing.T) {
 					return r
 				})
 				db.edit(func(c *v1alpha1.DatabaseCluster) {
-					c.Spec.Drain.Data.Restart, c.Spec.Policy.Health = model.Lose, model.LeastAny
+					c.Spec.Drain.Data.Restart, c.Spec.Policy.Health = model.DataLose, model.LeastAny
 				})
 				p := w.start()
 				defer func() { p.end() }()
@@ -77,7 +77,7 @@ func TestTheOnlyCopyIsNotForgotten(t *testing.T) {
 				time.Sleep(2 * time.Minute)
 				require.NotContains(t, w.gone(), "search-2 v1", "with it the only copy of logs/1 is lost")
 				held := func() bool {
-					return slices.ContainsFunc(db.status().Holds, func(h model.Hold) bool { return h.Pod == "search-2" && h.Rule == model.SoleCopy })
+					return slices.ContainsFunc(db.status().Holds, func(h model.Hold) bool { return h.Pod == "search-2" && h.Rule == model.RuleSoleCopy })
 				}
 				for range 60 { // what holds for a moment is told first
 					if held() {

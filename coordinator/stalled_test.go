@@ -50,7 +50,7 @@ func TestACanaryThatCannotBeProvenIsStalled(t *testing.T) {
 		s := db.status()
 		require.Equal(t, model.ClusterStalled, s.Phase)
 		stall := conditionOf(s, v1alpha1.ConditionStalled)
-		require.Equal(t, string(model.CanaryFirst), stall.Reason)
+		require.Equal(t, string(model.RuleCanary), stall.Reason)
 		require.Contains(t, stall.Message, "search-2 is unavailable")
 	})
 }
@@ -90,7 +90,7 @@ func TestAPodThatFlapsHidesNoStall(t *testing.T) {
 }
 
 // Managers wait for the data pods, and these for a person: nobody has to look at anything else.
-func TestWhoWaitsForAPersonInTurnIsNotStalled(t *testing.T) {
+func TestWaitingForAPersonIsNotStalled(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.addPools("search", model.OpenSearch, false, &pool{name: "data", replicas: 3}, &pool{name: "mgr", replicas: 3, rank: 10, manages: true})
 		db.change(t, func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Canary.Pods, c.Spec.Update.Canary.Approve = 1, true })

@@ -12,7 +12,7 @@ import (
 // A node dies while the pod that was sent away from it terminates, so its object stays. The
 // setting of the whole database is put back after startSeconds, so that copies are made
 // elsewhere.
-func TestASettingIsPutBackThoughAPodTerminatesForEver(t *testing.T) {
+func TestSettingIsRestoredWhileAPodIsStuckTerminating(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)
 		db.allocation = "all"

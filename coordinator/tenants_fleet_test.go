@@ -10,7 +10,7 @@ import (
 
 // The status of a DatabaseCluster that is never led, for instance because nobody can list its
 // pods, is what a tenant has written there: it has no pod, and takes no restart from others.
-func TestClaimsThatNobodyLeadsTakeNotTheWholeFleet(t *testing.T) {
+func TestClaimsWithoutALeaderLeaveRoomInTheFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hostile, empty, honest := Key{Namespace: "tenant", Name: "x"}, Key{Namespace: "tenant", Name: "y"}, Key{Namespace: "prod", Name: "search"}
 		claims := map[Key]int{hostile: 1000, empty: 1000}

@@ -19,7 +19,7 @@ import (
 )
 
 // The API server refuses to list the pods of one pool.
-func TestWordsWhenPodsCannotBeListed(t *testing.T) {
+func TestStatusWhenPodsCannotBeListed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.addPools("search", model.Solr, false, &pool{name: "search-a", replicas: 2}, &pool{name: "search-b", replicas: 2})
 		var forbidden atomic.Bool

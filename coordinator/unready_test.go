@@ -65,7 +65,7 @@ func TestAWrongReadinessProbeIsCorrected(t *testing.T) {
 		db.roll("v2")
 		time.Sleep(20 * time.Minute)
 		require.Len(t, w.gone(), 1)
-		require.Contains(t, fmt.Sprint(db.status().Conditions), model.LineStopped)
+		require.Contains(t, fmt.Sprint(db.status().Conditions), model.RuleRolloutHalted)
 		db.roll("v3")
 		time.Sleep(10 * time.Minute)
 		require.Len(t, w.gone(), 4)

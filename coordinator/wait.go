@@ -16,8 +16,8 @@ type requested struct {
 	poked atomic.Bool
 }
 
-// poke asks for a pass.
-func (s *session) poke() {
+// wake asks for a pass.
+func (s *session) wake() {
 	s.poked.Store(true)
 	s.hint()
 }
@@ -50,13 +50,13 @@ func (s *session) wait(ctx context.Context, wake time.Time) bool {
 		default:
 		}
 		now := time.Now()
-		due = s.poked.Swap(false) || !now.Before(wake) || !s.stands(now)
+		due = s.poked.Swap(false) || !now.Before(wake) || !s.standingPods(now)
 	}
 	return true
 }
 
-// stands tells whether a pass would look at what the last one looked at.
-func (s *session) stands(now time.Time) bool {
+// standingPods tells whether a pass would look at what the last one looked at.
+func (s *session) standingPods(now time.Time) bool {
 	objects, ok := s.options.Cache.Cluster(s.key)
 	if !ok || s.basis == nil {
 		return false

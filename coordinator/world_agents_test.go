@@ -237,7 +237,7 @@ func (m *member) PlanDrain(ctx context.Context, r *rollcallv1.PlanDrainRequest) 
 	defer m.db.w.mu.Unlock()
 	answer := &rollcallv1.PlanDrainResponse{Undo: []byte(r.GetClaim())}
 	if r.GetNode() == "" && m.db.allocation != "" && m.db.old != m.pod {
-		answer.Setting, answer.SettingUndo = knob, []byte(m.db.allocation)
+		answer.Setting, answer.SettingUndo = settingName, []byte(m.db.allocation)
 	}
 	return answer, nil
 }

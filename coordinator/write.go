@@ -49,7 +49,7 @@ type written struct {
 }
 
 // write brings the DatabaseCluster up to date, and answers when to try again.
-func (s *session) write(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, out rollout.Decision) time.Time {
+func (s *session) write(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, out rollout.Outcome) time.Time {
 	due, err := s.writeStatus(ctx, now, cluster, d, out)
 	if err != nil {
 		s.log.Warn("status not written", "error", err)
@@ -60,10 +60,10 @@ func (s *session) write(ctx context.Context, now time.Time, cluster *v1alpha1.Da
 
 // writeStatus writes the status by compare-and-swap on the object that was decided on. What
 // can wait is written later, at due.
-func (s *session) writeStatus(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, out rollout.Decision) (due time.Time, err error) {
+func (s *session) writeStatus(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, out rollout.Outcome) (due time.Time, err error) {
 	next := s.statusOf(now, cluster, d, out)
 	urgent := out.Edits.Urgent()
-	if forsaken(now, cluster, max(len(d.Snapshot.Pods), s.unshown)) && toUndo(&next) > 0 {
+	if undoExpired(now, cluster, max(len(d.Snapshot.Pods), s.unshown)) && toUndo(&next) > 0 {
 		s.log.Warn("the DatabaseCluster is being deleted, and not all drains could be undone", "claims", len(next.Claims))
 		next.Claims, next.Shared, next.Leftovers, urgent = nil, nil, nil, true
 	}
@@ -98,7 +98,7 @@ func (s *session) writeStatus(ctx context.Context, now time.Time, cluster *v1alp
 	}
 	s.newest, s.statusAt, s.differsSince = written, now, time.Time{}
 	if urgent {
-		s.poke()
+		s.wake()
 	}
 	return due, nil
 }
@@ -116,7 +116,7 @@ func (s *session) reread(ctx context.Context, err error) error {
 		return fmt.Errorf("read the DatabaseCluster: %w", err)
 	}
 	s.newest = live
-	s.poke()
+	s.wake()
 	return nil
 }
 
@@ -128,7 +128,7 @@ func latest(a, b time.Time) time.Time {
 }
 
 // statusOf is the status after a decision and the edits that follow from it.
-func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, out rollout.Decision) v1alpha1.Status {
+func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, out rollout.Outcome) v1alpha1.Status {
 	next := *cluster.Status.DeepCopy()
 	applyEdits(&next, out.Edits)
 	next.ObservedGeneration = cluster.Generation
@@ -160,7 +160,7 @@ func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d s
 	next.Holds = slices.Clone(d.Plan.Holds[:shown])
 	for i := range next.Holds {
 		h := &next.Holds[i]
-		if why := d.Waiting[h.Pod]; why != "" && h.Rule == model.Claimed {
+		if why := d.Waiting[h.Pod]; why != "" && h.Rule == model.RuleClaimed {
 			h.Reason += ": " + why
 		}
 		h.Group, h.Reason, h.Unblocks = v1alpha1.Cut(h.Group, v1alpha1.MaxGroup), v1alpha1.Cut(h.Reason, v1alpha1.MaxText), v1alpha1.Cut(h.Unblocks, v1alpha1.MaxText)
@@ -188,8 +188,8 @@ func followed(cluster *v1alpha1.DatabaseCluster, now time.Time) *v1alpha1.Restar
 // an idle cluster, whose agents' reports are not followed, and permits nothing.
 func healthByRoster(state agents.State) model.Health {
 	verdicts := map[rollcallv1.Verdict]model.Verdict{
-		rollcallv1.Verdict_VERDICT_GREEN: model.Green, rollcallv1.Verdict_VERDICT_RECOVERABLE: model.Recoverable,
-		rollcallv1.Verdict_VERDICT_YELLOW: model.Yellow, rollcallv1.Verdict_VERDICT_RED: model.Red,
+		rollcallv1.Verdict_VERDICT_GREEN: model.VerdictGreen, rollcallv1.Verdict_VERDICT_RECOVERABLE: model.VerdictRecoverable,
+		rollcallv1.Verdict_VERDICT_YELLOW: model.VerdictYellow, rollcallv1.Verdict_VERDICT_RED: model.VerdictRed,
 	}
 	worst := rollcallv1.Verdict_VERDICT_UNSPECIFIED
 	for _, roster := range state.Rosters {
@@ -203,7 +203,7 @@ func healthByRoster(state agents.State) model.Health {
 	if verdict, ok := verdicts[worst]; ok {
 		return model.Health{Verdict: verdict}
 	}
-	return model.Health{Verdict: model.UnknownHealth}
+	return model.Health{Verdict: model.VerdictUnknown}
 }
 
 // finished is what each pool's pods have all run last. Pools end one after the
@@ -245,7 +245,7 @@ func patience(old, next v1alpha1.Status) (wait time.Duration, differs bool) {
 		conditionDiffers(old, next, v1alpha1.ConditionWithheld),
 		conditionOf(old, v1alpha1.ConditionWithheld).Message != conditionOf(next, v1alpha1.ConditionWithheld).Message:
 		return promptly, true
-	case !slices.EqualFunc(old.PodConditions, next.PodConditions, sameCondition), stallText(old) != stallText(next), absentText(old) != absentText(next):
+	case !slices.EqualFunc(old.PodConditions, next.PodConditions, sameCondition), stallText(old) != stallText(next), unavailableText(old) != unavailableText(next):
 		return soon, true
 	case old.Pods != next.Pods,
 		old.MoreHolds != next.MoreHolds,
@@ -254,7 +254,7 @@ func patience(old, next v1alpha1.Status) (wait time.Duration, differs bool) {
 		conditionDiffers(old, next, v1alpha1.ConditionReconciling),
 		conditionDiffers(old, next, v1alpha1.ConditionAvailable),
 		!slices.EqualFunc(old.Claims, next.Claims, samePhase):
-		if len(next.Claims) > 0 && !anyWent(old.Claims, next.Claims) {
+		if len(next.Claims) > 0 && !anyGone(old.Claims, next.Claims) {
 			return sometimes, true
 		}
 		return soon, true
@@ -270,10 +270,10 @@ func stallText(s v1alpha1.Status) string {
 	return ""
 }
 
-// absentText names who has been away for long, which no other field does; empty for
+// unavailableText names who has been away for long, which no other field does; empty for
 // nobody.
-func absentText(s v1alpha1.Status) string {
-	_, absent, _ := strings.Cut(conditionOf(s, v1alpha1.ConditionAvailable).Message, status.AwayForLong)
+func unavailableText(s v1alpha1.Status) string {
+	_, absent, _ := strings.Cut(conditionOf(s, v1alpha1.ConditionAvailable).Message, status.UnavailableTooLong)
 	return absent
 }
 
@@ -282,8 +282,8 @@ func standing(holds []model.Hold) []model.Rule {
 	var rules []model.Rule
 	for _, hold := range holds {
 		switch hold.Rule {
-		case model.BadInput, model.ObserveOnly, model.Paused, model.OutsideWindow, model.NeedsApproval,
-			model.LineStopped, model.VersionRefused, model.Shutdown:
+		case model.RuleBadInput, model.RuleObserveOnly, model.RulePaused, model.RuleOutsideWindow, model.RuleApproval,
+			model.RuleRolloutHalted, model.RuleVersionRefused, model.RuleShutdown:
 			if !slices.Contains(rules, hold.Rule) {
 				rules = append(rules, hold.Rule)
 			}
@@ -293,8 +293,8 @@ func standing(holds []model.Hold) []model.Rule {
 	return rules
 }
 
-// anyWent: a claimed pod has gone, and the status does not say so yet.
-func anyWent(old, next []model.Claim) bool {
+// anyGone: a claimed pod has gone, and the status does not say so yet.
+func anyGone(old, next []model.Claim) bool {
 	went := func(c model.Claim) bool { return progress.Reached(c.Phase, model.PhaseGone) }
 	return slices.ContainsFunc(next, func(c model.Claim) bool {
 		return went(c) && slices.ContainsFunc(old, func(o model.Claim) bool { return o.ID == c.ID && !went(o) })

@@ -23,8 +23,8 @@ func TestPatience(t *testing.T) {
 	base := v1alpha1.Status{
 		ObservedGeneration: 3, Phase: model.ClusterRolling, Epoch: 2,
 		Pods:   model.PodCounts{Desired: 3, Ready: 3},
-		Holds:  []model.Hold{{Pod: "s-0", Rule: model.PodsAway, Reason: "2 of 3"}},
-		Claims: []model.Claim{{ID: "c", Phase: model.PhasePrepared}},
+		Holds:  []model.Hold{{Pod: "s-0", Rule: model.RulePodBudget, Reason: "2 of 3"}},
+		Claims: []model.Claim{{ID: "c", Phase: model.PhaseDrained}},
 		Conditions: []v1alpha1.Condition{
 			{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionFalse, Reason: "Progressing"},
 			{Type: v1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: "Healthy"},
@@ -40,7 +40,7 @@ func TestPatience(t *testing.T) {
 		"phase":                     {func(s *v1alpha1.Status) { s.Phase = model.ClusterStalled }, promptly},
 		"another template":          {func(s *v1alpha1.Status) { s.UpdateRevisions = map[string]string{"s": "v2"} }, promptly},
 		"stalled":                   {func(s *v1alpha1.Status) { s.Conditions[0].Status = metav1.ConditionTrue }, promptly},
-		"the rollout is halted":     {func(s *v1alpha1.Status) { s.Holds = []model.Hold{{Rule: model.LineStopped}} }, promptly},
+		"the rollout is halted":     {func(s *v1alpha1.Status) { s.Holds = []model.Hold{{Rule: model.RuleRolloutHalted}} }, promptly},
 		"a pod failed":              {func(s *v1alpha1.Status) { s.Pods.Failed = 1 }, promptly},
 		"a number, claims are open": {func(s *v1alpha1.Status) { s.Pods.Ready = 2 }, sometimes},
 		"a phase on the way":        {func(s *v1alpha1.Status) { s.Claims[0].Phase = model.PhaseOpened }, sometimes},
@@ -75,7 +75,7 @@ func TestPatience(t *testing.T) {
 }
 
 // While a database rests no report tells what runs, and the tag of an image may be of another thing.
-func TestTheFinishedVersionStaysAtRest(t *testing.T) {
+func TestFinishedVersionIsKept(t *testing.T) {
 	d := status.Decision{Idle: true, Moment: progress.Moment{Phase: model.ClusterDone, Snapshot: model.Snapshot{Pools: []model.Pool{{Name: "s", Revision: "v2", Version: "2026.11"}}}}}
 	noted := []v1alpha1.FinishedRollout{{Pool: "s", Revision: "v2", Version: "9.9.0"}}
 	require.Equal(t, noted, finished(noted, d))
@@ -141,9 +141,9 @@ func TestHealthByRoster(t *testing.T) {
 	alive, dead := rollcallv1.Liveness_LIVENESS_ALIVE, rollcallv1.Liveness_LIVENESS_DEAD
 	green, yellow, red := rollcallv1.Verdict_VERDICT_GREEN, rollcallv1.Verdict_VERDICT_YELLOW, rollcallv1.Verdict_VERDICT_RED
 	for want, entries := range map[model.Verdict][]*rollcallv1.RosterEntry{
-		model.UnknownHealth: nil,
-		model.Green:         {entry(green, alive), entry(red, dead)},
-		model.Yellow:        {entry(green, alive), entry(yellow, alive)},
+		model.VerdictUnknown: nil,
+		model.VerdictGreen:   {entry(green, alive), entry(red, dead)},
+		model.VerdictYellow:  {entry(green, alive), entry(yellow, alive)},
 	} {
 		state := agents.State{Rosters: []agents.ReceivedRoster{{Roster: &rollcallv1.Roster{Entries: entries}}}}
 		require.Equal(t, want, healthByRoster(state).Verdict)

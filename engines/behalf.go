@@ -18,13 +18,13 @@ func HandoffOnBehalf(ctx context.Context, e Engine, order Order) (Progress, erro
 		return Progress{}, err
 	}
 	progress, err := e.Drain(ctx, order, undo)
-	if err != nil || progress.State == Running {
+	if err != nil || progress.State == ProgressRunning {
 		return progress, err
 	}
-	if restored, err := e.Restore(ctx, undo); err != nil || restored.State != Done {
+	if restored, err := e.Restore(ctx, undo); err != nil || restored.State != ProgressDone {
 		return restored, err
 	}
-	if progress.State == Refused && progress.OwnAgentOnly {
+	if progress.State == ProgressRefused && progress.OwnAgentOnly {
 		return progress, fmt.Errorf("%w: %s", ErrOwnAgentOnly, progress.Detail)
 	}
 	return progress, nil

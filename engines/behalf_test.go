@@ -18,10 +18,10 @@ func TestHandoffOnBehalfLeavesNothingBehind(t *testing.T) {
 	for ; rounds < 5; rounds++ {
 		progress, err := engines.HandoffOnBehalf(t.Context(), db.Engine("b"), order)
 		require.NoError(t, err)
-		if progress.State == engines.Done {
+		if progress.State == engines.ProgressDone {
 			break
 		}
-		require.Equal(t, engines.Running, progress.State)
+		require.Equal(t, engines.ProgressRunning, progress.State)
 	}
 	require.Less(t, rounds, 5)
 	require.Zero(t, db.Leads("a"))

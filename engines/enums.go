@@ -20,9 +20,9 @@ type ProgressState uint8
 
 const (
 	ProgressUnknown ProgressState = iota
-	Running
-	Done
-	Refused
+	ProgressRunning
+	ProgressDone
+	ProgressRefused
 )
 
 func (s ProgressState) String() string { return name(s, "Unknown", "Running", "Done", "Refused") }
@@ -32,8 +32,8 @@ type Membership uint8
 
 const (
 	MembershipUnknown Membership = iota
-	Live
-	NotLive
+	MembershipLive
+	MembershipNotLive
 )
 
 func (m Membership) String() string { return name(m, "Unknown", "Live", "NotLive") }
@@ -43,10 +43,10 @@ type GroupKind uint8
 
 const (
 	GroupUnknown GroupKind = iota
-	Shard
-	Quorum
-	Acks
-	Role
+	GroupShard
+	GroupQuorum
+	GroupAcks
+	GroupRole
 )
 
 func (k GroupKind) String() string { return name(k, "Unknown", "Shard", "Quorum", "Acks", "Role") }
@@ -55,11 +55,11 @@ func (k GroupKind) String() string { return name(k, "Unknown", "Shard", "Quorum"
 type MemberState uint8
 
 const (
-	StateUnknown MemberState = iota
-	Active
-	Recovering
-	Moving
-	Down
+	MemberUnknown MemberState = iota
+	MemberActive
+	MemberRecovering
+	MemberMoving
+	MemberDown
 )
 
 func (s MemberState) String() string {
@@ -71,12 +71,12 @@ type Verdict uint8
 
 const (
 	VerdictUnknown Verdict = iota
-	Green
-	// Recoverable: copies are missing only for reasons that a node's return or a person
+	VerdictGreen
+	// VerdictRecoverable: copies are missing only for reasons that a node's return or a person
 	// ends, nothing is on its way, and no restart elsewhere makes them worse.
-	Recoverable
-	Yellow
-	Red
+	VerdictRecoverable
+	VerdictYellow
+	VerdictRed
 )
 
 func (v Verdict) String() string {

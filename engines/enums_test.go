@@ -12,13 +12,13 @@ import (
 // Unknown is the zero value of every enum, and what a value out of range is.
 func TestEnumsDefaultToUnknown(t *testing.T) {
 	for _, e := range []fmt.Stringer{
-		engines.KindUnknown, engines.ProgressUnknown, engines.MembershipUnknown, engines.GroupUnknown, engines.StateUnknown, engines.VerdictUnknown,
+		engines.KindUnknown, engines.ProgressUnknown, engines.MembershipUnknown, engines.GroupUnknown, engines.MemberUnknown, engines.VerdictUnknown,
 		engines.Kind(99), engines.ProgressState(99), engines.Membership(99), engines.GroupKind(99), engines.MemberState(99), engines.Verdict(99),
 	} {
 		require.Equal(t, "Unknown", e.String())
 	}
 	require.Equal(t, "Evacuate Refused NotLive Role Down Red", fmt.Sprint(
-		engines.Evacuate, engines.Refused, engines.NotLive, engines.Role, engines.Down, engines.Red))
+		engines.Evacuate, engines.ProgressRefused, engines.MembershipNotLive, engines.GroupRole, engines.MemberDown, engines.VerdictRed))
 }
 
 func TestGroupHas(t *testing.T) {

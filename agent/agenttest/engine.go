@@ -20,7 +20,7 @@ var _ engines.Engine = (*Engine)(nil)
 
 func (f *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 	if f.OnObserve == nil {
-		return engines.Observation{Node: "n", Member: engines.Live, Settled: true}, nil
+		return engines.Observation{Node: "n", Member: engines.MembershipLive, Settled: true}, nil
 	}
 	return f.OnObserve(ctx)
 }
@@ -34,14 +34,14 @@ func (f *Engine) PlanDrain(_ context.Context, o engines.Order) ([]byte, error) {
 
 func (f *Engine) Drain(ctx context.Context, o engines.Order, undo []byte) (engines.Progress, error) {
 	if f.OnDrain == nil {
-		return engines.Progress{State: engines.Done}, nil
+		return engines.Progress{State: engines.ProgressDone}, nil
 	}
 	return f.OnDrain(ctx, o, undo)
 }
 
 func (f *Engine) Restore(_ context.Context, undo []byte) (engines.Progress, error) {
 	if f.OnRestore == nil {
-		return engines.Progress{State: engines.Done}, nil
+		return engines.Progress{State: engines.ProgressDone}, nil
 	}
 	return f.OnRestore(undo)
 }
@@ -82,7 +82,7 @@ func (f *Peered) Step(ctx context.Context, step engines.Step) ([]byte, error) {
 
 func (f *Peered) Repair(ctx context.Context) (engines.Progress, error) {
 	if f.OnRepair == nil {
-		return engines.Progress{State: engines.Done}, nil
+		return engines.Progress{State: engines.ProgressDone}, nil
 	}
 	return f.OnRepair(ctx)
 }

@@ -30,7 +30,7 @@ func (e *emptier) Facts() engines.Facts { return engines.Facts{Name: "Fake", Eva
 
 func (e *emptier) Drain(_ context.Context, o engines.Order, undo []byte) (engines.Progress, error) {
 	e.orders = append(e.orders, o)
-	return engines.Progress{State: engines.Running, Detail: string(undo), Done: 1, Total: 3}, nil
+	return engines.Progress{State: engines.ProgressRunning, Detail: string(undo), Done: 1, Total: 3}, nil
 }
 
 // TestOthersWaitForTheirTurn: one writer at a time, and the job stays as it is.
@@ -47,7 +47,7 @@ func TestOthersWaitForTheirTurn(t *testing.T) {
 		d.release()
 		progress, err := d.DrainOnBehalf(t.Context(), o, "n2")
 		require.NoError(t, err)
-		require.Equal(t, engines.Progress{State: engines.Running, Detail: "u", Done: 1, Total: 3}, progress)
+		require.Equal(t, engines.Progress{State: engines.ProgressRunning, Detail: "u", Done: 1, Total: 3}, progress)
 		require.Equal(t, []engines.Order{{Kind: engines.Evacuate, Claim: "move", Node: "n2", Eligible: []string{"db-2"}, Epoch: 1, NotAfter: o.NotAfter}}, e.orders)
 		require.Nil(t, d.job)
 	})

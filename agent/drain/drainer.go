@@ -209,9 +209,9 @@ func (d *Drainer) carryOut(j *Job) {
 			j.State, j.Detail = rollcallv1.Drain_DRAIN_REFUSED, err.Error()
 		case err != nil:
 			j.Detail = "failed and will be repeated: " + err.Error()
-		case progress.State == engines.Done:
+		case progress.State == engines.ProgressDone:
 			j.State, j.drained = rollcallv1.Drain_DRAIN_DRAINED, true
-		case progress.State == engines.Refused:
+		case progress.State == engines.ProgressRefused:
 			j.State = rollcallv1.Drain_DRAIN_REFUSED
 		}
 		if err == nil {
@@ -300,7 +300,7 @@ func (d *Drainer) Restore(ctx context.Context, claim string, epoch int64, undo [
 	defer d.mu.Unlock()
 	switch {
 	case d.job != mine:
-	case err == nil && progress.State == engines.Done:
+	case err == nil && progress.State == engines.ProgressDone:
 		d.end()
 		d.Logger.Info("drain restored", "claim", claim)
 	case d.peered() && !mine.undoing && !d.stopped:
@@ -318,14 +318,14 @@ func (d *Drainer) undo(ctx context.Context, undo []byte) (engines.Progress, erro
 // UndoWhile is undo, if still allowed when its turn has come.
 func (d *Drainer) UndoWhile(ctx context.Context, undo []byte, may func() bool) (engines.Progress, error) {
 	if len(undo) == 0 {
-		return engines.Progress{State: engines.Done, Detail: "nothing to undo"}, nil
+		return engines.Progress{State: engines.ProgressDone, Detail: "nothing to undo"}, nil
 	}
 	if err := d.take(ctx); err != nil {
 		return engines.Progress{}, err
 	}
 	defer d.release()
 	if !may() {
-		return engines.Progress{State: engines.Running, Detail: "something else began meanwhile"}, nil
+		return engines.Progress{State: engines.ProgressRunning, Detail: "something else began meanwhile"}, nil
 	}
 	engine, err := d.Engine.Get()
 	if err != nil {

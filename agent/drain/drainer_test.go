@@ -59,7 +59,7 @@ func handoff(claim string, epoch int64) Order {
 	return Order{Claim: claim, Kind: engines.Handoff, Epoch: epoch, Undo: []byte("undo")}
 }
 
-func TestApplyIsRepeatedUntilDone(t *testing.T) {
+func TestDrainIsRepeatedUntilDone(t *testing.T) {
 	var calls atomic.Int32
 	engine := &agenttest.Engine{OnDrain: func(_ context.Context, o engines.Order, undo []byte) (engines.Progress, error) {
 		require.Equal(t, "c1", o.Claim)
@@ -68,9 +68,9 @@ func TestApplyIsRepeatedUntilDone(t *testing.T) {
 		case n == 2:
 			return engines.Progress{}, errors.New("connection reset")
 		case n < 5:
-			return engines.Progress{State: engines.Running, Detail: "moving", Done: int(n), Total: 5}, nil
+			return engines.Progress{State: engines.ProgressRunning, Detail: "moving", Done: int(n), Total: 5}, nil
 		}
-		return engines.Progress{State: engines.Done, Done: 5, Total: 5}, nil
+		return engines.Progress{State: engines.ProgressDone, Done: 5, Total: 5}, nil
 	}}
 	draining(t, engine, func(t *testing.T, d *Drainer) {
 		_, err := d.Drain(handoff("c1", 1))
@@ -90,15 +90,15 @@ func TestApplyIsRepeatedUntilDone(t *testing.T) {
 
 // A prepare that did not last is found out by whoever asks anew, and done again; one
 // that is being looked at is not begun once more; nothing is written past its time.
-func TestAPreparedPodIsLookedAtAnew(t *testing.T) {
+func TestDrainedPodIsRechecked(t *testing.T) {
 	var calls atomic.Int32
 	var leads atomic.Bool
 	engine := &agenttest.Engine{OnDrain: func(_ context.Context, _ engines.Order, undo []byte) (engines.Progress, error) {
 		require.Equal(t, "undo", string(undo))
 		if calls.Add(1); leads.Load() {
-			return engines.Progress{State: engines.Running, Detail: "still leads books/1"}, nil
+			return engines.Progress{State: engines.ProgressRunning, Detail: "still leads books/1"}, nil
 		}
-		return engines.Progress{State: engines.Done}, nil
+		return engines.Progress{State: engines.ProgressDone}, nil
 	}}
 	draining(t, engine, func(t *testing.T, d *Drainer) {
 		_, err := d.Drain(handoff("c1", 1))
@@ -144,10 +144,13 @@ func TestOnlyOneWriterAtATime(t *testing.T) {
 		OnPlanDrain: func(engines.Order) ([]byte, error) { enter(); return nil, nil },
 		OnDrain: func(context.Context, engines.Order, []byte) (engines.Progress, error) {
 			enter()
-			return engines.Progress{State: engines.Running}, nil
+			return engines.Progress{State: engines.ProgressRunning}, nil
 		},
-		OnRestore: func([]byte) (engines.Progress, error) { enter(); return engines.Progress{State: engines.Done}, nil },
-		OnSweep:   func([]string) error { enter(); return nil },
+		OnRestore: func([]byte) (engines.Progress, error) {
+			enter()
+			return engines.Progress{State: engines.ProgressDone}, nil
+		},
+		OnSweep: func([]string) error { enter(); return nil },
 	}
 	draining(t, engine, func(t *testing.T, d *Drainer) {
 		var tasks sync.WaitGroup
@@ -170,7 +173,7 @@ func TestOnlyOneWriterAtATime(t *testing.T) {
 
 func TestWhichOrderTakesThePlace(t *testing.T) {
 	running := func(context.Context, engines.Order, []byte) (engines.Progress, error) {
-		return engines.Progress{State: engines.Running}, nil
+		return engines.Progress{State: engines.ProgressRunning}, nil
 	}
 	for name, c := range map[string]struct {
 		open, next Order
@@ -224,7 +227,7 @@ func TestNothingIsWrittenPastNotAfter(t *testing.T) {
 		if time.Now().After(limit) {
 			late.Add(1)
 		}
-		return engines.Progress{State: engines.Running, Detail: "waiting"}, nil
+		return engines.Progress{State: engines.ProgressRunning, Detail: "waiting"}, nil
 	}, OnRestore: func([]byte) (engines.Progress, error) {
 		panic("its coordinator decides about that")
 	}}
@@ -246,9 +249,9 @@ func TestRefusedIsTriedAgainLater(t *testing.T) {
 	var calls atomic.Int32
 	engine := &agenttest.Engine{OnDrain: func(context.Context, engines.Order, []byte) (engines.Progress, error) {
 		if calls.Add(1) == 1 {
-			return engines.Progress{State: engines.Refused, Detail: "no other node"}, nil
+			return engines.Progress{State: engines.ProgressRefused, Detail: "no other node"}, nil
 		}
-		return engines.Progress{State: engines.Done}, nil
+		return engines.Progress{State: engines.ProgressDone}, nil
 	}}
 	draining(t, engine, func(t *testing.T, d *Drainer) {
 		for _, c := range []struct {
@@ -283,9 +286,9 @@ func TestRestoreEndsItsClaimOnly(t *testing.T) {
 	engine := &agenttest.Engine{OnRestore: func(undo []byte) (engines.Progress, error) {
 		undone = append(undone, string(undo))
 		if fail {
-			return engines.Progress{State: engines.Running, Detail: "not yet"}, nil
+			return engines.Progress{State: engines.ProgressRunning, Detail: "not yet"}, nil
 		}
-		return engines.Progress{State: engines.Done}, nil
+		return engines.Progress{State: engines.ProgressDone}, nil
 	}}
 	draining(t, engine, func(t *testing.T, d *Drainer) {
 		_, err := d.Drain(handoff("mine", 1))
@@ -298,7 +301,7 @@ func TestRestoreEndsItsClaimOnly(t *testing.T) {
 
 		p, err := d.Restore(t.Context(), "mine", 1, nil) // the agent still has the bytes
 		require.NoError(t, err)
-		require.Equal(t, engines.Running, p.State)
+		require.Equal(t, engines.ProgressRunning, p.State)
 		require.NotEqual(t, prepared, d.state(), "half undone is not drained")
 		fail = false
 		_, err = d.Restore(t.Context(), "mine", 1, []byte("given"))
@@ -310,13 +313,13 @@ func TestRestoreEndsItsClaimOnly(t *testing.T) {
 
 		p, err = d.Restore(t.Context(), "empty", 1, nil)
 		require.NoError(t, err)
-		require.Equal(t, engines.Done, p.State)
+		require.Equal(t, engines.ProgressDone, p.State)
 	})
 }
 
 // A restore that did not finish, and then the same claim again from the next
 // coordinator: it is prepared anew.
-func TestPreparedAgainAfterAHalfRestore(t *testing.T) {
+func TestDrainAfterAHalfRestore(t *testing.T) {
 	engine := &agenttest.Engine{OnRestore: func([]byte) (engines.Progress, error) { return engines.Progress{}, errors.New("down") }}
 	draining(t, engine, func(t *testing.T, d *Drainer) {
 		_, err := d.Drain(handoff("c", 1))
@@ -342,9 +345,9 @@ func TestTooMuchUndo(t *testing.T) {
 	})
 }
 
-// TestALookAnewContradictsNoReport: while the database has not answered yet whether a
+// TestRecheckContradictsNoReport: while the database has not answered yet whether a
 // prepare lasts, reports say what was true before; what it answers they say at once.
-func TestALookAnewContradictsNoReport(t *testing.T) {
+func TestRecheckContradictsNoReport(t *testing.T) {
 	j := &Job{State: preparing, rechecks: true}
 	require.Equal(t, prepared, j.reported())
 	j.answered = true

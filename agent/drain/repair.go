@@ -153,9 +153,9 @@ func (d *Drainer) repair(ctx context.Context) (progress engines.Progress, result
 		return progress, repairInterrupted, err
 	case err != nil:
 		return progress, repairFailed, err
-	case progress.State == engines.Done:
+	case progress.State == engines.ProgressDone:
 		return progress, repairDone, nil
-	case progress.State == engines.Refused:
+	case progress.State == engines.ProgressRefused:
 		return progress, repairRefused, nil
 	}
 	return progress, repairRunning, nil

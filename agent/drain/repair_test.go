@@ -19,8 +19,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// tending is a tender that is told of a look as often as every says.
-type tending struct {
+// repairWorld is a tender that is told of a look as often as every says.
+type repairWorld struct {
 	*RepairLoop
 	d     *Drainer
 	texts []string
@@ -31,10 +31,10 @@ type tending struct {
 	answer  func(ctx context.Context, n int) (engines.Progress, error)
 }
 
-func tends(t *testing.T, every time.Duration, body func(t *testing.T, x *tending)) {
-	x := &tending{allowed: true}
+func inRepairWorld(t *testing.T, every time.Duration, body func(t *testing.T, x *repairWorld)) {
+	x := &repairWorld{allowed: true}
 	x.answer = func(context.Context, int) (engines.Progress, error) {
-		return engines.Progress{State: engines.Done}, nil
+		return engines.Progress{State: engines.ProgressDone}, nil
 	}
 	var writers atomic.Int32
 	alone := func() func() {
@@ -48,11 +48,11 @@ func tends(t *testing.T, every time.Duration, body func(t *testing.T, x *tending
 			OnDrain: func(ctx context.Context, _ engines.Order, _ []byte) (engines.Progress, error) {
 				defer alone()()
 				time.Sleep(3 * time.Second)
-				return engines.Progress{State: engines.Done}, nil
+				return engines.Progress{State: engines.ProgressDone}, nil
 			},
 			OnRestore: func([]byte) (engines.Progress, error) {
 				defer alone()()
-				return engines.Progress{State: engines.Done}, nil
+				return engines.Progress{State: engines.ProgressDone}, nil
 			},
 		},
 		OnStep: func(context.Context, engines.Step) ([]byte, error) { defer alone()(); return nil, nil },
@@ -77,7 +77,7 @@ func tends(t *testing.T, every time.Duration, body func(t *testing.T, x *tending
 		tasks.Go(func() { x.Run(ctx) })
 		tasks.Go(func() {
 			for s := (probe.Result{}); ctx.Err() == nil; {
-				s = s.Follow(time.Now(), engines.Observation{Member: engines.Live}, nil)
+				s = s.Follow(time.Now(), engines.Observation{Member: engines.MembershipLive}, nil)
 				x.OnResult(s)
 				select {
 				case <-ctx.Done():
@@ -91,20 +91,20 @@ func tends(t *testing.T, every time.Duration, body func(t *testing.T, x *tending
 	})
 }
 
-func (x *tending) rounds() int {
+func (x *repairWorld) rounds() int {
 	synctest.Wait()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.started)
 }
 
-func (x *tending) counted(result string) int {
+func (x *repairWorld) counted(result string) int {
 	return int(testutil.ToFloat64(x.RepairLoop.Rounds.WithLabelValues(result)))
 }
 
 func TestRepairsAfterProbes(t *testing.T) {
 	for every, want := range map[time.Duration]int{10 * time.Millisecond: 10, time.Second: 10, 5 * time.Second: 2} {
-		tends(t, every, func(t *testing.T, x *tending) {
+		inRepairWorld(t, every, func(t *testing.T, x *repairWorld) {
 			time.Sleep(10*time.Second - time.Millisecond)
 			require.Equal(t, want, x.rounds(), every)
 			require.Equal(t, want, x.counted(repairDone))
@@ -118,7 +118,7 @@ func TestRepairsAfterProbes(t *testing.T) {
 }
 
 func TestRepairsOnlyWhenAllowed(t *testing.T) {
-	tends(t, time.Second, func(t *testing.T, x *tending) {
+	inRepairWorld(t, time.Second, func(t *testing.T, x *repairWorld) {
 		x.mu.Lock()
 		x.allowed = false
 		x.mu.Unlock()
@@ -131,7 +131,7 @@ func TestRepairsOnlyWhenAllowed(t *testing.T) {
 // From the beginning of a job until its claim is restored nothing is tended.
 func TestNeverRepairsDuringAJob(t *testing.T) {
 	for _, claim := range []string{"c", ""} { // a claim, the stop hook's own
-		tends(t, time.Second, func(t *testing.T, x *tending) {
+		inRepairWorld(t, time.Second, func(t *testing.T, x *repairWorld) {
 			time.Sleep(5 * time.Second)
 			_, err := x.d.Drain(handoff(claim, 1))
 			require.NoError(t, err)
@@ -155,7 +155,7 @@ func TestNeverRepairsDuringAJob(t *testing.T) {
 
 // Whoever has to write does not wait for what is only tended.
 func TestRepairGivesWay(t *testing.T) {
-	tends(t, time.Second, func(t *testing.T, x *tending) {
+	inRepairWorld(t, time.Second, func(t *testing.T, x *repairWorld) {
 		var inside atomic.Bool
 		x.mu.Lock()
 		x.answer = func(ctx context.Context, _ int) (engines.Progress, error) {
@@ -191,21 +191,21 @@ func TestRepairGivesWay(t *testing.T) {
 }
 
 func TestRepairIsBoundedAndReported(t *testing.T) {
-	tends(t, time.Second, func(t *testing.T, x *tending) {
+	inRepairWorld(t, time.Second, func(t *testing.T, x *repairWorld) {
 		x.mu.Lock()
 		x.answer = func(ctx context.Context, n int) (engines.Progress, error) {
 			switch n {
 			case 1, 2:
-				return engines.Progress{State: engines.Running, Detail: "waits\nfor b"}, nil
+				return engines.Progress{State: engines.ProgressRunning, Detail: "waits\nfor b"}, nil
 			case 3:
-				return engines.Progress{State: engines.Refused, Detail: "errant"}, nil
+				return engines.Progress{State: engines.ProgressRefused, Detail: "errant"}, nil
 			case 4:
 				return engines.Progress{}, errors.New("no way")
 			case 5:
 				<-ctx.Done()
 				return engines.Progress{}, ctx.Err()
 			}
-			return engines.Progress{State: engines.Done}, nil
+			return engines.Progress{State: engines.ProgressDone}, nil
 		}
 		x.started = nil
 		x.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 
 // A stalled connection delivers a prepare after its claim was restored, by a
 // coordinator that had reconnected: nobody would ever undo it.
-func TestLatePrepareOfARestoredClaimIsRefused(t *testing.T) {
+func TestLateDrainOfARestoredClaimIsRefused(t *testing.T) {
 	var plans atomic.Int32
 	engine := &agenttest.Engine{OnPlanDrain: func(engines.Order) ([]byte, error) { plans.Add(1); return []byte("undo"), nil }}
 	draining(t, engine, func(t *testing.T, d *Drainer) {
@@ -40,10 +40,10 @@ func TestLatePrepareOfARestoredClaimIsRefused(t *testing.T) {
 }
 
 // The same while the restore is under way: the job must not be begun behind its back.
-func TestPrepareDuringItsRestoreIsRefused(t *testing.T) {
+func TestDrainDuringItsRestoreIsRefused(t *testing.T) {
 	engine := &agenttest.Engine{OnRestore: func([]byte) (engines.Progress, error) {
 		time.Sleep(5 * time.Second)
-		return engines.Progress{State: engines.Done}, nil
+		return engines.Progress{State: engines.ProgressDone}, nil
 	}}
 	draining(t, engine, func(t *testing.T, d *Drainer) {
 		_, err := d.Drain(handoff("c", 1))
@@ -60,7 +60,7 @@ func TestPrepareDuringItsRestoreIsRefused(t *testing.T) {
 }
 
 // The next coordinator does not know that its predecessor was about to give up.
-func TestRestoredClaimMayBePreparedInTheNextEpoch(t *testing.T) {
+func TestRestoredClaimMayBeDrainedInTheNextEpoch(t *testing.T) {
 	draining(t, &agenttest.Engine{}, func(t *testing.T, d *Drainer) {
 		_, err := d.Restore(t.Context(), "c", 3, []byte("undo"))
 		require.NoError(t, err)

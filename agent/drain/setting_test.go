@@ -11,22 +11,22 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-type sharingEngine struct {
+type settingEngine struct {
 	agenttest.Engine
 	asked int
 }
 
-func (e *sharingEngine) PlanSetting(context.Context, engines.Order) (engines.Setting, error) {
+func (e *settingEngine) PlanSetting(context.Context, engines.Order) (engines.Setting, error) {
 	e.asked++
 	return engines.Setting{Name: "allocation", Undo: []byte("all")}, nil
 }
 
-func (e *sharingEngine) RestoreSetting(context.Context, engines.Setting, time.Time) (engines.Progress, error) {
-	return engines.Progress{State: engines.Done}, nil
+func (e *settingEngine) RestoreSetting(context.Context, engines.Setting, time.Time) (engines.Progress, error) {
+	return engines.Progress{State: engines.ProgressDone}, nil
 }
 
 func TestWhoIsAskedForASetting(t *testing.T) {
-	engine := &sharingEngine{}
+	engine := &settingEngine{}
 	draining(t, &engine.Engine, func(t *testing.T, d *Drainer) {
 		_, err := d.RestoreSetting(t.Context(), engines.Setting{Name: "allocation"}, time.Time{})
 		require.ErrorIs(t, err, errNoSetting)

@@ -54,9 +54,9 @@ func (d *Drainer) forget() {
 	}
 }
 
-// Recall takes up the job of an earlier agent of this pod. It must be called first,
+// Resume takes up the job of an earlier agent of this pod. It must be called first,
 // so that orders find the job at once.
-func (d *Drainer) Recall() {
+func (d *Drainer) Resume() {
 	r, mine, err := d.Store.LoadClaim()
 	if err != nil {
 		d.Logger.Warn("cannot read the order of an earlier agent", "error", err)
@@ -193,7 +193,7 @@ func (d *Drainer) undoUntilDone(j *Job) {
 			d.mu.Unlock()
 			return
 		}
-		if err == nil && progress.State == engines.Done {
+		if err == nil && progress.State == engines.ProgressDone {
 			d.endUndo(j)
 			d.mu.Unlock()
 			return

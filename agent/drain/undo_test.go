@@ -44,9 +44,9 @@ func living(t *testing.T, body func(t *testing.T, l *lives)) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lives{t: t, dir: dir, pod: "pod-uid", uid: "cluster-uid", heard: true, machine: "first", booted: time.Now().Add(-time.Hour)}
 		l.apply = func(int) (engines.Progress, error) {
-			return engines.Progress{State: engines.Running, Detail: "waiting"}, nil
+			return engines.Progress{State: engines.ProgressRunning, Detail: "waiting"}, nil
 		}
-		l.restore = func(int) (engines.Progress, error) { return engines.Progress{State: engines.Done}, nil }
+		l.restore = func(int) (engines.Progress, error) { return engines.Progress{State: engines.ProgressDone}, nil }
 		l.engine = &agenttest.Peered{Engine: agenttest.Engine{
 			OnDrain: func(_ context.Context, o engines.Order, undo []byte) (engines.Progress, error) {
 				require.Equal(t, "undo", string(undo))
@@ -81,7 +81,7 @@ func (l *lives) begin() {
 		return state.BootTime{Boot: l.machine, Since: time.Since(l.booted)}, nil
 	}
 	d.PeersHeard = func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.heard }
-	d.Recall()
+	d.Resume()
 	var tasks sync.WaitGroup
 	tasks.Go(d.Run)
 	l.Drainer = d
@@ -124,9 +124,9 @@ func TestOutOfTimeIsUndone(t *testing.T) {
 			case n == 1:
 				return engines.Progress{}, errors.New("connection reset")
 			case n < 5:
-				return engines.Progress{State: engines.Running, Detail: "opening"}, nil
+				return engines.Progress{State: engines.ProgressRunning, Detail: "opening"}, nil
 			}
-			return engines.Progress{State: engines.Done}, nil
+			return engines.Progress{State: engines.ProgressDone}, nil
 		}
 		l.order(5 * time.Second)
 		time.Sleep(4 * time.Second)
@@ -163,7 +163,7 @@ func TestOutOfTimeIsUndone(t *testing.T) {
 func TestRefusedIsUndoneWhenItsTimeIsOver(t *testing.T) {
 	living(t, func(t *testing.T, l *lives) {
 		l.apply = func(int) (engines.Progress, error) {
-			return engines.Progress{State: engines.Refused, Detail: "nobody can"}, nil
+			return engines.Progress{State: engines.ProgressRefused, Detail: "nobody can"}, nil
 		}
 		l.order(20 * time.Second)
 		time.Sleep(15 * time.Second)
@@ -179,9 +179,9 @@ func TestRefusedIsUndoneWhenItsTimeIsOver(t *testing.T) {
 }
 
 // What is prepared stays so until its coordinator restores it, whoever asks.
-func TestPreparedIsNotUndone(t *testing.T) {
+func TestDrainedIsNotUndone(t *testing.T) {
 	living(t, func(t *testing.T, l *lives) {
-		l.apply = func(int) (engines.Progress, error) { return engines.Progress{State: engines.Done}, nil }
+		l.apply = func(int) (engines.Progress, error) { return engines.Progress{State: engines.ProgressDone}, nil }
 		l.order(5 * time.Second)
 		require.Equal(t, prepared, l.state())
 		time.Sleep(time.Minute)
@@ -198,7 +198,7 @@ func TestPreparedIsNotUndone(t *testing.T) {
 	})
 }
 
-func TestJobIsGoneOnWithAfterARestart(t *testing.T) {
+func TestJobContinuesAfterARestart(t *testing.T) {
 	living(t, func(t *testing.T, l *lives) {
 		o := l.order(time.Minute)
 		time.Sleep(5 * time.Second)
@@ -213,7 +213,7 @@ func TestJobIsGoneOnWithAfterARestart(t *testing.T) {
 		require.False(t, l.startRepair(nil))
 
 		l.mu.Lock()
-		l.heard, l.apply = true, func(int) (engines.Progress, error) { return engines.Progress{State: engines.Done}, nil }
+		l.heard, l.apply = true, func(int) (engines.Progress, error) { return engines.Progress{State: engines.ProgressDone}, nil }
 		l.mu.Unlock()
 		time.Sleep(time.Second)
 		require.Equal(t, prepared, l.state())
@@ -273,15 +273,15 @@ func TestHalfRestoreIsFinished(t *testing.T) {
 			living(t, func(t *testing.T, l *lives) {
 				l.restore = func(n int) (engines.Progress, error) {
 					if n < 8 {
-						return engines.Progress{State: engines.Running, Detail: "opening"}, nil
+						return engines.Progress{State: engines.ProgressRunning, Detail: "opening"}, nil
 					}
-					return engines.Progress{State: engines.Done}, nil
+					return engines.Progress{State: engines.ProgressDone}, nil
 				}
 				l.order(time.Hour)
 				time.Sleep(time.Second)
 				p, err := l.Drainer.Restore(t.Context(), "c", 3, []byte("undo"))
 				require.NoError(t, err)
-				require.Equal(t, engines.Running, p.State)
+				require.Equal(t, engines.ProgressRunning, p.State)
 				applied, _ := l.counts()
 				if restart {
 					l.again()
@@ -297,7 +297,7 @@ func TestHalfRestoreIsFinished(t *testing.T) {
 }
 
 // Orders find the recalled job before it is gone on with.
-func TestRestoreOfARecalledJob(t *testing.T) {
+func TestRestoreOfAResumedJob(t *testing.T) {
 	living(t, func(t *testing.T, l *lives) {
 		l.order(time.Hour)
 		l.heard = false
@@ -319,7 +319,7 @@ func TestRestoreOfARecalledJob(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotRecalled(t *testing.T) {
+func TestWhatIsNotResumed(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*lives)
 		keeps  bool
@@ -354,10 +354,10 @@ func TestOthersAreNotKept(t *testing.T) {
 		l.end()
 		l.engine = &agenttest.Engine{
 			OnDrain: func(context.Context, engines.Order, []byte) (engines.Progress, error) {
-				return engines.Progress{State: engines.Running}, nil
+				return engines.Progress{State: engines.ProgressRunning}, nil
 			},
 			OnRestore: func([]byte) (engines.Progress, error) {
-				return engines.Progress{State: engines.Running}, l.asked()
+				return engines.Progress{State: engines.ProgressRunning}, l.asked()
 			},
 		}
 		l.begin()

@@ -11,15 +11,15 @@ import (
 
 // large is what a member of a database with 1,000 replicas on 50 nodes sees.
 func large() engines.Observation {
-	o := engines.Observation{Node: "node-0", Member: engines.Live, Settled: true, Health: engines.Health{Verdict: engines.Green}}
+	o := engines.Observation{Node: "node-0", Member: engines.MembershipLive, Settled: true, Health: engines.Health{Verdict: engines.VerdictGreen}}
 	for i := range 50 {
-		o.Nodes = append(o.Nodes, engines.Node{Name: fmt.Sprintf("node-%d", i), Address: fmt.Sprintf("node-%d:8983", i), State: engines.Live})
+		o.Nodes = append(o.Nodes, engines.Node{Name: fmt.Sprintf("node-%d", i), Address: fmt.Sprintf("node-%d:8983", i), State: engines.MembershipLive})
 	}
 	for s := range 250 {
-		g := engines.Group{ID: fmt.Sprintf("books%d/shard%d", s/10, s%10), Kind: engines.Shard, NeedsLeader: true}
+		g := engines.Group{ID: fmt.Sprintf("books%d/shard%d", s/10, s%10), Kind: engines.GroupShard, NeedsLeader: true}
 		for r := range 4 {
 			g.Members = append(g.Members, engines.Member{
-				ID: fmt.Sprintf("core_node%d", 4*s+r), Node: fmt.Sprintf("node-%d", (4*s+r)%50), State: engines.Active, Leader: r == 0, Eligible: true,
+				ID: fmt.Sprintf("core_node%d", 4*s+r), Node: fmt.Sprintf("node-%d", (4*s+r)%50), State: engines.MemberActive, Leader: r == 0, Eligible: true,
 			})
 		}
 		o.Groups = append(o.Groups, g)

@@ -62,8 +62,8 @@ func TestDurationsOfASlowDatabase(t *testing.T) {
 		seen engines.Observation
 		asks int // looks that were broken off for it
 	}{
-		{engines.Observation{Member: engines.NotLive}, 0},
-		{engines.Observation{Member: engines.Live, Settled: true}, 4},
+		{engines.Observation{Member: engines.MembershipNotLive}, 0},
+		{engines.Observation{Member: engines.MembershipLive, Settled: true}, 4},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -74,7 +74,7 @@ func TestDurationsOfASlowDatabase(t *testing.T) {
 				case <-ctx.Done():
 					brokenOff++
 					// An adapter may take a connection that was broken off for a database that is away.
-					return engines.Observation{Member: engines.NotLive}, nil
+					return engines.Observation{Member: engines.MembershipNotLive}, nil
 				}
 				return c.seen, nil
 			}}

@@ -35,7 +35,7 @@ func probing(t *testing.T, interval, takes time.Duration, body func(t *testing.T
 			defer func() { mu.Lock(); inUse--; mu.Unlock() }()
 			select {
 			case <-time.After(takes):
-				return engines.Observation{Node: "n", Member: engines.Live}, nil
+				return engines.Observation{Node: "n", Member: engines.MembershipLive}, nil
 			case <-ctx.Done():
 				return engines.Observation{}, ctx.Err()
 			}
@@ -134,7 +134,7 @@ func TestALookThatLearnsNothingHasFailed(t *testing.T) {
 		},
 		"odd answers": func(context.Context) (engines.Observation, error) { return engines.Observation{Node: "n"}, nil },
 		"not a member": func(context.Context) (engines.Observation, error) {
-			return engines.Observation{Member: engines.NotLive}, nil
+			return engines.Observation{Member: engines.MembershipNotLive}, nil
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -159,10 +159,10 @@ func TestALookThatLearnsNothingHasFailed(t *testing.T) {
 func TestSightingsFollow(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
-	live := engines.Observation{Node: "n1", Member: engines.Live}
-	settled := engines.Observation{Node: "n1", Member: engines.Live, Settled: true}
-	away := engines.Observation{Member: engines.NotLive}
-	lying := engines.Observation{Member: engines.NotLive, Settled: true}
+	live := engines.Observation{Node: "n1", Member: engines.MembershipLive}
+	settled := engines.Observation{Node: "n1", Member: engines.MembershipLive, Settled: true}
+	away := engines.Observation{Member: engines.MembershipNotLive}
+	lying := engines.Observation{Member: engines.MembershipNotLive, Settled: true}
 	for name, c := range map[string]struct {
 		looks             []any // an observation or an error, one a second
 		notLive, settledS int   // seconds since start, -1 = zero
@@ -202,7 +202,7 @@ func TestSightingsFollow(t *testing.T) {
 // How long a member has not been live is evidence of a failure, so a blip, an unknown
 // or a time in which nobody looked must never count.
 func TestNotLiveHasNoGaps(t *testing.T) {
-	const away, live, unknown, silent = engines.NotLive, engines.Live, engines.MembershipUnknown, engines.Membership(99)
+	const away, live, unknown, silent = engines.MembershipNotLive, engines.MembershipLive, engines.MembershipUnknown, engines.Membership(99)
 	for name, c := range map[string]struct {
 		looks []engines.Membership // one a second
 		pause int                  // the look after which the process is stopped for two minutes

@@ -36,10 +36,10 @@ func (r Result) Follow(started time.Time, o engines.Observation, err error) Resu
 	if o.Node != "" {
 		next.Node = o.Node
 	}
-	if o.Member == engines.NotLive {
+	if o.Member == engines.MembershipNotLive {
 		next.NotLiveSince = earliest(r.NotLiveSince, started)
 	}
-	if o.Member == engines.Live && o.Settled {
+	if o.Member == engines.MembershipLive && o.Settled {
 		next.settledSince = earliest(r.settledSince, started)
 	}
 	return next
@@ -56,7 +56,7 @@ func (r Result) interrupted() Result {
 // since the last probe does not count.
 func (r Result) notLive() *durationpb.Duration { return since(r.NotLiveSince, r.Started) }
 
-func (r Result) Live() bool { return r.Err == nil && r.Observation.Member == engines.Live }
+func (r Result) Live() bool { return r.Err == nil && r.Observation.Member == engines.MembershipLive }
 
 func earliest(before, now time.Time) time.Time {
 	if before.IsZero() {

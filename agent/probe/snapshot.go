@@ -69,7 +69,7 @@ func (v *Snapshot) timeless(allGroups bool) *rollcallv1.Report {
 		Roles:         o.Roles,
 		Rank:          int32(o.Rank),
 		Last:          o.Last,
-		Settled:       o.Member == engines.Live && o.Settled,
+		Settled:       o.Member == engines.MembershipLive && o.Settled,
 		Busy:          o.Busy,
 		Veto:          o.Veto,
 		After:         o.After,
@@ -148,7 +148,7 @@ func (v Snapshot) digested() (*Snapshot, error) {
 func protoGroup(g engines.Group) *rollcallv1.Group {
 	group := &rollcallv1.Group{
 		Id:           g.ID,
-		Kind:         rollcallv1.GroupKind(protoEnum(g.Kind, engines.Role)),
+		Kind:         rollcallv1.GroupKind(protoEnum(g.Kind, engines.GroupRole)),
 		MinAvailable: int32(g.MinAvailable),
 		NeedsLeader:  g.NeedsLeader,
 		Moving:       g.Moving,
@@ -158,7 +158,7 @@ func protoGroup(g engines.Group) *rollcallv1.Group {
 		group.Members = append(group.Members, &rollcallv1.Member{
 			Id:       m.ID,
 			Node:     m.Node,
-			State:    rollcallv1.MemberState(protoEnum(m.State, engines.Down)),
+			State:    rollcallv1.MemberState(protoEnum(m.State, engines.MemberDown)),
 			Leader:   m.Leader,
 			Eligible: m.Eligible,
 			Progress: m.Progress,
@@ -169,11 +169,11 @@ func protoGroup(g engines.Group) *rollcallv1.Group {
 }
 
 func protoMembership(m engines.Membership) rollcallv1.Membership {
-	return rollcallv1.Membership(protoEnum(m, engines.NotLive))
+	return rollcallv1.Membership(protoEnum(m, engines.MembershipNotLive))
 }
 
 func protoVerdict(v engines.Verdict) rollcallv1.Verdict {
-	return rollcallv1.Verdict(protoEnum(v, engines.Red))
+	return rollcallv1.Verdict(protoEnum(v, engines.VerdictRed))
 }
 
 // protoEnum relies on both sides using the same numbers, which TestEnumsCountAlike

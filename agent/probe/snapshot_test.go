@@ -18,15 +18,15 @@ var identity = &rollcallv1.Identity{Pod: "search-0", PodUid: "uid-0", Zone: "z1"
 
 func observation() engines.Observation {
 	return engines.Observation{
-		Node: "n0", Version: "9.9.0", Member: engines.Live, Roles: []string{"overseer"}, Last: true, Settled: true,
-		Health: engines.Health{Verdict: engines.Recoverable, Reason: "n2 is unavailable"}, DataBytes: 99,
-		Nodes: []engines.Node{{Name: "n2", Address: "n2:1", State: engines.NotLive}},
+		Node: "n0", Version: "9.9.0", Member: engines.MembershipLive, Roles: []string{"overseer"}, Last: true, Settled: true,
+		Health: engines.Health{Verdict: engines.VerdictRecoverable, Reason: "n2 is unavailable"}, DataBytes: 99,
+		Nodes: []engines.Node{{Name: "n2", Address: "n2:1", State: engines.MembershipNotLive}},
 		Groups: []engines.Group{
-			{ID: "a", Kind: engines.Shard, NeedsLeader: true, Members: []engines.Member{
-				{ID: "1", Node: "n0", State: engines.Active, Leader: true, Eligible: true},
-				{ID: "2", Node: "n2", State: engines.Down},
+			{ID: "a", Kind: engines.GroupShard, NeedsLeader: true, Members: []engines.Member{
+				{ID: "1", Node: "n0", State: engines.MemberActive, Leader: true, Eligible: true},
+				{ID: "2", Node: "n2", State: engines.MemberDown},
 			}},
-			{ID: "b", Kind: engines.Quorum, MinAvailable: 2, Members: []engines.Member{{ID: "3", Node: "n1", State: engines.Recovering, Progress: 0.5}}},
+			{ID: "b", Kind: engines.GroupQuorum, MinAvailable: 2, Members: []engines.Member{{ID: "3", Node: "n1", State: engines.MemberRecovering, Progress: 0.5}}},
 		},
 	}
 }
@@ -114,11 +114,11 @@ func TestDigestIgnoresOnlyTime(t *testing.T) {
 	require.Equal(t, base, digest(func(o *engines.Observation) { o.DataBytes++ }))
 	require.Equal(t, base, digest(func(o *engines.Observation) { o.Groups[1].ID = "another pod's" }))
 	for name, change := range map[string]func(*engines.Observation){
-		"member state": func(o *engines.Observation) { o.Groups[0].Members[1].State = engines.Active },
+		"member state": func(o *engines.Observation) { o.Groups[0].Members[1].State = engines.MemberActive },
 		"leader":       func(o *engines.Observation) { o.Groups[0].Members[0].Leader = false },
-		"verdict":      func(o *engines.Observation) { o.Health.Verdict = engines.Red },
+		"verdict":      func(o *engines.Observation) { o.Health.Verdict = engines.VerdictRed },
 		"role":         func(o *engines.Observation) { o.Roles = nil },
-		"node":         func(o *engines.Observation) { o.Nodes[0].State = engines.Live },
+		"node":         func(o *engines.Observation) { o.Nodes[0].State = engines.MembershipLive },
 		"settled":      func(o *engines.Observation) { o.Settled = false },
 	} {
 		require.NotEqual(t, base, digest(change), name)
@@ -204,10 +204,10 @@ func TestTextThatCannotBeTold(t *testing.T) {
 // protoEnum casts; both sides must count alike.
 func TestEnumsCountAlike(t *testing.T) {
 	for i := range 8 {
-		require.Equal(t, protoName(engines.Membership(i).String(), "MEMBERSHIP"), rollcallv1.Membership(protoEnum(engines.Membership(i), engines.NotLive)).String())
-		require.Equal(t, protoName(engines.GroupKind(i).String(), "GROUP_KIND"), rollcallv1.GroupKind(protoEnum(engines.GroupKind(i), engines.Role)).String())
-		require.Equal(t, protoName(engines.MemberState(i).String(), "MEMBER_STATE"), rollcallv1.MemberState(protoEnum(engines.MemberState(i), engines.Down)).String())
-		require.Equal(t, protoName(engines.Verdict(i).String(), "VERDICT"), rollcallv1.Verdict(protoEnum(engines.Verdict(i), engines.Red)).String())
+		require.Equal(t, protoName(engines.Membership(i).String(), "MEMBERSHIP"), rollcallv1.Membership(protoEnum(engines.Membership(i), engines.MembershipNotLive)).String())
+		require.Equal(t, protoName(engines.GroupKind(i).String(), "GROUP_KIND"), rollcallv1.GroupKind(protoEnum(engines.GroupKind(i), engines.GroupRole)).String())
+		require.Equal(t, protoName(engines.MemberState(i).String(), "MEMBER_STATE"), rollcallv1.MemberState(protoEnum(engines.MemberState(i), engines.MemberDown)).String())
+		require.Equal(t, protoName(engines.Verdict(i).String(), "VERDICT"), rollcallv1.Verdict(protoEnum(engines.Verdict(i), engines.VerdictRed)).String())
 	}
 }
 

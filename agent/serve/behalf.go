@@ -43,9 +43,9 @@ func (s *Service) drainOnBehalf(ctx context.Context, o drain.Order, node string)
 	}
 	state := rollcallv1.Drain_DRAIN_DRAINING
 	switch progress.State {
-	case engines.Done:
+	case engines.ProgressDone:
 		state = rollcallv1.Drain_DRAIN_DRAINED
-	case engines.Refused:
+	case engines.ProgressRefused:
 		state = rollcallv1.Drain_DRAIN_REFUSED
 	}
 	return drainResponse(state, progress), nil
@@ -77,5 +77,5 @@ func (s *Service) handoffOnBehalf(ctx context.Context, r *rollcallv1.HandoffOnBe
 	if err != nil {
 		return nil, engineError(ctx, err)
 	}
-	return &rollcallv1.HandoffOnBehalfResponse{Done: progress.State != engines.Running, Detail: progress.Detail}, nil
+	return &rollcallv1.HandoffOnBehalfResponse{Done: progress.State != engines.ProgressRunning, Detail: progress.Detail}, nil
 }

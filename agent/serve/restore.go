@@ -31,7 +31,7 @@ func (s *Service) restore(ctx context.Context, r *rollcallv1.RestoreRequest) (*r
 	if err != nil {
 		return nil, engineError(ctx, err)
 	}
-	return &rollcallv1.RestoreResponse{Done: progress.State == engines.Done, Detail: progress.Detail}, nil
+	return &rollcallv1.RestoreResponse{Done: progress.State == engines.ProgressDone, Detail: progress.Detail}, nil
 }
 
 // RestoreSetting is an RPC.
@@ -60,7 +60,7 @@ func (s *Service) restoreSetting(ctx context.Context, r *rollcallv1.RestoreSetti
 	if err != nil {
 		return nil, engineError(ctx, err)
 	}
-	return &rollcallv1.RestoreSettingResponse{Done: progress.State == engines.Done, Detail: progress.Detail}, nil
+	return &rollcallv1.RestoreSettingResponse{Done: progress.State == engines.ProgressDone, Detail: progress.Detail}, nil
 }
 
 func checkSetting(setting engines.Setting) error {

@@ -19,7 +19,7 @@ import (
 func TestRefusedStopsKeepNoPodStopping(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
-			return engines.Progress{State: engines.Refused, Detail: "nobody to hand over to"}, nil
+			return engines.Progress{State: engines.ProgressRefused, Detail: "nobody to hand over to"}, nil
 		}
 		stopping := 0
 		for range 60 {
@@ -44,7 +44,7 @@ func TestStopAmongRefusedOnesIsCarriedOut(t *testing.T) {
 				if yields.Load() {
 					return done(ctx, o, undo)
 				}
-				return engines.Progress{State: engines.Refused, Detail: "nobody to hand over to"}, nil
+				return engines.Progress{State: engines.ProgressRefused, Detail: "nobody to hand over to"}, nil
 			}
 			caller, goes := context.WithCancel(t.Context())
 			ended := make(chan struct{})

@@ -35,7 +35,7 @@ func (h *Hook) silent(ctx context.Context) string {
 		switch {
 		case a.err != nil:
 			return "the database does not answer: " + a.err.Error()
-		case a.o.Member != engines.Live:
+		case a.o.Member != engines.MembershipLive:
 			return "the database's own membership is " + a.o.Member.String()
 		}
 		return ""

@@ -19,9 +19,9 @@ import (
 
 // lead has the database lead again, whatever was handed over.
 func (s *stopping) lead() {
-	s.becomes(engines.NotLive)
+	s.becomes(engines.MembershipNotLive)
 	time.Sleep(3 * time.Second)
-	s.becomes(engines.Live)
+	s.becomes(engines.MembershipLive)
 	time.Sleep(3 * time.Second)
 }
 
@@ -75,16 +75,16 @@ func TestStrangersUseUpNoCallOfTheKubelet(t *testing.T) {
 	})
 }
 
-// TestAwayWhileItHandsOver: a database that follows nobody for a moment because it hands
+// TestUnavailableDuringTheHandoff: a database that follows nobody for a moment because it hands
 // over was not stopped by that.
-func TestAwayWhileItHandsOver(t *testing.T) {
+func TestUnavailableDuringTheHandoff(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
 			time.Sleep(10 * time.Second)
-			return engines.Progress{State: engines.Done}, nil
+			return engines.Progress{State: engines.ProgressDone}, nil
 		}
-		time.AfterFunc(3*time.Second, func() { s.becomes(engines.NotLive) })
-		time.AfterFunc(7*time.Second, func() { s.becomes(engines.Live) })
+		time.AfterFunc(3*time.Second, func() { s.becomes(engines.MembershipNotLive) })
+		time.AfterFunc(7*time.Second, func() { s.becomes(engines.MembershipLive) })
 		require.Equal(t, CallTaken, s.Call(t.Context(), FromElsewhere).Result)
 		time.Sleep(5 * time.Second)
 		require.Equal(t, CallHeld, s.Call(t.Context(), FromElsewhere).Result)
@@ -110,10 +110,10 @@ func TestEachStopOfTheContainerIsCarriedOut(t *testing.T) {
 // refused, is no reason to refuse the next one.
 func TestWhatWasNotCarriedOutHoldsNoStop(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
-		s.becomes(engines.NotLive)
+		s.becomes(engines.MembershipNotLive)
 		time.Sleep(10 * time.Second)
 		require.Contains(t, s.Stop(t.Context()), "nothing done: ")
-		s.becomes(engines.Live)
+		s.becomes(engines.MembershipLive)
 		time.Sleep(3 * time.Second)
 
 		_, err := s.Drainer.Drain(handOff("claim-1"))
@@ -133,7 +133,7 @@ func TestRefusedDrainHoldsNoStop(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		done := s.engine.OnDrain
 		s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
-			return engines.Progress{State: engines.Refused, Detail: "no other copy"}, nil
+			return engines.Progress{State: engines.ProgressRefused, Detail: "no other copy"}, nil
 		}
 		require.Contains(t, s.Call(t.Context(), FromElsewhere).Line, "no other copy")
 		s.engine.OnDrain = done
@@ -183,7 +183,7 @@ func TestStopIsGoneOnWithAfterARestart(t *testing.T) {
 		began := time.Now()
 		s.engine.OnDrain = func(ctx context.Context, _ engines.Order, _ []byte) (engines.Progress, error) {
 			s.note("apply stop-uid Handoff")
-			return engines.Progress{State: engines.Running}, nil
+			return engines.Progress{State: engines.ProgressRunning}, nil
 		}
 		caller, goes := context.WithCancel(t.Context())
 		said := make(chan Answer, 1)
@@ -210,7 +210,7 @@ func TestCallerThatGoesAwayUsesUpTheStop(t *testing.T) {
 		s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
 			s.note("apply stop-uid Handoff")
 			time.Sleep(20 * time.Second)
-			return engines.Progress{State: engines.Done}, nil
+			return engines.Progress{State: engines.ProgressDone}, nil
 		}
 		for range 5 {
 			caller, goes := context.WithTimeout(t.Context(), time.Second)

@@ -13,7 +13,7 @@ import (
 
 // A claim can end without the agent of its pod: another agent has undone it, or the
 // DatabaseCluster was deleted. The pod leads again for a day, and then its node is drained.
-func TestHookOfAPodThatWasPreparedLongAgo(t *testing.T) {
+func TestHookOfAPodDrainedLongAgo(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		o := handOff("claim-1")
 		o.NotAfter = time.Now().Add(30 * time.Second)
@@ -31,9 +31,9 @@ func TestHookOfAPodThatWasPreparedLongAgo(t *testing.T) {
 		// Not under the claim: nobody would undo that any more.
 		require.Equal(t, []string{"apply stop-uid Handoff"}, s.noted()[1:])
 
-		s.becomes(engines.NotLive)
+		s.becomes(engines.MembershipNotLive)
 		time.Sleep(5 * time.Second)
-		s.becomes(engines.Live)
+		s.becomes(engines.MembershipLive)
 		time.Sleep(10 * time.Minute)
 		require.Equal(t, []string{"restore undo stop-uid Handoff"}, s.noted()[2:])
 	})

@@ -30,15 +30,15 @@ func TestHookEvacuatesWhereDataWouldBeLost(t *testing.T) {
 		require.Equal(t, []string{"apply stop-uid Handoff", "apply stop-uid Evacuate"}, s.noted())
 
 		// Both are undone, the last first, once the database is back.
-		s.becomes(engines.NotLive)
+		s.becomes(engines.MembershipNotLive)
 		time.Sleep(5 * time.Second)
-		s.becomes(engines.Live)
+		s.becomes(engines.MembershipLive)
 		time.Sleep(5 * time.Second)
 		require.Equal(t, []string{"restore undo stop-uid Evacuate", "restore undo stop-uid Handoff"}, s.noted()[2:])
 	})
 }
 
-func TestHookOfAPreparedPodDoesNothing(t *testing.T) {
+func TestHookOfADrainedPodDoesNothing(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		_, err := s.Drainer.Drain(handOff("claim-1"))
 		require.NoError(t, err)
@@ -49,9 +49,9 @@ func TestHookOfAPreparedPodDoesNothing(t *testing.T) {
 		require.Equal(t, []string{"apply claim-1 Handoff"}, s.noted())
 
 		// What a claim did is not the agent's to undo.
-		s.becomes(engines.NotLive)
+		s.becomes(engines.MembershipNotLive)
 		time.Sleep(5 * time.Second)
-		s.becomes(engines.Live)
+		s.becomes(engines.MembershipLive)
 		time.Sleep(10 * time.Minute)
 		require.Equal(t, []string{"apply claim-1 Handoff"}, s.noted())
 	})
@@ -68,7 +68,7 @@ func TestHookIsShortWhenTheDatabaseDoesNotAnswer(t *testing.T) {
 			return engines.Observation{}, nil
 		},
 		"is unavailable": func(context.Context) (engines.Observation, error) {
-			return engines.Observation{Member: engines.NotLive}, nil
+			return engines.Observation{Member: engines.MembershipNotLive}, nil
 		},
 		"is unknown": func(context.Context) (engines.Observation, error) { return engines.Observation{}, nil },
 	} {
@@ -90,7 +90,7 @@ func TestHookIsShortWhenTheDatabaseDoesNotAnswer(t *testing.T) {
 func TestHookEndsWithinTheGracePeriod(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
-			return engines.Progress{State: engines.Running, Detail: "3 of 5 moved"}, nil
+			return engines.Progress{State: engines.ProgressRunning, Detail: "3 of 5 moved"}, nil
 		}
 		start := time.Now()
 		line := s.Stop(t.Context())
@@ -106,29 +106,29 @@ func TestHookEndsWithinTheGracePeriod(t *testing.T) {
 }
 
 // When all pods are deleted at once, the last one has nobody to hand over to.
-func TestHookEndsWhenNobodyElseIsLeft(t *testing.T) {
+func TestHookEndsWithoutOtherMembers(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
-			return engines.Progress{State: engines.Running, Detail: "waiting for another leader"}, nil
+			return engines.Progress{State: engines.ProgressRunning, Detail: "waiting for another leader"}, nil
 		}
-		time.AfterFunc(5*time.Second, func() { s.becomes(engines.NotLive) })
+		time.AfterFunc(5*time.Second, func() { s.becomes(engines.MembershipNotLive) })
 		start := time.Now()
 		require.Contains(t, s.Stop(t.Context()), "nobody to hand over to")
 		require.WithinDuration(t, start.Add(5*time.Second+notMemberFor), time.Now(), 2*time.Second)
 
-		s.becomes(engines.Live)
+		s.becomes(engines.MembershipLive)
 		s.file.Evacuate = true
 		time.Sleep(2 * time.Second)
-		time.AfterFunc(5*time.Second, func() { s.becomes(engines.NotLive) })
+		time.AfterFunc(5*time.Second, func() { s.becomes(engines.MembershipNotLive) })
 		start = time.Now()
 		s.Stop(t.Context())
 		require.Equal(t, 45*time.Second, time.Since(start), "data would be lost: others may come back")
 
-		s.becomes(engines.Live)
+		s.becomes(engines.MembershipLive)
 		s.file.Evacuate = false
 		time.Sleep(s.coolDown())
-		time.AfterFunc(5*time.Second, func() { s.becomes(engines.NotLive) })
-		time.AfterFunc(10*time.Second, func() { s.becomes(engines.Live) })
+		time.AfterFunc(5*time.Second, func() { s.becomes(engines.MembershipNotLive) })
+		time.AfterFunc(10*time.Second, func() { s.becomes(engines.MembershipLive) })
 		require.Contains(t, s.Stop(t.Context()), "waiting for another leader", "an election is waited for")
 	})
 }
@@ -136,7 +136,7 @@ func TestHookEndsWhenNobodyElseIsLeft(t *testing.T) {
 func TestHookEndsWhenAllAreStopped(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
-			return engines.Progress{State: engines.Running, Detail: "waiting for another leader"}, nil
+			return engines.Progress{State: engines.ProgressRunning, Detail: "waiting for another leader"}, nil
 		}
 		var left, back, unknown atomic.Bool
 		s.Peers = func() []engines.Peer {
@@ -175,7 +175,7 @@ func TestTwoCallsShareOneRun(t *testing.T) {
 		s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
 			s.note("apply")
 			time.Sleep(5 * time.Second)
-			return engines.Progress{State: engines.Done}, nil
+			return engines.Progress{State: engines.ProgressDone}, nil
 		}
 		var tasks sync.WaitGroup
 		for range 3 {
@@ -191,10 +191,10 @@ func TestComesBackInTheSamePod(t *testing.T) {
 		s.Stop(t.Context())
 		time.Sleep(time.Minute) // still live: it takes its time to stop
 		require.Len(t, s.noted(), 1)
-		s.becomes(engines.NotLive)
+		s.becomes(engines.MembershipNotLive)
 		time.Sleep(time.Minute)
 		require.Len(t, s.noted(), 1, "not before it is live again")
-		s.becomes(engines.Live)
+		s.becomes(engines.MembershipLive)
 		time.Sleep(3 * time.Second)
 		require.Equal(t, []string{"apply stop-uid Handoff", "restore undo stop-uid Handoff"}, s.noted())
 		require.Equal(t, rollcallv1.Phase_PHASE_WATCHING, s.phase())
@@ -223,9 +223,9 @@ func TestClaimTakesOver(t *testing.T) {
 		words, err := s.Drainer.Drain(handOff("c"))
 		require.NoError(t, err)
 		require.Empty(t, words)
-		s.becomes(engines.NotLive)
+		s.becomes(engines.MembershipNotLive)
 		time.Sleep(5 * time.Second)
-		s.becomes(engines.Live)
+		s.becomes(engines.MembershipLive)
 		time.Sleep(5 * time.Minute)
 		require.Len(t, s.noted(), 2, "nothing is undone while the claim is open")
 		_, err = s.Drainer.Restore(t.Context(), "c", 1, nil)
@@ -240,11 +240,11 @@ func TestRestartedAgentUndoesTheHook(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		s.Stop(t.Context())
 		s.end()
-		s.becomes(engines.NotLive)
+		s.becomes(engines.MembershipNotLive)
 		s.start()
 		require.Equal(t, rollcallv1.Phase_PHASE_STOPPING, s.phase())
 		time.Sleep(5 * time.Second)
-		s.becomes(engines.Live)
+		s.becomes(engines.MembershipLive)
 		time.Sleep(5 * time.Minute)
 		require.Equal(t, []string{"restore undo stop-uid Handoff"}, s.noted()[1:])
 		require.Equal(t, rollcallv1.Phase_PHASE_WATCHING, s.phase())
@@ -267,9 +267,9 @@ func TestHookIsUndoneWhateverTheClockDid(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			require.Len(t, s.noted(), 1, "it may be stopped yet")
 			require.Equal(t, rollcallv1.Phase_PHASE_STOPPING, s.phase())
-			s.becomes(engines.NotLive)
+			s.becomes(engines.MembershipNotLive)
 			time.Sleep(5 * time.Second)
-			s.becomes(engines.Live)
+			s.becomes(engines.MembershipLive)
 			time.Sleep(5 * time.Minute)
 			require.Equal(t, []string{"restore undo stop-uid Handoff"}, s.noted()[1:])
 			require.Equal(t, rollcallv1.Phase_PHASE_WATCHING, s.phase())
@@ -281,11 +281,11 @@ func TestOnlyTheFirstAgentOfAPodSweeps(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		s := newStopping(t, dir)
-		s.becomes(engines.NotLive)
+		s.becomes(engines.MembershipNotLive)
 		s.start()
 		time.Sleep(5 * time.Second)
 		require.Empty(t, s.noted(), "not before the database is live")
-		s.becomes(engines.Live)
+		s.becomes(engines.MembershipLive)
 		time.Sleep(5 * time.Second)
 		require.Equal(t, []string{"sweep"}, s.noted())
 		s.end()

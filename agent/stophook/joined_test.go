@@ -20,9 +20,9 @@ func TestKubeletThatJoinsHasItsWholeTime(t *testing.T) {
 			began := time.Now()
 			s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
 				if time.Since(began) < takes {
-					return engines.Progress{State: engines.Running, Detail: "catching up"}, nil
+					return engines.Progress{State: engines.ProgressRunning, Detail: "catching up"}, nil
 				}
-				return engines.Progress{State: engines.Done}, nil
+				return engines.Progress{State: engines.ProgressDone}, nil
 			}
 			go s.Call(t.Context(), FromElsewhere)
 			time.Sleep(40 * time.Second)
@@ -47,7 +47,7 @@ func TestRefusedStopsAreNotRememberedForEver(t *testing.T) {
 			stopTest(t, func(t *testing.T, s *stopping) {
 				s.engine.OnPlanDrain = func(engines.Order) ([]byte, error) { return []byte(c.undo()), nil }
 				s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
-					return engines.Progress{State: engines.Refused, Detail: "nobody to hand over to"}, nil
+					return engines.Progress{State: engines.ProgressRefused, Detail: "nobody to hand over to"}, nil
 				}
 				first := c.undo()
 				for range 300 {
@@ -72,20 +72,20 @@ func TestStopEndsAnUndo(t *testing.T) {
 		s.engine.OnRestore = func(undo []byte) (engines.Progress, error) {
 			s.note("restore " + string(undo))
 			time.Sleep(20 * time.Second)
-			return engines.Progress{State: engines.Done}, nil
+			return engines.Progress{State: engines.ProgressDone}, nil
 		}
 		s.Call(t.Context(), FromNode)
-		s.becomes(engines.NotLive)
+		s.becomes(engines.MembershipNotLive)
 		time.Sleep(3 * time.Second)
-		s.becomes(engines.Live)
+		s.becomes(engines.MembershipLive)
 		time.Sleep(10 * time.Second)
 		require.Len(t, s.noted(), 3, "it is being undone: %v", s.noted())
 		require.Contains(t, s.Call(t.Context(), FromNode).Line, "Evacuate done")
 		time.Sleep(time.Minute)
 		require.Len(t, s.noted(), 5, "nothing is undone behind the stop: %v", s.noted())
-		s.becomes(engines.NotLive)
+		s.becomes(engines.MembershipNotLive)
 		time.Sleep(3 * time.Second)
-		s.becomes(engines.Live)
+		s.becomes(engines.MembershipLive)
 		time.Sleep(3 * time.Minute)
 		require.Contains(t, s.noted()[5:], "restore undo stop-uid Evacuate")
 		require.Contains(t, s.noted()[5:], "restore undo stop-uid Handoff")

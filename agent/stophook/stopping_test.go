@@ -41,7 +41,7 @@ type stopping struct {
 }
 
 func newStopping(t *testing.T, dir string) *stopping {
-	s := &stopping{t: t, dir: dir, machine: "first", booted: time.Now().Add(-time.Hour), member: engines.Live}
+	s := &stopping{t: t, dir: dir, machine: "first", booted: time.Now().Add(-time.Hour), member: engines.MembershipLive}
 	s.engine = &agenttest.Engine{
 		OnObserve: func(ctx context.Context) (engines.Observation, error) {
 			s.mu.Lock()
@@ -54,11 +54,11 @@ func newStopping(t *testing.T, dir string) *stopping {
 		},
 		OnDrain: func(_ context.Context, o engines.Order, _ []byte) (engines.Progress, error) {
 			s.note("apply " + o.Claim + " " + o.Kind.String())
-			return engines.Progress{State: engines.Done}, nil
+			return engines.Progress{State: engines.ProgressDone}, nil
 		},
 		OnRestore: func(undo []byte) (engines.Progress, error) {
 			s.note("restore " + string(undo))
-			return engines.Progress{State: engines.Done}, nil
+			return engines.Progress{State: engines.ProgressDone}, nil
 		},
 		OnSweep: func([]string) error { s.note("sweep"); return nil },
 	}

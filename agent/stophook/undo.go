@@ -83,7 +83,7 @@ func (h *Hook) undoOwn(ctx context.Context) bool {
 			h.Logger.Warn("undo of the stop hook failed and will be repeated", "error", err)
 			return false
 		}
-		if progress.State != engines.Done {
+		if progress.State != engines.ProgressDone {
 			return false
 		}
 		h.mu.Lock()

@@ -298,7 +298,7 @@ func lookup(cache *kube.Cache) inject.Lookup {
 // tellRearmed says that a guard which had expired refuses again.
 func tellRearmed(recorder *status.Recorder) func(kube.Key, string) {
 	return func(key kube.Key, uid string) {
-		recorder.Record(status.Event{Cluster: key, ClusterUID: uid, Reason: status.GuardEnforced,
+		recorder.Record(status.Event{Cluster: key, ClusterUID: uid, Reason: status.EventGuardEnforced,
 			Note: "a coordinator is there again, so Kubernetes refuses again to remove pods that Rollcall has not let go"})
 	}
 }

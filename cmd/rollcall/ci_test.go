@@ -43,10 +43,10 @@ func TestAnInterruptedWait(t *testing.T) {
 // The program as a process of its own, in a script that ends at the first
 // error: each exit status is reached, and says what the contract says.
 func TestStatusWaitAsAStepOfCI(t *testing.T) {
-	stalled := rolling(t, func(s *model.Snapshot) { s.Health.Verdict = model.Red })
+	stalled := rolling(t, func(s *model.Snapshot) { s.Health.Verdict = model.VerdictRed })
 	stalled.Phase = model.ClusterStalled
 	failed := rolling(t)
-	failed.Plan.Steps, failed.Plan.Holds = nil, []model.Hold{{Rule: model.LineStopped, Reason: "1 pod of v2 failed"}}
+	failed.Plan.Steps, failed.Plan.Holds = nil, []model.Hold{{Rule: model.RuleRolloutHalted, Reason: "1 pod of v2 failed"}}
 	for _, c := range []struct {
 		code          int
 		before, after []status.Decision

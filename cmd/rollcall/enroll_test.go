@@ -226,7 +226,7 @@ func TestEnrollByEvents(t *testing.T) {
 	e := newEnrollWorld(t, rolling(t), solr("search"))
 	e.ports["7950"] = "127.0.0.1:1"
 	e.set("/api/v1/namespaces/prod/events", corev1.EventList{Items: []corev1.Event{
-		{Reason: status.GuardEnforced, InvolvedObject: corev1.ObjectReference{UID: "c1"}},
+		{Reason: status.EventGuardEnforced, InvolvedObject: corev1.ObjectReference{UID: "c1"}},
 	}})
 	require.Contains(t, e.must("enroll", "search"), "Kubernetes refuses to remove pods")
 

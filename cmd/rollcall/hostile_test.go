@@ -49,7 +49,7 @@ func harmless(t *testing.T, text string, of ...string) {
 // hostileWorld is a coordinator whose words are all another's.
 func hostileWorld(t *testing.T) *world {
 	return newWorld(t, rolling(t, func(s *model.Snapshot) {
-		s.Health.Verdict, s.Health.Reason = model.Red, hostile
+		s.Health.Verdict, s.Health.Reason = model.VerdictRed, hostile
 		for i := range s.Pods {
 			p := &s.Pods[i]
 			p.Zone, p.Node, p.Revision = hostile, hostile, hostile

@@ -98,8 +98,8 @@ func TestObjectDoesWhereThereIsNoCoordinator(t *testing.T) {
 		Spec: model.Spec{Engine: model.Solr},
 		Status: v1alpha1.Status{
 			Phase: model.ClusterWaiting, Pods: model.PodCounts{Desired: 3, Updated: 1, Ready: 2, Away: 1},
-			Claims:     []model.Claim{{ID: "k", Pod: "search-2", Action: model.Restart, Prepare: model.PrepareHandoff, Reason: model.ReasonOutdated, Phase: model.PhaseGone, StartedAt: model.At(time.Now())}},
-			Holds:      []model.Hold{{Pod: "search-1", Rule: model.PodsAway, Reason: "one pod is unavailable"}},
+			Claims:     []model.Claim{{ID: "k", Pod: "search-2", Action: model.ActionRestart, Prepare: model.PrepareHandoff, Reason: model.ReasonOutdated, Phase: model.PhaseGone, StartedAt: model.At(time.Now())}},
+			Holds:      []model.Hold{{Pod: "search-1", Rule: model.RulePodBudget, Reason: "one pod is unavailable"}},
 			Conditions: []v1alpha1.Condition{{Type: v1alpha1.ConditionWithheld, Status: metav1.ConditionTrue, Message: "label the Secret"}},
 		},
 	})

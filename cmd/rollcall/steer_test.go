@@ -135,8 +135,8 @@ func TestOverride(t *testing.T) {
 		Items:    []appsv1.StatefulSet{{ObjectMeta: metav1.ObjectMeta{Name: "search"}}},
 	}
 	now := time.Now().Truncate(time.Second)
-	another := model.Override{Rule: model.Settling, Pods: []string{"search-1", "search-2"}, Reason: "CHG-1", Expires: model.At(now.Add(time.Hour))}
-	expired := model.Override{Rule: model.Busy, Pods: []string{"*"}, Reason: "CHG-0", Expires: model.At(now.Add(-time.Hour))}
+	another := model.Override{Rule: model.RuleFailureDetection, Pods: []string{"search-1", "search-2"}, Reason: "CHG-1", Expires: model.At(now.Add(time.Hour))}
+	expired := model.Override{Rule: model.RuleBusy, Pods: []string{"*"}, Reason: "CHG-0", Expires: model.At(now.Add(-time.Hour))}
 	w.object(&v1alpha1.DatabaseCluster{Spec: model.Spec{Overrides: []model.Override{expired, another}}})
 	written := func() []model.Override {
 		var d v1alpha1.DatabaseCluster

@@ -31,7 +31,7 @@ func (w *world) on(env []string, args ...string) *exec.Cmd {
 // Tables are as wide as the terminal, and never wider than 100 columns.
 func TestTablesFitTheTerminal(t *testing.T) {
 	w := newWorld(t, rolling(t, func(s *model.Snapshot) {
-		s.Health.Verdict, s.Health.Reason = model.Red, strings.Repeat("replicas are missing ", 12)
+		s.Health.Verdict, s.Health.Reason = model.VerdictRed, strings.Repeat("replicas are missing ", 12)
 	}))
 	for columns, most := range map[uint16]int{80: 80, 100: 100, 180: 100, 0: 100} {
 		for _, args := range [][]string{{"get"}, {"get", "-A"}, {"status", "search"}} {

@@ -17,10 +17,10 @@ import (
 )
 
 func TestWaitEndsAsTheRolloutDoes(t *testing.T) {
-	stalled := rolling(t, func(s *model.Snapshot) { s.Health.Verdict = model.Red })
+	stalled := rolling(t, func(s *model.Snapshot) { s.Health.Verdict = model.VerdictRed })
 	stalled.Phase = model.ClusterStalled
 	failed := rolling(t)
-	failed.Plan.Steps, failed.Plan.Holds = nil, []model.Hold{{Rule: model.LineStopped, Reason: "1 pod of v2 failed"}}
+	failed.Plan.Steps, failed.Plan.Holds = nil, []model.Hold{{Rule: model.RuleRolloutHalted, Reason: "1 pod of v2 failed"}}
 	for name, c := range map[string]struct {
 		decision status.Decision
 		code     int

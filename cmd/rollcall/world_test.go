@@ -327,7 +327,7 @@ func (w *world) forward(rw http.ResponseWriter, r *http.Request) {
 func rolling(t *testing.T, changes ...func(*model.Snapshot)) status.Decision {
 	t.Helper()
 	report := func(uid string) *model.Report {
-		return &model.Report{UID: uid, Self: true, Fresh: true, AgeSeconds: 0.5, Member: model.Live, Settled: true}
+		return &model.Report{UID: uid, Self: true, Fresh: true, AgeSeconds: 0.5, Member: model.MembershipLive, Settled: true}
 	}
 	s, err := model.Decode([]byte(`{"version": 1, "now": "2026-11-20T12:00:00Z",
 		"cluster": {"namespace": "prod", "name": "search", "uid": "c1", "spec": {"engine": "Solr", "policy": {"maxUnavailable": 1}}, "status": {"epoch": 3}},
@@ -337,7 +337,7 @@ func rolling(t *testing.T, changes ...func(*model.Snapshot)) status.Decision {
 		uid := fmt.Sprint("u", i)
 		s.Pods = append(s.Pods, model.Pod{
 			Name: fmt.Sprint("search-", i), UID: uid, Pool: "search", Ordinal: int32(i), Zone: fmt.Sprint("z", i), Revision: "v1",
-			Phase: model.Ready, Agent: true, Guard: model.GuardClosed, EstimateSeconds: 60, Report: report(uid),
+			Phase: model.PodPhaseReady, Agent: true, Guard: model.GuardClosed, EstimateSeconds: 60, Report: report(uid),
 		})
 	}
 	s.Pods[0].Report.Last, s.Pods[0].Report.Roles = true, []string{"overseer"}

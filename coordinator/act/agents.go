@@ -7,29 +7,29 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// Agents are the agents of one database cluster. Every call is bounded by its
+// AgentClient are the agents of one database cluster. Every call is bounded by its
 // context and may be repeated.
-type Agents interface {
-	// Plan asks the agent of a pod what preparing it would change, and changes
+type AgentClient interface {
+	// PlanDrain asks the agent of a pod what preparing it would change, and changes
 	// nothing. The bytes, at most 4 KiB, let any agent of the cluster undo it. A
 	// setting of the whole database is named apart, and has an undo of its own.
-	Plan(ctx context.Context, to effect.Target, order effect.Order) (undo []byte, shared effect.Shared, err error)
-	// Prepare has the agent of a pod start or continue to prepare it.
-	Prepare(ctx context.Context, to effect.Target, order effect.Order, undo []byte) (effect.Progress, error)
+	PlanDrain(ctx context.Context, to effect.Target, order effect.Order) (undo []byte, shared effect.ClusterSetting, err error)
+	// Drain has the agent of a pod start or continue to prepare it.
+	Drain(ctx context.Context, to effect.Target, order effect.Order, undo []byte) (effect.Progress, error)
 	// Restore has an agent undo what a prepare did.
 	Restore(ctx context.Context, to effect.Target, claim string, epoch int64, undo []byte) (done bool, err error)
-	// RestoreShared has an agent put a setting of the whole database back; it starts
+	// RestoreSetting has an agent put a setting of the whole database back; it starts
 	// no write past a time.
-	RestoreShared(ctx context.Context, to effect.Target, shared effect.Shared, epoch int64, notAfter time.Time) (done bool, err error)
-	// RestoreUnaided puts a setting back while no pod of the database has an agent: the
+	RestoreSetting(ctx context.Context, to effect.Target, shared effect.ClusterSetting, epoch int64, notAfter time.Time) (done bool, err error)
+	// RestoreSettingWithoutAgents puts a setting back while no pod of the database has an agent: the
 	// coordinator asks a pod's database itself. An error where it may not.
-	RestoreUnaided(ctx context.Context, pod effect.Target, shared effect.Shared, notAfter time.Time) (done bool, err error)
-	// Relieve has the agent of a pod hand over the duties of another member of
+	RestoreSettingWithoutAgents(ctx context.Context, pod effect.Target, shared effect.ClusterSetting, notAfter time.Time) (done bool, err error)
+	// HandoffOnBehalf has the agent of a pod hand over the duties of another member of
 	// the database, whose pod has no agent. It leaves nothing to be undone.
-	Relieve(ctx context.Context, to effect.Target, order effect.Order, member string) (effect.Progress, error)
-	// Unaided hands over for a pod while no pod of the database has an agent: the
+	HandoffOnBehalf(ctx context.Context, to effect.Target, order effect.Order, member string) (effect.Progress, error)
+	// HandoffWithoutAgents hands over for a pod while no pod of the database has an agent: the
 	// coordinator asks the pod's database itself. An error where it may not.
-	Unaided(ctx context.Context, pod effect.Target, order effect.Order) (effect.Progress, error)
+	HandoffWithoutAgents(ctx context.Context, pod effect.Target, order effect.Order) (effect.Progress, error)
 	// Fresh has the agent of a pod look anew, and returns once what it saw is
 	// part of every snapshot that is made from then on.
 	Fresh(ctx context.Context, to effect.Target) error

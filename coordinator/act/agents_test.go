@@ -56,21 +56,21 @@ func (a *agents) call(ctx context.Context, what string, to effect.Target, epoch 
 	return err
 }
 
-func (a *agents) Plan(ctx context.Context, to effect.Target, order effect.Order) (undo []byte, shared effect.Shared, err error) {
+func (a *agents) PlanDrain(ctx context.Context, to effect.Target, order effect.Order) (undo []byte, shared effect.ClusterSetting, err error) {
 	err = a.call(ctx, "plan", to, order.Epoch, func() error {
 		if _, err := a.w.subject(to, order); err != nil {
 			return err
 		}
 		undo = []byte("undo " + order.Claim)
-		if a.w.knob != nil {
-			shared = effect.Shared{Knob: knobName, Undo: []byte(a.w.knob.value)}
+		if a.w.setting != nil {
+			shared = effect.ClusterSetting{Name: settingName, Undo: []byte(a.w.setting.value)}
 		}
 		return nil
 	})
 	return undo, shared, err
 }
 
-func (a *agents) Prepare(ctx context.Context, to effect.Target, order effect.Order, undo []byte) (p effect.Progress, err error) {
+func (a *agents) Drain(ctx context.Context, to effect.Target, order effect.Order, undo []byte) (p effect.Progress, err error) {
 	err = a.call(ctx, "drain", to, order.Epoch, func() error {
 		to, err := a.w.subject(to, order)
 		if err != nil {
@@ -84,12 +84,12 @@ func (a *agents) Prepare(ctx context.Context, to effect.Target, order effect.Ord
 		if !stored {
 			a.w.accuse("drain of %s before its undo was stored", to.Pod)
 		}
-		p = effect.Progress{State: model.DrainPrepared}
-		if a.w.knob != nil {
-			p = a.w.turnKnob(order)
+		p = effect.Progress{State: model.DrainDone}
+		if a.w.setting != nil {
+			p = a.w.changeSetting(order)
 		}
-		if a.w.onPrepare != nil {
-			if p, err = a.w.onPrepare(to, order); err != nil {
+		if a.w.onDrain != nil {
+			if p, err = a.w.onDrain(to, order); err != nil {
 				return err
 			}
 		}
@@ -97,22 +97,22 @@ func (a *agents) Prepare(ctx context.Context, to effect.Target, order effect.Ord
 			p = a.w.disks.empty(order.Claim, to)
 		}
 		a.w.applied[order.Claim] = to.UID
-		a.w.prepared[to.UID] = a.w.prepared[to.UID] || p.State == model.DrainPrepared
+		a.w.drained[to.UID] = a.w.drained[to.UID] || p.State == model.DrainDone
 		return nil
 	})
 	return p, err
 }
 
-func (a *agents) Relieve(ctx context.Context, to effect.Target, order effect.Order, member string) (p effect.Progress, err error) {
+func (a *agents) HandoffOnBehalf(ctx context.Context, to effect.Target, order effect.Order, member string) (p effect.Progress, err error) {
 	err = a.call(ctx, "handoff", to, order.Epoch, func() error {
-		a.w.relieved = append(a.w.relieved, member+" by "+to.Pod)
-		p = a.w.relieve(member)
+		a.w.handedOff = append(a.w.handedOff, member+" by "+to.Pod)
+		p = a.w.handOffOnBehalf(member)
 		return nil
 	})
 	return p, err
 }
 
-func (a *agents) Unaided(context.Context, effect.Target, effect.Order) (effect.Progress, error) {
+func (a *agents) HandoffWithoutAgents(context.Context, effect.Target, effect.Order) (effect.Progress, error) {
 	return effect.Progress{}, errors.New("there are agents")
 }
 
@@ -130,7 +130,7 @@ func (a *agents) Restore(ctx context.Context, to effect.Target, claim string, ep
 			a.w.accuse("restore before the pod was back")
 		}
 		if here {
-			delete(a.w.prepared, uid)
+			delete(a.w.drained, uid)
 			if pod.Labels[v1alpha1.LabelGuard] == v1alpha1.GuardOpen {
 				a.w.accuse("restore of %s with its guard open", pod.Name)
 			}
@@ -146,16 +146,16 @@ func (a *agents) Restore(ctx context.Context, to effect.Target, claim string, ep
 	return done, err
 }
 
-func (a *agents) RestoreShared(ctx context.Context, to effect.Target, shared effect.Shared, epoch int64, _ time.Time) (done bool, err error) {
-	err = a.call(ctx, "restore "+shared.Knob, to, epoch, func() error { done = a.w.turnBack(shared.Undo); return nil })
+func (a *agents) RestoreSetting(ctx context.Context, to effect.Target, shared effect.ClusterSetting, epoch int64, _ time.Time) (done bool, err error) {
+	err = a.call(ctx, "restore "+shared.Name, to, epoch, func() error { done = a.w.turnBack(shared.Undo); return nil })
 	return done, err
 }
 
-func (a *agents) RestoreUnaided(ctx context.Context, pod effect.Target, shared effect.Shared, _ time.Time) (done bool, err error) {
+func (a *agents) RestoreSettingWithoutAgents(ctx context.Context, pod effect.Target, shared effect.ClusterSetting, _ time.Time) (done bool, err error) {
 	if !a.w.plain {
 		return false, errors.New("the database asks for credentials")
 	}
-	err = a.call(ctx, "restore "+shared.Knob+"", pod, 0, func() error { done = a.w.turnBack(shared.Undo); return nil })
+	err = a.call(ctx, "restore "+shared.Name+"", pod, 0, func() error { done = a.w.turnBack(shared.Undo); return nil })
 	return done, err
 }
 

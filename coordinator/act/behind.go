@@ -27,7 +27,7 @@ func (x *Executor) stillThere(ctx context.Context, e effect.Expected) error {
 	}
 	there := map[string]bool{}
 	for _, pool := range e.Pools {
-		if err := x.pods.standing(ctx, pool.Selector, there); err != nil {
+		if err := x.pods.claimed(ctx, pool.Selector, there); err != nil {
 			return err
 		}
 	}
@@ -39,8 +39,8 @@ func (x *Executor) stillThere(ctx context.Context, e effect.Expected) error {
 	return nil
 }
 
-// standing adds the UIDs of the pods that nobody has deleted.
-func (p *Pods) standing(ctx context.Context, selector string, there map[string]bool) error {
+// claimed adds the UIDs of the pods that nobody has deleted.
+func (p *Pods) claimed(ctx context.Context, selector string, there map[string]bool) error {
 	page := metav1.ListOptions{LabelSelector: selector, Limit: listPage}
 	for {
 		list, err := p.client.CoreV1().Pods(p.namespace).List(ctx, page)

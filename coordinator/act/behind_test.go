@@ -12,10 +12,10 @@ import (
 
 // Whoever a removal counts on must be there, as the API server says itself. Whom it does not count
 // on need not be.
-func TestWhoIsCountedOnMustBeThere(t *testing.T) {
+func TestCountedPodsMustExist(t *testing.T) {
 	for deleted, waits := range map[string]bool{"s-1": true, "s-2": false} {
 		t.Run(deleted, func(t *testing.T) {
-			inRollingWorld(t, model.ByPartition, false, func(t *testing.T, w *world) {
+			inRollingWorld(t, model.RollingUpdateByPartition, false, func(t *testing.T, w *world) {
 				p := newProcess(w, 0, false)
 				require.NoError(t, p.start())
 				e := effect.Expected{Pools: w.pools()}

@@ -127,13 +127,13 @@ func partitionIn(set *appsv1.StatefulSet) int32 {
 // pool is what a coordinator's cache has of the set.
 func (c *controller) pool(p model.Pool, by model.RollingUpdate) model.Pool {
 	set := c.get()
-	p.Strategy, p.Revision, p.Observed = model.RollingUpdateStrategy, set.Status.UpdateRevision, set.Status.ObservedGeneration >= set.Generation
-	p.Partition, p.Start = model.LineOf(partitionIn(set), c.start), c.start
+	p.Strategy, p.Revision, p.Observed = model.StrategyRollingUpdate, set.Status.UpdateRevision, set.Status.ObservedGeneration >= set.Generation
+	p.Partition, p.Start = model.FirstOrdinal(partitionIn(set), c.start), c.start
 	p.Force = set.Annotations[v1alpha1.AnnotationForce] == "true"
 	if c.ordered.Load() {
-		p.Management = model.OrderedReady
+		p.Management = model.ManagementOrderedReady
 	}
-	if by == model.ByPartition && foreign(set) {
+	if by == model.RollingUpdateByPartition && foreign(set) {
 		line := p.Partition
 		p.Ordered = &line
 	}
@@ -299,7 +299,7 @@ func (c *controller) complete(update string) bool {
 func (c *controller) done() bool {
 	set := c.get()
 	cluster, _ := c.w.server.Cluster(namespace, name)
-	atRest := cluster.Spec.Update.RollingUpdate == model.ByGuard || partitionIn(set) == model.RestLine
+	atRest := cluster.Spec.Update.RollingUpdate == model.RollingUpdateByGuard || partitionIn(set) == model.FirstOrdinalNone
 	return set.Status.CurrentRevision == c.w.update && atRest
 }
 
@@ -307,8 +307,8 @@ func (c *controller) done() bool {
 // where it is driven by that.
 func inRollingWorld(t *testing.T, by model.RollingUpdate, guarded bool, f func(t *testing.T, w *world)) {
 	inWorld(t, func(t *testing.T, w *world) {
-		if by == model.ByPartition {
-			w.becomeRolling(by, guarded, model.RestLine, strconv.Itoa(int(model.RestLine)))
+		if by == model.RollingUpdateByPartition {
+			w.becomeRolling(by, guarded, model.FirstOrdinalNone, strconv.Itoa(int(model.FirstOrdinalNone)))
 		} else {
 			w.becomeRolling(by, guarded, 0, "")
 		}

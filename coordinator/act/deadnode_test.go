@@ -32,7 +32,7 @@ func passOnDeadNode(p *process) bool {
 	s := p.w.snapshot(cluster)
 	for i := range s.Pods {
 		if s.Pods[i].Name == "s-1" {
-			s.Pods[i].Problem = model.NodeGone
+			s.Pods[i].Problem = model.ProblemNodeGone
 		}
 	}
 	_, leads := p.passOn(cluster, s)
@@ -43,7 +43,7 @@ func passOnDeadNode(p *process) bool {
 func vouchFor(pods ...string) func(*v1alpha1.DatabaseCluster) {
 	return func(c *v1alpha1.DatabaseCluster) {
 		c.Generation++
-		c.Spec.Overrides = []model.Override{{Rule: model.OnDeadNode, Pods: pods, Reason: "no power", Expires: model.At(time.Now().Add(time.Hour))}}
+		c.Spec.Overrides = []model.Override{{Rule: model.RuleNodeGone, Pods: pods, Reason: "no power", Expires: model.At(time.Now().Add(time.Hour))}}
 	}
 }
 

@@ -39,7 +39,7 @@ func (x *Executor) deleteOwn(ctx context.Context, e effect.DeleteVolumes) error 
 		switch seen, err := x.pods.read(ctx, e.Claim.Pod, e.Claim.UID); {
 		case err != nil:
 			return err
-		case seen.Leaving:
+		case seen.Terminating:
 			return effect.ErrGone
 		}
 	}
@@ -101,7 +101,7 @@ func (x *Executor) awaitVolumes(ctx context.Context, e effect.AwaitVolumes) effe
 	if err == nil {
 		var h heritage
 		h, err = x.volumes.inherits(ctx, e.Volumes, successor)
-		res.Inherited, res.Missing = h.heir, h.missing
+		res.Inherited, res.Missing = h.successor, h.missing
 	}
 	res.Successor, res.Err = successor, err
 	return res

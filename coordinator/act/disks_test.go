@@ -147,10 +147,10 @@ func (d *disks) empty(claim string, to effect.Target) effect.Progress {
 		d.began[claim] = began
 	}
 	if time.Since(began) < 2*time.Second {
-		return effect.Progress{State: model.DrainPreparing, Detail: "1 copy left"}
+		return effect.Progress{State: model.DrainRunning, Detail: "1 copy left"}
 	}
 	d.data[d.of[types.UID(to.UID)]], d.excluded[to.Pod] = false, true
-	return effect.Progress{State: model.DrainPrepared}
+	return effect.Progress{State: model.DrainDone}
 }
 
 // include lets data come back, to a pod that stays or to the successor of one that

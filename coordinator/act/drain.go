@@ -28,31 +28,31 @@ func stamped(order effect.Order) effect.Order {
 func (x *Executor) planDrain(ctx context.Context, e effect.PlanDrain) effect.Result {
 	ctx, cancel := context.WithTimeout(ctx, effect.CallTimeout)
 	defer cancel()
-	undo, shared, err := x.options.Agents.Plan(ctx, e.To, stamped(e.Order))
-	return effect.DrainPlanned{Claim: e.Claim, Undo: undo, Shared: shared, Err: err}
+	undo, shared, err := x.options.Agents.PlanDrain(ctx, e.To, stamped(e.Order))
+	return effect.DrainPlanned{Claim: e.Claim, Undo: undo, Setting: shared, Err: err}
 }
 
 func (x *Executor) drain(ctx context.Context, e effect.Drain) effect.Result {
 	ctx, cancel := context.WithTimeout(ctx, effect.CallTimeout)
 	defer cancel()
 	res := effect.DrainAnswered{Claim: e.Claim, Began: time.Now(), Order: stamped(e.Order)}
-	res.Progress, res.Err = x.options.Agents.Prepare(ctx, e.To, res.Order, e.Undo)
+	res.Progress, res.Err = x.options.Agents.Drain(ctx, e.To, res.Order, e.Undo)
 	return res
 }
 
-// handOff asks one agent, or where there is none the database itself.
-func (x *Executor) handOff(ctx context.Context, e effect.HandoffOnBehalf) effect.Result {
+// handoffOnBehalf asks one agent, or where there is none the database itself.
+func (x *Executor) handoffOnBehalf(ctx context.Context, e effect.HandoffOnBehalf) effect.Result {
 	ctx, cancel := context.WithTimeout(ctx, effect.CallTimeout)
 	defer cancel()
 	res := effect.HandedOff{Claim: e.Claim, Began: time.Now(), By: "the coordinator"}
 	if e.By == nil {
-		if res.Progress, res.Err = x.options.Agents.Unaided(ctx, e.Pod, stamped(e.Order)); res.Err != nil {
+		if res.Progress, res.Err = x.options.Agents.HandoffWithoutAgents(ctx, e.Pod, stamped(e.Order)); res.Err != nil {
 			res.Err = fmt.Errorf("hand over for it: %w", res.Err)
 		}
 		return res
 	}
 	res.By = e.By.Pod
-	if res.Progress, res.Err = x.options.Agents.Relieve(ctx, *e.By, stamped(e.Order), e.Member); res.Err != nil {
+	if res.Progress, res.Err = x.options.Agents.HandoffOnBehalf(ctx, *e.By, stamped(e.Order), e.Member); res.Err != nil {
 		res.Err = fmt.Errorf("hand over for it through %s: %w", e.By.Pod, res.Err)
 	}
 	return res
@@ -63,7 +63,7 @@ func (x *Executor) handOff(ctx context.Context, e effect.HandoffOnBehalf) effect
 func (x *Executor) observe(ctx context.Context, e effect.Observe) effect.Result {
 	res := effect.Observed{Claim: e.Claim}
 	if !e.Continues { // else all look when it is confirmed
-		if res.Missing = x.lookAnew(ctx, e.Barrier); res.Missing != "" {
+		if res.Missing = x.refresh(ctx, e.Barrier); res.Missing != "" {
 			return res
 		}
 	}
@@ -72,12 +72,12 @@ func (x *Executor) observe(ctx context.Context, e effect.Observe) effect.Result 
 		order := stamped(e.Confirm.Order)
 		res.Confirmed = &order
 		res.Progress, atOnce, res.Err = x.confirm(ctx, *e.Confirm, order, !e.Continues)
-		if res.Err != nil || res.Progress.State != model.DrainPrepared {
+		if res.Err != nil || res.Progress.State != model.DrainDone {
 			return res
 		}
 	}
 	if !atOnce || e.Continues {
-		res.Missing = x.lookAnew(ctx, e.Barrier)
+		res.Missing = x.refresh(ctx, e.Barrier)
 	}
 	return res
 }
@@ -90,8 +90,8 @@ func (x *Executor) confirm(ctx context.Context, e effect.Drain, order effect.Ord
 	order.Anew = anew
 	deadline := time.Now().Add(confirmFor)
 	for atOnce = anew; ; atOnce = false {
-		progress, err = x.options.Agents.Prepare(ctx, e.To, order, e.Undo)
-		if err != nil || progress.State != model.DrainPreparing || time.Now().After(deadline) {
+		progress, err = x.options.Agents.Drain(ctx, e.To, order, e.Undo)
+		if err != nil || progress.State != model.DrainRunning || time.Now().After(deadline) {
 			return progress, atOnce, err
 		}
 		order.Anew = false
@@ -103,8 +103,8 @@ func (x *Executor) confirm(ctx context.Context, e effect.Drain, order effect.Ord
 	}
 }
 
-// lookAnew answers who has not looked of those whom the barrier asks; empty: all have.
-func (x *Executor) lookAnew(ctx context.Context, b effect.Barrier) string {
+// refresh answers who has not looked of those whom the barrier asks; empty: all have.
+func (x *Executor) refresh(ctx context.Context, b effect.Barrier) string {
 	ctx, cancel := context.WithTimeout(ctx, effect.CallTimeout)
 	defer cancel()
 	what, _ := b.Missing(x.hear(ctx, b))

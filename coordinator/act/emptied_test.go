@@ -49,7 +49,7 @@ func TestReplacementsPastEmptiedAlwaysEnd(t *testing.T) {
 			defer w.mu.Unlock()
 			w.onLook = func(s *model.Snapshot) {
 				for i := range s.Pods {
-					if r := s.Pods[i].Report; r != nil && w.disks.first[w.disks.of[types.UID(s.Pods[i].UID)]] && w.prepared[s.Pods[i].UID] {
+					if r := s.Pods[i].Report; r != nil && w.disks.first[w.disks.of[types.UID(s.Pods[i].UID)]] && w.drained[s.Pods[i].UID] {
 						r.Last = true
 					}
 				}
@@ -58,7 +58,7 @@ func TestReplacementsPastEmptiedAlwaysEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inDiskWorld(t, func(t *testing.T, w *world) {
-				w.mayBeAway = 2
+				w.maxUnavailable = 2
 				two := model.Count(2)
 				w.edit(func(c *v1alpha1.DatabaseCluster) {
 					c.Spec.Policy.MaxUnavailable, c.Spec.Policy.MaxShardUnavailable = &two, &two

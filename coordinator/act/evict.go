@@ -32,7 +32,7 @@ func (x *Executor) open(ctx context.Context, e effect.OpenGuard) (effect.PodSeen
 	if err != nil {
 		return effect.PodSeen{}, err
 	}
-	if seen.Leaving {
+	if seen.Terminating {
 		return effect.PodSeen{}, effect.ErrGone
 	}
 	if err := x.unchanged(ctx, e.Expected); err != nil {
@@ -93,7 +93,7 @@ func (x *Executor) unlessItGoes(ctx context.Context, pod effect.PodSeen, conflic
 		return conflict
 	}
 	switch seen, err := x.pods.read(ctx, pod.Name, pod.UID); {
-	case errors.Is(err, effect.ErrGone), err == nil && seen.Leaving:
+	case errors.Is(err, effect.ErrGone), err == nil && seen.Terminating:
 		return effect.ErrGone
 	}
 	return conflict
@@ -109,13 +109,13 @@ func (x *Executor) closeGuard(ctx context.Context, e effect.CloseGuard) effect.R
 	defer cancel()
 	res := effect.GuardClosed{Claim: e.Claim}
 	seen, err := x.pods.read(ctx, e.Pod.Pod, e.Pod.UID)
-	if err == nil && !seen.Leaving && e.Raise != nil {
+	if err == nil && !seen.Terminating && e.Raise != nil {
 		if res.Moved, err = x.raise(ctx, *e.Raise, e); err == nil {
 			seen, err = x.pods.read(ctx, e.Pod.Pod, e.Pod.UID)
 		}
 	}
-	if err == nil && !seen.Leaving && (e.Rewrite || seen.Claim != "" || seen.Guard == v1alpha1.GuardOpen) {
-		seen, err = x.pods.shut(ctx, seen)
+	if err == nil && !seen.Terminating && (e.Rewrite || seen.Claim != "" || seen.Guard == v1alpha1.GuardOpen) {
+		seen, err = x.pods.closeGuard(ctx, seen)
 	}
 	res.Pod, res.Err = seen, err
 	return res

@@ -79,7 +79,7 @@ func (x *Executor) carryOut(ctx context.Context, next effect.Effect) effect.Resu
 	case effect.Drain:
 		return x.drain(ctx, e)
 	case effect.HandoffOnBehalf:
-		return x.handOff(ctx, e)
+		return x.handoffOnBehalf(ctx, e)
 	case effect.Observe:
 		return x.observe(ctx, e)
 	case effect.OpenGuard:

@@ -18,7 +18,7 @@ func TestForce(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
 				w.byForce = true
-				w.turn(model.Red)
+				w.turn(model.VerdictRed)
 				w.freeze(true) // no agent answers, either
 				p := newProcess(w, 0, false)
 				p.run(20 * time.Second)
@@ -28,7 +28,7 @@ func TestForce(t *testing.T) {
 				q := newProcess(w, 0, false)
 				q.run(40 * time.Second)
 				w.freeze(false)
-				w.turn(model.Green)
+				w.turn(model.VerdictGreen)
 				q = newProcess(w, 0, false)
 				q.run(5 * time.Minute)
 				require.Zero(t, q.writes["evict pods/eviction"])
@@ -56,11 +56,11 @@ func TestForceCorrectsWhatItsControllerWaitsFor(t *testing.T) {
 					w.set.ordered.Store(ordered)
 					object, _ := w.server.Pod(namespace, "s-0")
 					w.mu.Lock()
-					w.byForce, w.mayBeAway = true, 2 // itself, and whom the controller takes
+					w.byForce, w.maxUnavailable = true, 2 // itself, and whom the controller takes
 					w.live[object.UID] = false
 					w.onLook = func(s *model.Snapshot) {
-						if p := podNamed(*s, "s-0"); p.UID == string(object.UID) && p.Phase == model.Started {
-							p.Phase, p.Problem = model.Failed, model.CrashLoop
+						if p := podNamed(*s, "s-0"); p.UID == string(object.UID) && p.Phase == model.PodPhaseStarted {
+							p.Phase, p.Problem = model.PodPhaseFailed, model.ProblemCrashLoop
 						}
 					}
 					w.mu.Unlock()
@@ -83,7 +83,7 @@ func TestForceThatEnds(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
 				w.set.sleep(true)
-				w.turn(model.Red)
+				w.turn(model.VerdictRed)
 				w.annotateSet(v1alpha1.AnnotationForce, "true")
 				w.set.observe()
 				newProcess(w, 0, false).run(5 * time.Second)
@@ -107,7 +107,7 @@ func TestForceThatEnds(t *testing.T) {
 
 // A person who sets the partition orders where to stop.
 func TestOrderedPartition(t *testing.T) {
-	inRollingWorld(t, model.ByPartition, true, func(t *testing.T, w *world) {
+	inRollingWorld(t, model.RollingUpdateByPartition, true, func(t *testing.T, w *world) {
 		w.setPartition(1)
 		newProcess(w, 0, false).run(2 * time.Minute)
 		require.Equal(t, map[string]int{"s-1": 1, "s-2": 1}, w.gone())

@@ -27,7 +27,7 @@ func TestAForgedClaimTakesNobodysVolume(t *testing.T) {
 		cluster, err := admin.Clusters.DatabaseClusters(namespace).Get(t.Context(), name, metav1.GetOptions{})
 		require.NoError(t, err)
 		cluster.Status.Claims = append(cluster.Status.Claims, model.Claim{
-			ID: "rcforged", Pod: "s-9", UID: "never", Action: model.Replace, Phase: model.PhaseEmptied,
+			ID: "rcforged", Pod: "s-9", UID: "never", Action: model.ActionReplace, Phase: model.PhaseEmptied,
 			StartedAt: now, EmptiedAt: &now, Volumes: []model.VolumeClaim{{Name: "payroll", UID: string(made.UID)}},
 		})
 		_, err = admin.Clusters.DatabaseClusters(namespace).UpdateStatus(t.Context(), cluster, metav1.UpdateOptions{})

@@ -73,7 +73,7 @@ func TestPauseAtEveryCall(t *testing.T) {
 			w.requireClean()
 			require.Empty(t, w.claims(), "pause at call %d", at)
 			for _, pod := range w.pods {
-				w.requireShut(pod)
+				w.requireGuardClosed(pod)
 			}
 			require.LessOrEqual(t, w.total(), gone+1)
 		})
@@ -81,11 +81,11 @@ func TestPauseAtEveryCall(t *testing.T) {
 }
 
 // A changed decision: the template goes back while the first pod is prepared.
-func TestPodThatNeedNotGoAnyMoreStays(t *testing.T) {
+func TestPodThatNoLongerNeedsToGoStays(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.onPrepare = func(effect.Target, effect.Order) (effect.Progress, error) {
+		w.onDrain = func(effect.Target, effect.Order) (effect.Progress, error) {
 			w.update = "v1"
-			return effect.Progress{State: model.DrainPreparing}, nil
+			return effect.Progress{State: model.DrainRunning}, nil
 		}
 		p := newProcess(w, 0, false)
 		p.run(30 * time.Second)
@@ -124,8 +124,8 @@ func TestStuckOnLeftOverSettings(t *testing.T) {
 
 func TestTimeoutFreesNoCharge(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.onPrepare = func(effect.Target, effect.Order) (effect.Progress, error) {
-			return effect.Progress{State: model.DrainPreparing, Detail: "slow"}, nil
+		w.onDrain = func(effect.Target, effect.Order) (effect.Progress, error) {
+			return effect.Progress{State: model.DrainRunning, Detail: "slow"}, nil
 		}
 		p := newProcess(w, 0, false)
 		go p.run(time.Hour)
@@ -143,18 +143,18 @@ func TestTimeoutFreesNoCharge(t *testing.T) {
 }
 
 func TestOnTimeoutProceed(t *testing.T) {
-	for _, fate := range []model.DataFate{model.Keep, model.Lose} {
+	for _, fate := range []model.DataFate{model.DataKeep, model.DataLose} {
 		inWorld(t, func(t *testing.T, w *world) {
 			w.edit(func(c *v1alpha1.DatabaseCluster) {
 				c.Spec.Drain.OnTimeout, c.Spec.Drain.TimeoutSeconds, c.Spec.Drain.EvacuateTimeoutSeconds = model.TimeoutProceed, 60, 60
 				c.Spec.Drain.Data.Restart = fate
 			})
-			w.onPrepare = func(effect.Target, effect.Order) (effect.Progress, error) {
-				return effect.Progress{State: model.DrainPreparing}, nil
+			w.onDrain = func(effect.Target, effect.Order) (effect.Progress, error) {
+				return effect.Progress{State: model.DrainRunning}, nil
 			}
 			p := newProcess(w, 0, false)
 			p.run(10 * time.Minute)
-			if fate == model.Lose {
+			if fate == model.DataLose {
 				require.Empty(t, w.gone(), "data would be lost")
 				return
 			}
@@ -166,9 +166,9 @@ func TestOnTimeoutProceed(t *testing.T) {
 // A prepared pod that is held for long gives its claim back; others may need the room.
 func TestHeldPodGivesItsClaimBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.onPrepare = func(effect.Target, effect.Order) (effect.Progress, error) {
-			w.verdict = model.Red // something fails meanwhile
-			return effect.Progress{State: model.DrainPrepared}, nil
+		w.onDrain = func(effect.Target, effect.Order) (effect.Progress, error) {
+			w.verdict = model.VerdictRed // something fails meanwhile
+			return effect.Progress{State: model.DrainDone}, nil
 		}
 		p := newProcess(w, 0, false)
 		p.run(20 * time.Second)
@@ -182,7 +182,7 @@ func TestHeldPodGivesItsClaimBack(t *testing.T) {
 }
 
 // What other clusters leave no room for is not claimed, and asked for again.
-func TestWithoutAGrantNothingIsClaimed(t *testing.T) {
+func TestNothingIsClaimedWithoutAGrant(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		p := newProcess(w, 0, false)
 		require.NoError(t, p.start())
@@ -202,9 +202,9 @@ func TestWithoutAGrantNothingIsClaimed(t *testing.T) {
 // Agents that hang while a pod is to be looked at: it does not go.
 func TestNobodyGoesUnseen(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.onPrepare = func(effect.Target, effect.Order) (effect.Progress, error) {
+		w.onDrain = func(effect.Target, effect.Order) (effect.Progress, error) {
 			w.frozen = true
-			return effect.Progress{State: model.DrainPrepared}, nil
+			return effect.Progress{State: model.DrainDone}, nil
 		}
 		p := newProcess(w, 0, false)
 		p.run(5 * time.Minute)

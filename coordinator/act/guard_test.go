@@ -28,18 +28,18 @@ func (w *world) freeze(frozen bool) {
 
 // A foreign budget refuses the eviction, and then the policy holds the pod: its
 // guard does not stay open until the claim is given up.
-func TestGuardIsShutWhenTheRemovalIsRefused(t *testing.T) {
+func TestGuardIsClosedWhenTheRemovalIsRefused(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.server.Refuse = func(*corev1.Pod) error {
-			w.turn(model.Red)
+			w.turn(model.VerdictRed)
 			return kubetest.BudgetRefusal()
 		}
 		p := newProcess(w, 0, false)
 		p.run(refusalPause - time.Second)
-		w.requireShut("s-2")
+		w.requireGuardClosed("s-2")
 		require.Len(t, w.claims(), 1)
 
-		w.turn(model.Green)
+		w.turn(model.VerdictGreen)
 		w.server.Refuse = nil
 		newProcess(w, 0, false).run(5 * time.Minute)
 		w.requireRolled(1)
@@ -48,7 +48,7 @@ func TestGuardIsShutWhenTheRemovalIsRefused(t *testing.T) {
 
 // A leader dies with a guard open, and the pod's agent answers nobody: the next
 // leader shuts the guard before it waits for the agent.
-func TestGuardOfAPredecessorIsShut(t *testing.T) {
+func TestGuardOfAPredecessorIsClosed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		var first *process
 		first = intercepted(w, func(c kubetest.Call) error {
@@ -63,7 +63,7 @@ func TestGuardOfAPredecessorIsShut(t *testing.T) {
 
 		w.freeze(true)
 		newProcess(w, 0, false).run(30 * time.Second)
-		w.requireShut("s-2")
+		w.requireGuardClosed("s-2")
 		require.Len(t, w.claims(), 1)
 
 		w.freeze(false)
@@ -73,7 +73,7 @@ func TestGuardOfAPredecessorIsShut(t *testing.T) {
 }
 
 // The guard is opened and the answer lost: nobody knows, so it is shut.
-func TestGuardThatMayHaveBeenOpenedIsShut(t *testing.T) {
+func TestGuardThatMayBeOpenIsClosed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		lost := false
 		p := newProcess(w, 0, false)
@@ -83,19 +83,19 @@ func TestGuardThatMayHaveBeenOpenedIsShut(t *testing.T) {
 			}
 			lost = true
 			return func() error {
-				w.turn(model.Red)
+				w.turn(model.VerdictRed)
 				return context.DeadlineExceeded
 			}, nil
 		})
 		p.run(10 * time.Second)
 		require.True(t, lost)
-		w.requireShut("s-2")
+		w.requireGuardClosed("s-2")
 	})
 }
 
 // The cache does not show that the guard is open, and meanwhile nobody can say
 // how the database is.
-func TestGuardIsShutWhenItsPodIsHeld(t *testing.T) {
+func TestGuardIsClosedWhenItsPodIsHeld(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		p := newProcess(w, 0, false)
 		var opened atomic.Bool
@@ -114,7 +114,7 @@ func TestGuardIsShutWhenItsPodIsHeld(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		require.True(t, opened.Load())
-		w.requireShut("s-2")
+		w.requireGuardClosed("s-2")
 		require.Empty(t, w.gone())
 		p.kill()
 		p.leader.Wait()
@@ -141,7 +141,7 @@ func TestNothingIsDecidedOnASnapshotFromBeforeTheLook(t *testing.T) {
 		cluster, _ := w.server.Cluster(namespace, name)
 		began, older := time.Now(), w.facts(cluster, w.snapshot(cluster), w.versions())
 		time.Sleep(10 * time.Millisecond)
-		w.turn(model.Red) // and this is what they see
+		w.turn(model.VerdictRed) // and this is what they see
 		close(answer)
 		time.Sleep(stragglers)
 
@@ -151,7 +151,7 @@ func TestNothingIsDecidedOnASnapshotFromBeforeTheLook(t *testing.T) {
 		p.pass()
 		require.False(t, w.isOpen("s-2"))
 
-		w.turn(model.Green)
+		w.turn(model.VerdictGreen)
 		for range 100 {
 			p.pass()
 			time.Sleep(10 * time.Millisecond)

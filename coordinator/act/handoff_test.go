@@ -14,9 +14,9 @@ import (
 )
 
 // neighbours are agents of which some do not answer, and some cannot hand over for another.
-type neighbours struct{ Agents }
+type neighbours struct{ AgentClient }
 
-func (neighbours) Relieve(ctx context.Context, to effect.Target, order effect.Order, member string) (effect.Progress, error) {
+func (neighbours) HandoffOnBehalf(ctx context.Context, to effect.Target, order effect.Order, member string) (effect.Progress, error) {
 	switch to.Pod {
 	case "silent":
 		<-ctx.Done()
@@ -24,16 +24,16 @@ func (neighbours) Relieve(ctx context.Context, to effect.Target, order effect.Or
 	case "follower":
 		return effect.Progress{}, &effect.OwnAgentOnlyError{Why: "it follows s-0, which has no agent"}
 	}
-	return effect.Progress{State: model.DrainPreparing, Detail: member + " for " + order.Claim}, nil
+	return effect.Progress{State: model.DrainRunning, Detail: member + " for " + order.Claim}, nil
 }
 
-func (neighbours) Unaided(context.Context, effect.Target, effect.Order) (effect.Progress, error) {
+func (neighbours) HandoffWithoutAgents(context.Context, effect.Target, effect.Order) (effect.Progress, error) {
 	return effect.Progress{}, errors.New("the database asks for credentials")
 }
 
 // The result says whom was asked to hand over, and what came of it. One who is silent holds
 // it up for no longer than a call may take.
-func TestHandingOverOnBehalf(t *testing.T) {
+func TestHandoffOnBehalf(t *testing.T) {
 	for name, c := range map[string]struct {
 		by     *effect.Target
 		says   string
@@ -50,7 +50,7 @@ func TestHandingOverOnBehalf(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				x := &Executor{options: Options{Agents: neighbours{}}}
 				began := time.Now()
-				res := x.handOff(t.Context(), effect.HandoffOnBehalf{Claim: "c", By: c.by, Member: "n0", Order: effect.Order{Claim: "c"}}).(effect.HandedOff)
+				res := x.handoffOnBehalf(t.Context(), effect.HandoffOnBehalf{Claim: "c", By: c.by, Member: "n0", Order: effect.Order{Claim: "c"}}).(effect.HandedOff)
 				require.Equal(t, c.takes, time.Since(began))
 				require.Equal(t, "c", res.Claim)
 				require.Equal(t, began, res.Began)

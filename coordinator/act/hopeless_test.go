@@ -57,7 +57,7 @@ func TestASuccessorWithoutAnAgentIsRestartedForOne(t *testing.T) {
 			newProcess(w, 0, false).run(8 * time.Minute)
 			w.requireClean()
 			require.True(t, w.done(), "gone at call %d: %s %+v", at, w.describe(), w.disks)
-			require.Empty(t, w.relieved)
+			require.Empty(t, w.handedOff)
 		})
 	}
 	require.Positive(t, restarted)
@@ -65,7 +65,7 @@ func TestASuccessorWithoutAnAgentIsRestartedForOne(t *testing.T) {
 
 // All agents are gone when the pod goes by itself, as no webhook answers. Nobody else can have looked at its
 // successor, nor is one of them adopted while that is claimed, so it goes without.
-func TestASuccessorWithoutAnAgentIsRestartedThoughNobodyElseHasOne(t *testing.T) {
+func TestSuccessorWithoutAgentIsRestartedWhenNoneHasOne(t *testing.T) {
 	inDiskWorld(t, func(t *testing.T, w *world) {
 		went := time.Time{}
 		w.adopts(&went)
@@ -104,8 +104,8 @@ func TestAnEmptiedPodIsCorrectedFirst(t *testing.T) {
 			w.bare, w.broken["v2"] = map[types.UID]bool{}, true
 			w.onLook = func(s *model.Snapshot) {
 				for i := range s.Pods {
-					if pod := &s.Pods[i]; w.bare[types.UID(pod.UID)] && pod.Phase != model.Terminating {
-						pod.Agent, pod.Phase, pod.Problem, pod.Report, pod.MustReplace = true, model.Pending, model.Unschedulable, nil, nil
+					if pod := &s.Pods[i]; w.bare[types.UID(pod.UID)] && pod.Phase != model.PodPhaseTerminating {
+						pod.Agent, pod.Phase, pod.Problem, pod.Report, pod.MustReplace = true, model.PodPhasePending, model.ProblemUnschedulable, nil, nil
 					}
 				}
 			}

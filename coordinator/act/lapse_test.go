@@ -22,7 +22,7 @@ func (w *world) handBack() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, pod := range w.pods {
-		if object, ok := w.server.Pod(namespace, pod); ok && object.DeletionTimestamp == nil && w.prepared[string(object.UID)] {
+		if object, ok := w.server.Pod(namespace, pod); ok && object.DeletionTimestamp == nil && w.drained[string(object.UID)] {
 			w.handed = string(object.UID)
 			return true
 		}
@@ -33,12 +33,12 @@ func (w *world) handBack() bool {
 // handOver is what a prepare does about that. The world is locked.
 func (w *world) handOver(to effect.Target, rounds int) effect.Progress {
 	if w.handed != to.UID {
-		return effect.Progress{State: model.DrainPrepared}
+		return effect.Progress{State: model.DrainDone}
 	}
 	if w.handings++; w.handings%rounds == 0 {
 		w.handed = ""
 	}
-	return effect.Progress{State: model.DrainPreparing, Detail: "still leads books/1"}
+	return effect.Progress{State: model.DrainRunning, Detail: "still leads books/1"}
 }
 
 // handingBack is a process during which that happens once, at the given request or soon after.
@@ -61,10 +61,10 @@ func (w *world) handingBack(at int) (p *process, given *atomic.Bool) {
 
 // Somebody makes a prepared pod the leader again at any moment before it is removed:
 // it is prepared again, and never goes as the leader.
-func TestAPodThatLeadsAgainIsPreparedAgain(t *testing.T) {
+func TestPodThatLeadsAgainIsDrainedAgain(t *testing.T) {
 	for at := 1; at < 25; at++ {
 		inWorld(t, func(t *testing.T, w *world) {
-			w.onPrepare = func(to effect.Target, _ effect.Order) (effect.Progress, error) { return w.handOver(to, 2), nil }
+			w.onDrain = func(to effect.Target, _ effect.Order) (effect.Progress, error) { return w.handOver(to, 2), nil }
 			p, given := w.handingBack(at)
 			p.run(5 * time.Minute)
 			w.requireRolled(1)
@@ -75,9 +75,9 @@ func TestAPodThatLeadsAgainIsPreparedAgain(t *testing.T) {
 
 // Somebody makes it the leader again and again: that is said, it does not go, and its
 // claim does not stay for ever.
-func TestAPrepareThatNeverLastsIsGivenUp(t *testing.T) {
+func TestDrainThatNeverLastsIsGivenUp(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.onPrepare = func(to effect.Target, _ effect.Order) (effect.Progress, error) { return w.handOver(to, 2), nil }
+		w.onDrain = func(to effect.Target, _ effect.Order) (effect.Progress, error) { return w.handOver(to, 2), nil }
 		p := intercepted(w, func(c kubetest.Call) error {
 			if c.Verb+" "+c.Resource == "patch pods" { // its guard is opened, or shut again
 				w.handBack()
@@ -96,7 +96,7 @@ func TestAPrepareThatNeverLastsIsGivenUp(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		require.Empty(t, w.gone())
-		require.True(t, rests[model.Vetoed], "it is left alone, and for a reason with a name")
+		require.True(t, rests[model.RuleVeto], "it is left alone, and for a reason with a name")
 		require.Contains(t, fmt.Sprint(waits), "it is no longer drained: it has been made the leader of books/1")
 		require.Contains(t, fmt.Sprint(waits), "it was drained 6 times, and that never lasted: ")
 		p.kill()
@@ -125,15 +125,15 @@ func TestASlowConfirmationIsWaitedFor(t *testing.T) {
 func (w *world) slowToConfirm(takes time.Duration) (anew *int) {
 	var began time.Time
 	anew = new(int)
-	w.onPrepare = func(_ effect.Target, order effect.Order) (effect.Progress, error) {
+	w.onDrain = func(_ effect.Target, order effect.Order) (effect.Progress, error) {
 		if order.Anew && time.Since(began) >= takes { // an agent that looks already goes on
 			began = time.Now()
 			*anew++
 		}
 		if time.Since(began) < takes {
-			return effect.Progress{State: model.DrainPreparing, Detail: "looks"}, nil
+			return effect.Progress{State: model.DrainRunning, Detail: "looks"}, nil
 		}
-		return effect.Progress{State: model.DrainPrepared}, nil
+		return effect.Progress{State: model.DrainDone}, nil
 	}
 	return anew
 }

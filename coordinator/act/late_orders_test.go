@@ -38,7 +38,7 @@ func (c *cutOff) away(ctx context.Context, to effect.Target) error {
 	return errors.New("cut off")
 }
 
-func (c *cutOff) Prepare(ctx context.Context, to effect.Target, o effect.Order, undo []byte) (effect.Progress, error) {
+func (c *cutOff) Drain(ctx context.Context, to effect.Target, o effect.Order, undo []byte) (effect.Progress, error) {
 	if err := c.away(ctx, to); err != nil {
 		return effect.Progress{}, err
 	}
@@ -47,7 +47,7 @@ func (c *cutOff) Prepare(ctx context.Context, to effect.Target, o effect.Order, 
 		c.until = o.NotAfter
 		c.w.mu.Unlock()
 	}
-	return c.agents.Prepare(ctx, to, o, undo)
+	return c.agents.Drain(ctx, to, o, undo)
 }
 
 func (c *cutOff) Fresh(ctx context.Context, to effect.Target) error {
@@ -68,7 +68,7 @@ func (c *cutOff) Restore(ctx context.Context, to effect.Target, claim string, ep
 }
 
 // startWith is start with other agents.
-func (p *process) startWith(agents Agents) {
+func (p *process) startWith(agents AgentClient) {
 	require.NoError(p.w.t, p.start())
 	cluster, _ := p.w.server.Cluster(namespace, name)
 	require.NoError(p.w.t, p.lead(cluster, agents))
@@ -99,9 +99,9 @@ func (p *process) untilUndone(c *cutOff) string {
 // only after the last of them.
 func TestNobodyElseUndoesWhileTheLastOrderIsGood(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.onPrepare = func(effect.Target, effect.Order) (effect.Progress, error) {
-			w.verdict = model.Red // so it is held
-			return effect.Progress{State: model.DrainPrepared}, nil
+		w.onDrain = func(effect.Target, effect.Order) (effect.Progress, error) {
+			w.verdict = model.VerdictRed // so it is held
+			return effect.Progress{State: model.DrainDone}, nil
 		}
 		p := newProcess(w, 0, false)
 		began := time.Now()
@@ -117,12 +117,12 @@ func TestNobodyElseUndoesWhileTheLastOrderIsGood(t *testing.T) {
 
 // The node of a prepared pod is cut off, so that calls to its agent last for as long as they
 // may. Its claim is given up, and another agent undoes it once the orders are over.
-func TestAPreparedPodWhoseNodeIsCutOffIsUndoneByOthers(t *testing.T) {
+func TestDrainOnACutOffNodeIsUndoneByOthers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		prepared := false
-		w.onPrepare = func(to effect.Target, _ effect.Order) (effect.Progress, error) {
+		w.onDrain = func(to effect.Target, _ effect.Order) (effect.Progress, error) {
 			prepared = prepared || to.Pod == "s-2"
-			return effect.Progress{State: model.DrainPrepared}, nil
+			return effect.Progress{State: model.DrainDone}, nil
 		}
 		p := newProcess(w, 0, false)
 		c := &cutOff{agents: p.agents, pod: "s-2", silent: true, cut: func() bool { w.mu.Lock(); defer w.mu.Unlock(); return prepared }}
@@ -136,8 +136,8 @@ func TestAPreparedPodWhoseNodeIsCutOffIsUndoneByOthers(t *testing.T) {
 // unheard is an agent whose first answer is lost, and that is cut off after it.
 type unheard struct{ *cutOff }
 
-func (u unheard) Prepare(ctx context.Context, to effect.Target, o effect.Order, undo []byte) (effect.Progress, error) {
-	p, err := u.cutOff.Prepare(ctx, to, o, undo)
+func (u unheard) Drain(ctx context.Context, to effect.Target, o effect.Order, undo []byte) (effect.Progress, error) {
+	p, err := u.cutOff.Drain(ctx, to, o, undo)
 	if err == nil && to.Pod == u.pod {
 		err = errors.New("cut off")
 	}

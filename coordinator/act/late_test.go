@@ -54,7 +54,7 @@ func TestAnOpeningThatArrivesLateOpensNothing(t *testing.T) {
 		require.Empty(t, w.claims())
 		require.Empty(t, w.gone())
 		for _, pod := range w.pods {
-			w.requireShut(pod)
+			w.requireGuardClosed(pod)
 		}
 		w.requireClean()
 	})
@@ -62,10 +62,10 @@ func TestAnOpeningThatArrivesLateOpensNothing(t *testing.T) {
 
 // The write that lowers the hold line is carried out after the line was found where it keeps
 // the pod.
-func TestALineThatIsLoweredLateFreesNobody(t *testing.T) {
+func TestLateLoweringFreesNoPod(t *testing.T) {
 	byPartition(t, func(t *testing.T, w *world) {
 		sets := NewSets(w.server.Client(nil).Kubernetes, namespace)
-		prepared := func() bool { w.mu.Lock(); defer w.mu.Unlock(); return len(w.prepared) > 0 }
+		prepared := func() bool { w.mu.Lock(); defer w.mu.Unlock(); return len(w.drained) > 0 }
 		p, landed := landsLate(w, "statefulsets", prepared, func(kubetest.Call) func() error {
 			seen := seenSetOf(w.set.get())
 			return func() error {

@@ -31,7 +31,7 @@ type leader struct {
 }
 
 // lead begins a term on a database cluster that was taken over.
-func (p *process) lead(cluster *v1alpha1.DatabaseCluster, agents Agents) error {
+func (p *process) lead(cluster *v1alpha1.DatabaseCluster, agents AgentClient) error {
 	executor, err := New(Options{
 		Kubernetes: p.client.Kubernetes, Clusters: p.client.Clusters, Agents: agents,
 		Namespace: namespace, Name: name, UID: string(cluster.UID), Epoch: cluster.Status.Epoch,
@@ -48,11 +48,11 @@ func (p *process) lead(cluster *v1alpha1.DatabaseCluster, agents Agents) error {
 func (w *world) facts(cluster *v1alpha1.DatabaseCluster, s model.Snapshot, versions map[string]string) rollout.Facts {
 	object := effect.Object{Generation: cluster.Generation, Paused: cluster.Annotations[v1alpha1.AnnotationPaused]}
 	if cluster.DeletionTimestamp != nil {
-		object.Deleted = cluster.DeletionTimestamp.Time
+		object.DeletionTimestamp = cluster.DeletionTimestamp.Time
 	}
 	return rollout.Facts{
-		Object: object, Record: recordOf(cluster.Status), Snapshot: s, Versions: versions, Pools: w.pools(),
-		Volumes: w.templates(), Names: w.names(), Engine: rollout.Engine{EvacuatesOthers: w.stranded != nil}, Unlimited: true,
+		Object: object, Record: recordOf(cluster.Status), Snapshot: s, ResourceVersions: versions, Pools: w.pools(),
+		VolumeTemplates: w.templates(), MemberNames: w.names(), Engine: rollout.Engine{EvacuatesOthers: w.stranded != nil}, Unlimited: true,
 	}
 }
 
@@ -67,14 +67,14 @@ func applyEdits(status *v1alpha1.Status, edits rollout.Edits) {
 }
 
 // step decides, and begins what follows.
-func (l *leader) step(ctx context.Context, facts rollout.Facts) rollout.Decision {
+func (l *leader) step(ctx context.Context, facts rollout.Facts) rollout.Outcome {
 	return l.stepAt(ctx, time.Now(), facts)
 }
 
 // stepAt is step for facts that were gathered at a time.
-func (l *leader) stepAt(ctx context.Context, now time.Time, facts rollout.Facts) rollout.Decision {
+func (l *leader) stepAt(ctx context.Context, now time.Time, facts rollout.Facts) rollout.Outcome {
 	if l.room != nil {
-		facts.Unlimited, facts.Room = false, *l.room
+		facts.Unlimited, facts.ClaimLimit = false, *l.room
 	}
 	state, d := rollout.Step(l.state, facts, l.Results(now), now)
 	d.NameClaims(&state, func() string { return fmt.Sprintf("rc%x", rand.Uint64()) })

@@ -20,7 +20,7 @@ import (
 
 // Where nobody answers who could undo a drain, it is looked whether the API server knows of
 // a pod with an agent that is not shown.
-func TestNobodyIsThereToUndoOnlyIfTheAPIServerKnowsOfNobody(t *testing.T) {
+func TestUndoIsDeferredOnlyIfTheAPIServerHasNoAgents(t *testing.T) {
 	for name, c := range map[string]struct {
 		effect effect.Restore
 		hidden bool // there is a pod with an agent
@@ -52,7 +52,7 @@ func TestNobodyIsThereToUndoOnlyIfTheAPIServerKnowsOfNobody(t *testing.T) {
 }
 
 // nobody answers.
-type nobody struct{ Agents }
+type nobody struct{ AgentClient }
 
 func (nobody) Restore(context.Context, effect.Target, string, int64, []byte) (bool, error) {
 	return false, errors.New("connection refused")
@@ -60,7 +60,7 @@ func (nobody) Restore(context.Context, effect.Target, string, int64, []byte) (bo
 
 // restoring are agents of which the first that is asked undoes at the second asking.
 type restoring struct {
-	Agents
+	AgentClient
 	asked []string
 }
 
@@ -71,7 +71,7 @@ func (r *restoring) Restore(_ context.Context, to effect.Target, claim string, e
 
 // What a claim leaves is undone as soon as an agent is there, and forgotten after that. Until then
 // it is said what it waits for.
-func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
+func TestLeftoversAreUndoneLater(t *testing.T) {
 	left := model.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
 	for name, c := range map[string]struct {
 		change func(s *model.Snapshot)
@@ -90,7 +90,7 @@ func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
 			s.Cluster.Status.Claims = []model.Claim{{ID: "c", Pod: "s-5", UID: "gone"}}
 		}, 0, "that claim is open: it is undone when it ends"},
 		"its pod is replaced, and has gone": {func(s *model.Snapshot) {
-			s.Cluster.Status.Claims = []model.Claim{{ID: "d", Pod: "s-0", UID: "gone", Action: model.Replace, Prepare: model.PrepareEvacuate}}
+			s.Cluster.Status.Claims = []model.Claim{{ID: "d", Pod: "s-0", UID: "gone", Action: model.ActionReplace, Prepare: model.PrepareEvacuate}}
 		}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
 				s := adopting()
 				c.change(&s)
 				record := rollout.Record{Epoch: 1, Leftovers: []model.Leftover{left}}
-				state, out := rollout.NewState(1, rollout.Before{}), rollout.Decision{}
+				state, out := rollout.NewState(1, rollout.Before{}), rollout.Outcome{}
 				for range 4 {
 					now := time.Now()
 					state, out = rollout.Step(state, rollout.Facts{Record: record, Snapshot: s}, x.Results(now), now)
@@ -116,11 +116,11 @@ func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
 				}
 				require.Equal(t, c.says, says)
 				if c.asked == 0 {
-					require.Empty(t, out.Edits.Clear)
+					require.Empty(t, out.Edits.ForgetLeftovers)
 					return
 				}
 				require.Equal(t, "s-1 c marks", agents.asked[0])
-				require.Equal(t, []string{"c"}, out.Edits.Clear)
+				require.Equal(t, []string{"c"}, out.Edits.ForgetLeftovers)
 				out.Edits.Apply(&record)
 				require.Empty(t, record.Leftovers)
 			})
@@ -144,7 +144,7 @@ func TestAFormerLeaderUndoesNoLeftovers(t *testing.T) {
 	require.EqualError(t, results[0].(effect.LeftoverRestored).Err, "the claim is another coordinator's now")
 	_, out = rollout.Step(state, facts, results, time.Now())
 	require.True(t, out.Superseded)
-	require.Empty(t, out.Edits.Clear)
+	require.Empty(t, out.Edits.ForgetLeftovers)
 }
 
 // leftBehind has an API server with a database in whose status something is left, and an
@@ -166,10 +166,10 @@ func leftBehind(t *testing.T, left model.Leftover, epoch int64) (*Executor, *res
 
 // adopting is a database of which one pod has no agent.
 func adopting() model.Snapshot {
-	live := func() *model.Report { return &model.Report{Member: model.Live, Fresh: true, Settled: true} }
+	live := func() *model.Report { return &model.Report{Member: model.MembershipLive, Fresh: true, Settled: true} }
 	return model.Snapshot{Pods: []model.Pod{
-		{Name: "s-0", UID: "0", Phase: model.Ready, Revision: "v1"},
-		{Name: "s-1", UID: "1", Phase: model.Ready, Revision: "v1", Agent: true, Report: live()},
-		{Name: "s-2", UID: "2", Phase: model.Ready, Revision: "v2", Agent: true, Report: live()},
+		{Name: "s-0", UID: "0", Phase: model.PodPhaseReady, Revision: "v1"},
+		{Name: "s-1", UID: "1", Phase: model.PodPhaseReady, Revision: "v1", Agent: true, Report: live()},
+		{Name: "s-2", UID: "2", Phase: model.PodPhaseReady, Revision: "v2", Agent: true, Report: live()},
 	}}
 }

@@ -15,7 +15,7 @@ import (
 type Options struct {
 	Kubernetes kubernetes.Interface
 	Clusters   v1alpha1.Clients
-	Agents     Agents
+	Agents     AgentClient
 
 	// Namespace, Name and UID of the DatabaseCluster.
 	Namespace string

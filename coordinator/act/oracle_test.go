@@ -31,7 +31,7 @@ func (w *world) judge(pod *corev1.Pod) {
 			away++
 		}
 	}
-	if away > max(1, w.mayBeAway) && !w.broken[pod.Labels[revision]] {
+	if away > max(1, w.maxUnavailable) && !w.broken[pod.Labels[revision]] {
 		w.accuse("%d pods unavailable after %s", away, pod.Name)
 	}
 	if w.bare[pod.UID] && w.disks != nil {
@@ -47,7 +47,7 @@ func (w *world) judge(pod *corev1.Pod) {
 	if w.handed == string(pod.UID) {
 		w.accuse("%s was removed while it led", pod.Name)
 	}
-	if !w.byForce && !w.prepared[string(pod.UID)] && !w.broken[pod.Labels[revision]] {
+	if !w.byForce && !w.drained[string(pod.UID)] && !w.broken[pod.Labels[revision]] {
 		w.accuse("%s was removed unprepared", pod.Name)
 	}
 }

@@ -113,7 +113,7 @@ func strandedStarts(t *testing.T, works bool) {
 				defer w.mu.Unlock()
 				delete(w.stranded, object.UID)
 				w.live[object.UID] = works
-				w.prepared[string(object.UID)] = false // its agent has heard of nothing
+				w.drained[string(object.UID)] = false // its agent has heard of nothing
 				return nil
 			})
 			p.run(5 * time.Minute)

@@ -40,7 +40,7 @@ func newOutage(t *testing.T, w *world) {
 	cluster.Spec.Engine, cluster.Spec.Policy.Unit = model.FoundationDB, model.UnitAll
 	_, err = admin.Update(t.Context(), cluster, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	w.mayBeAway, w.byForce = 3, true
+	w.maxUnavailable, w.byForce = 3, true
 	var first time.Time // when the first was seen to have gone
 	w.onLook = func(s *model.Snapshot) {
 		s.Cluster.Engine.SameMinor, s.Cluster.Engine.SettleSeconds = true, 60
@@ -51,7 +51,7 @@ func newOutage(t *testing.T, w *world) {
 		}
 		if !first.IsZero() && time.Since(first) > 300*time.Millisecond && len(w.removed) < len(s.Pods) {
 			at := model.At(first)
-			s.Cluster.Status.LastDeparture, s.Health.Verdict = &at, model.Red // neither half of them is a database
+			s.Cluster.Status.LastDeparture, s.Health.Verdict = &at, model.VerdictRed // neither half of them is a database
 		}
 		for i := range s.Pods {
 			if p := &s.Pods[i]; p.Report != nil {
@@ -62,7 +62,7 @@ func newOutage(t *testing.T, w *world) {
 }
 
 // Members of the two versions do not talk to each other, so whoever is slow must follow the others.
-func TestInAnOutageWhoIsSlowFollows(t *testing.T) {
+func TestSlowPodFollowsInAnOutage(t *testing.T) {
 	for name, slow := range map[string]time.Duration{"none": 0, "a second": time.Second} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -110,11 +110,11 @@ func TestAnOutageIsGrantedWhole(t *testing.T) {
 }
 
 // By the line all go at once, too.
-func TestAnOutageByTheLine(t *testing.T) {
+func TestOutageByPartition(t *testing.T) {
 	for _, guarded := range []bool{true, false} {
 		t.Run(fmt.Sprintf("guarded %t", guarded), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				w.becomeRolling(model.ByPartition, guarded, model.RestLine, fmt.Sprint(model.RestLine))
+				w.becomeRolling(model.RollingUpdateByPartition, guarded, model.FirstOrdinalNone, fmt.Sprint(model.FirstOrdinalNone))
 				newOutage(t, w)
 				newProcess(w, 0, false).run(45 * time.Second)
 				require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 1}, w.gone(), w.describe())

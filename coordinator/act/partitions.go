@@ -22,8 +22,8 @@ func (x *Executor) moveIdle(ctx context.Context, e effect.MovePartition) (*effec
 	if err != nil {
 		return nil, err
 	}
-	if e.Finished != "" && (set.Current != set.Update || set.Update != e.Finished) {
-		return nil, fmt.Errorf("%w: its current revision is %s", effect.ErrSetChanged, set.Current)
+	if e.Finished != "" && (set.CurrentRevision != set.UpdateRevision || set.UpdateRevision != e.Finished) {
+		return nil, fmt.Errorf("%w: its current revision is %s", effect.ErrSetChanged, set.CurrentRevision)
 	}
 	if e.CheckOthers {
 		if err := x.stillThere(ctx, e.Expected); err != nil {
@@ -86,7 +86,7 @@ func (x *Executor) raise(ctx context.Context, to effect.PartitionRaise, e effect
 		return nil, err
 	}
 	var moved *effect.SetSeen
-	if set.Line() <= to.Ordinal {
+	if set.FirstOrdinal() <= to.Ordinal {
 		if err := x.unchanged(ctx, e.Expected); err != nil && !errors.Is(err, effect.ErrChanged) {
 			return nil, err
 		}

@@ -13,8 +13,8 @@ import (
 
 // The line goes down past pods that are up to date. One that was taken since, below the
 // line, came back on the old revision: nothing but the line keeps the controller from it.
-func TestTheLineGoesDownPastPodsThatAreThereOnly(t *testing.T) {
-	inRollingWorld(t, model.ByPartition, false, func(t *testing.T, w *world) {
+func TestPartitionIsLoweredPastExistingPodsOnly(t *testing.T) {
+	inRollingWorld(t, model.RollingUpdateByPartition, false, func(t *testing.T, w *world) {
 		w.patchPod("s-2", `{"metadata":{"labels":{"`+revision+`":"v2"}}}`)
 		time.Sleep(time.Second)
 		p := newProcess(w, 0, false)
@@ -37,7 +37,7 @@ func TestTheLineGoesDownPastPodsThatAreThereOnly(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		p.kill()
 		p.leader.Wait()
-		require.Equal(t, model.RestLine, partitionIn(w.set.get()))
+		require.Equal(t, model.FirstOrdinalNone, partitionIn(w.set.get()))
 		require.Equal(t, gone, w.total(), "its controller took s-2 without a claim")
 	})
 }

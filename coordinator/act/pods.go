@@ -30,9 +30,9 @@ const AnnotationEpoch = "rollcall.dev/epoch"
 func seenOf(pod *corev1.Pod) effect.PodSeen {
 	return effect.PodSeen{
 		Name: pod.Name, UID: string(pod.UID), ResourceVersion: pod.ResourceVersion,
-		Leaving: pod.DeletionTimestamp != nil,
-		Guard:   pod.Labels[v1alpha1.LabelGuard], Claim: pod.Annotations[v1alpha1.AnnotationClaim],
-		Placed: pod.Spec.NodeName != "", Volumes: kube.OwnVolumes(pod),
+		Terminating: pod.DeletionTimestamp != nil,
+		Guard:       pod.Labels[v1alpha1.LabelGuard], Claim: pod.Annotations[v1alpha1.AnnotationClaim],
+		Scheduled: pod.Spec.NodeName != "", Volumes: kube.OwnVolumes(pod),
 	}
 }
 
@@ -93,8 +93,8 @@ func noteOf(seen effect.PodSeen, claim string, epoch int64) change {
 		Annotations: map[string]*string{v1alpha1.AnnotationClaim: &claim, AnnotationEpoch: ptr(stamp(epoch))}}
 }
 
-// shut takes the claim off the pod and closes its guard again.
-func (p *Pods) shut(ctx context.Context, seen effect.PodSeen) (effect.PodSeen, error) {
+// closeGuard takes the claim off the pod and closes its guard again.
+func (p *Pods) closeGuard(ctx context.Context, seen effect.PodSeen) (effect.PodSeen, error) {
 	change := change{UID: seen.UID, ResourceVersion: seen.ResourceVersion,
 		Annotations: map[string]*string{v1alpha1.AnnotationClaim: nil}}
 	if seen.Guard == v1alpha1.GuardOpen {

@@ -104,16 +104,16 @@ func (p *process) poke() {
 
 // pass is one turn of the loop. It reads the world itself, like a cache that is
 // never behind.
-func (p *process) pass() (rollout.Decision, bool) {
+func (p *process) pass() (rollout.Outcome, bool) {
 	cluster, _ := p.w.server.Cluster(namespace, name)
 	return p.passOn(cluster, p.w.snapshot(cluster))
 }
 
-func (p *process) passOn(cluster *v1alpha1.DatabaseCluster, s model.Snapshot) (rollout.Decision, bool) {
+func (p *process) passOn(cluster *v1alpha1.DatabaseCluster, s model.Snapshot) (rollout.Outcome, bool) {
 	return p.advance(cluster, s, p.w.versions())
 }
 
-func (p *process) advance(cluster *v1alpha1.DatabaseCluster, s model.Snapshot, versions map[string]string) (rollout.Decision, bool) {
+func (p *process) advance(cluster *v1alpha1.DatabaseCluster, s model.Snapshot, versions map[string]string) (rollout.Outcome, bool) {
 	out := p.leader.step(p.ctx, p.w.facts(cluster, s, versions))
 	if out.Superseded {
 		return out, false

@@ -43,7 +43,7 @@ func intercepted(w *world, before func(c kubetest.Call) error) *process {
 func (p *process) found(pod string) model.Rule {
 	found := podNamed(p.leader.annotated(p.w.snapshotNow()), pod)
 	if found.Report.Veto != "" {
-		return model.Vetoed
+		return model.RuleVeto
 	}
 	return found.Refused
 }
@@ -86,9 +86,9 @@ func TestPodThatKeepsChangingIsLeftAlone(t *testing.T) {
 		})
 		p.run(4 * time.Second)
 		require.Equal(t, maxConflicts, tries)
-		require.Equal(t, model.Unstable, p.found("s-2"))
+		require.Equal(t, model.RuleConflict, p.found("s-2"))
 		require.Empty(t, w.wrong)
-		w.requireShut("s-2")
+		w.requireGuardClosed("s-2")
 
 		restless = false
 		newProcess(w, 0, false).run(5 * time.Minute)
@@ -101,8 +101,8 @@ func (w *world) isOpen(pod string) bool {
 	return ok && object.Labels[v1alpha1.LabelGuard] == v1alpha1.GuardOpen
 }
 
-// requireShut: the guard is closed and no claim is noted on the pod.
-func (w *world) requireShut(pod string) {
+// requireGuardClosed: the guard is closed and no claim is noted on the pod.
+func (w *world) requireGuardClosed(pod string) {
 	w.t.Helper()
 	object, ok := w.server.Pod(namespace, pod)
 	require.True(w.t, ok)
@@ -121,8 +121,8 @@ func TestForeignBudgetIsNamed(t *testing.T) {
 		}
 		p := newProcess(w, 0, false)
 		p.run(32 * time.Second)
-		require.Equal(t, model.ForeignBudget, p.found("s-2"))
-		w.requireShut("s-2")
+		require.Equal(t, model.RuleForeignBudget, p.found("s-2"))
+		w.requireGuardClosed("s-2")
 		require.Zero(t, w.gone()["s-2"])
 		require.Equal(t, maxRefusals, p.writes["evict pods/eviction"]-w.gone()["s-1"])
 
@@ -173,7 +173,7 @@ func TestAnEvictionThatIsAlwaysRefusedIsNamed(t *testing.T) {
 		for time.Since(began) < 30*time.Minute {
 			out, leads := p.pass()
 			require.True(t, leads)
-			told := p.found("s-2") == model.Vetoed
+			told := p.found("s-2") == model.RuleVeto
 			for _, why := range out.Waiting {
 				told = told || strings.Contains(why, "change freeze")
 			}
@@ -192,7 +192,7 @@ func TestAnEvictionThatIsAlwaysRefusedIsNamed(t *testing.T) {
 		require.Len(t, evicted, 3)
 		require.Less(t, silent, 100, "nobody is told why nothing goes")
 		for _, pod := range w.pods {
-			w.requireShut(pod)
+			w.requireGuardClosed(pod)
 		}
 
 		w.mu.Lock()
@@ -252,18 +252,18 @@ func TestNothingGoesWhileTheCacheIsBehind(t *testing.T) {
 	})
 }
 
-func TestRefusedPrepareIsAVeto(t *testing.T) {
+func TestRefusedDrainIsAVeto(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		refuse := true
-		w.onPrepare = func(to effect.Target, _ effect.Order) (effect.Progress, error) {
+		w.onDrain = func(to effect.Target, _ effect.Order) (effect.Progress, error) {
 			if refuse && to.Pod == "s-2" {
 				return effect.Progress{State: model.DrainRefused, Detail: "a backup runs"}, nil
 			}
-			return effect.Progress{State: model.DrainPrepared}, nil
+			return effect.Progress{State: model.DrainDone}, nil
 		}
 		p := newProcess(w, 0, false)
 		p.run(8 * time.Second)
-		require.Equal(t, model.Vetoed, p.found("s-2"))
+		require.Equal(t, model.RuleVeto, p.found("s-2"))
 		require.Zero(t, w.gone()["s-2"])
 		w.mu.Lock()
 		refuse = false

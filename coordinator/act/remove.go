@@ -23,11 +23,11 @@ func (p *Pods) remove(ctx context.Context, method model.Method, seen effect.PodS
 // removeByForce deletes the object of a pod that is terminating where nobody can
 // say that its containers have ended.
 func (p *Pods) removeByForce(ctx context.Context, seen effect.PodSeen) error {
-	if !seen.Leaving {
+	if !seen.Terminating {
 		return fmt.Errorf("delete pod %s by force: nobody has deleted it yet", seen.Name)
 	}
 	now := int64(0)
-	return p.removeWith(ctx, model.Delete, seen, &now)
+	return p.removeWith(ctx, model.MethodDelete, seen, &now)
 }
 
 func (p *Pods) removeWith(ctx context.Context, method model.Method, seen effect.PodSeen, grace *int64) error {
@@ -38,12 +38,12 @@ func (p *Pods) removeWith(ctx context.Context, method model.Method, seen effect.
 	options := metav1.DeleteOptions{GracePeriodSeconds: grace, Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &seen.ResourceVersion}}
 	var err error
 	switch method {
-	case model.Evict:
+	case model.MethodEvict:
 		err = p.client.PolicyV1().Evictions(p.namespace).Evict(ctx, &policyv1.Eviction{
 			ObjectMeta:    metav1.ObjectMeta{Namespace: p.namespace, Name: seen.Name},
 			DeleteOptions: &options,
 		})
-	case model.Delete:
+	case model.MethodDelete:
 		err = p.client.CoreV1().Pods(p.namespace).Delete(ctx, seen.Name, options)
 	default:
 		return fmt.Errorf("remove pod %s: update.method is %q and must be Evict or Delete", seen.Name, method)

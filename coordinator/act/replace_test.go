@@ -67,7 +67,7 @@ func TestReplacesPodsWithoutVolumes(t *testing.T) {
 				}
 			}
 			for _, c := range cluster.Status.Claims {
-				if w.isPrepared(c.UID) { // and so there is no copy on it
+				if w.isDrained(c.UID) { // and so there is no copy on it
 					s.Groups[0].Members = without(s.Groups[0].Members, c.Pod)
 				}
 			}
@@ -82,10 +82,10 @@ func TestReplacesPodsWithoutVolumes(t *testing.T) {
 	})
 }
 
-func (w *world) isPrepared(uid string) bool {
+func (w *world) isDrained(uid string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.prepared[uid]
+	return w.drained[uid]
 }
 
 func without(members []model.Member, pod string) []model.Member {
@@ -111,7 +111,7 @@ func TestAPodThatIsNotEmptyKeepsItsVolume(t *testing.T) {
 			s := w.snapshot(cluster)
 			s.Groups[0].Members = nil
 			for _, pod := range w.pods {
-				s.Groups[0].Members = append(s.Groups[0].Members, model.Member{ID: pod, Pod: pod, State: model.Active, Eligible: true, Leader: pod == "s-0"})
+				s.Groups[0].Members = append(s.Groups[0].Members, model.Member{ID: pod, Pod: pod, State: model.MemberActive, Eligible: true, Leader: pod == "s-0"})
 			}
 			out, _ := p.passOn(cluster, s)
 			for _, why := range out.Waiting {
@@ -182,7 +182,7 @@ func TestPauseOfAReplacementAtEveryCall(t *testing.T) {
 			p.run(time.Minute)
 			require.LessOrEqual(t, w.total(), gone+1)
 			for _, pod := range w.pods {
-				w.requireShut(pod)
+				w.requireGuardClosed(pod)
 			}
 			for _, claim := range w.claims() {
 				require.NotNil(t, claim.EmptiedAt, "kept without need, paused at call %d", at)
@@ -246,7 +246,7 @@ func TestTwoActorsReplace(t *testing.T) {
 
 // Who would be emptied while no other pod has an agent that could say so is not: the others could not be
 // adopted beside its claim, and it would wait for them.
-func TestWhomNobodyElseCouldCallEmptyIsHeld(t *testing.T) {
+func TestPodWhoseEvacuationNobodyCanConfirmIsHeld(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		p := newProcess(w, 0, false)
 		require.NoError(t, p.start())
@@ -257,10 +257,10 @@ func TestWhomNobodyElseCouldCallEmptyIsHeld(t *testing.T) {
 				s.Pods[i].Agent, s.Pods[i].Report.Self = !alone, !alone
 			}
 			s = p.leader.annotated(s)
-			require.Equal(t, alone, podNamed(s, "s-2").Refused == model.Vetoed)
+			require.Equal(t, alone, podNamed(s, "s-2").Refused == model.RuleVeto)
 			at := model.At(s.Now.Time)
 			podNamed(s, "s-2").Refused = ""
-			s.Cluster.Status.Claims = []model.Claim{{ID: "c1-1", Pod: "s-2", UID: podNamed(s, "s-2").UID, Action: model.Replace, EmptiedAt: &at}}
+			s.Cluster.Status.Claims = []model.Claim{{ID: "c1-1", Pod: "s-2", UID: podNamed(s, "s-2").UID, Action: model.ActionReplace, EmptiedAt: &at}}
 			s = p.leader.annotated(s)
 			require.Empty(t, podNamed(s, "s-2").Refused, "others have said so, and it is written down")
 		}
@@ -269,10 +269,10 @@ func TestWhomNobodyElseCouldCallEmptyIsHeld(t *testing.T) {
 
 // Whom nobody could empty is held in words, is not restarted instead, and holds up
 // nobody else.
-func TestWhoCannotBeEmptiedIsHeld(t *testing.T) {
+func TestPodThatCannotBeEvacuatedIsHeld(t *testing.T) {
 	for what, change := range map[string]func(*model.Pod){
 		"has no agent": func(p *model.Pod) { p.Agent, p.Report = false, nil },
-		"has no node":  func(p *model.Pod) { p.Phase, p.Report = model.Pending, nil },
+		"has no node":  func(p *model.Pod) { p.Phase, p.Report = model.PodPhasePending, nil },
 	} {
 		t.Run(what, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -289,7 +289,7 @@ func TestWhoCannotBeEmptiedIsHeld(t *testing.T) {
 				}
 				require.Contains(t, said, "hold   s-2 veto: it is to be replaced (volume changed), and no agent of its own runs that could empty it")
 
-				s.Cluster.Spec.Overrides = []model.Override{{Rule: model.Vetoed, Pods: []string{"*"}, Reason: "now", Expires: model.At(s.Now.Add(time.Hour))}}
+				s.Cluster.Spec.Overrides = []model.Override{{Rule: model.RuleVeto, Pods: []string{"*"}, Reason: "now", Expires: model.At(s.Now.Add(time.Hour))}}
 				require.NotContains(t, policy.Decide(s).Text(), "go     s-2", "whoever asks for it by name cannot have it either")
 			})
 		})

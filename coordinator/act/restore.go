@@ -46,7 +46,7 @@ func (x *Executor) confirmGone(ctx context.Context, e effect.ConfirmGone) effect
 	res := effect.GoneConfirmed{Claim: e.Claim}
 	_, err := x.pods.read(ctx, e.Pod.Pod, e.Pod.UID)
 	if err == nil && e.SetHidden {
-		res.Why, err = x.whyVanished(ctx, model.SetOf(e.Pod.Pod))
+		res.Why, err = x.findMissing(ctx, model.SetOf(e.Pod.Pod))
 	}
 	res.Gone = errors.Is(err, effect.ErrGone)
 	if !res.Gone {
@@ -56,13 +56,13 @@ func (x *Executor) confirmGone(ctx context.Context, e effect.ConfirmGone) effect
 }
 
 func (x *Executor) restoreSetting(ctx context.Context, e effect.RestoreSetting) effect.Result {
-	res := effect.SettingRestored{Name: e.Setting.Knob}
+	res := effect.SettingRestored{Name: e.Setting.Name}
 	notAfter := time.Now().Add(effect.CallTimeout)
-	res.Done, res.Err = x.throughOne(ctx, e.Expected, fmt.Sprintf("put %s back", e.Setting.Knob), e.Targets, func(ctx context.Context, target effect.Target) (bool, error) {
+	res.Done, res.Err = x.askOne(ctx, e.Expected, fmt.Sprintf("put %s back", e.Setting.Name), e.Targets, func(ctx context.Context, target effect.Target) (bool, error) {
 		if e.ByCoordinator {
-			return x.options.Agents.RestoreUnaided(ctx, target, e.Setting, notAfter)
+			return x.options.Agents.RestoreSettingWithoutAgents(ctx, target, e.Setting, notAfter)
 		}
-		return x.options.Agents.RestoreShared(ctx, target, e.Setting, x.options.Epoch, notAfter)
+		return x.options.Agents.RestoreSetting(ctx, target, e.Setting, x.options.Epoch, notAfter)
 	})
 	res.Ended = time.Now()
 	return res
@@ -70,15 +70,15 @@ func (x *Executor) restoreSetting(ctx context.Context, e effect.RestoreSetting) 
 
 func (x *Executor) restoreLeftover(ctx context.Context, e effect.RestoreLeftover) effect.Result {
 	res := effect.LeftoverRestored{Leftover: e.Leftover}
-	res.Done, res.Err = x.throughOne(ctx, e.Expected, "undo it", e.Targets, func(ctx context.Context, target effect.Target) (bool, error) {
+	res.Done, res.Err = x.askOne(ctx, e.Expected, "undo it", e.Targets, func(ctx context.Context, target effect.Target) (bool, error) {
 		return x.options.Agents.Restore(ctx, target, e.Leftover.Claim, x.options.Epoch, e.Leftover.Undo)
 	})
 	return res
 }
 
-// throughOne has one pod after the other try something, until one has answered; each has
+// askOne has one pod after the other try something, until one has answered; each has
 // its share of the time. A former leader asks nobody.
-func (x *Executor) throughOne(ctx context.Context, e effect.Expected, what string, targets []effect.Target, try func(context.Context, effect.Target) (bool, error)) (done bool, err error) {
+func (x *Executor) askOne(ctx context.Context, e effect.Expected, what string, targets []effect.Target, try func(context.Context, effect.Target) (bool, error)) (done bool, err error) {
 	bounded, cancel := x.bound(ctx)
 	err = x.unchanged(bounded, e)
 	cancel()

@@ -23,9 +23,9 @@ var ways = map[string]struct {
 	guarded bool
 	writes  int // per restart
 }{
-	"guard":                     {model.ByGuard, true, 6},
-	"partition, and a guard":    {model.ByPartition, true, 7},
-	"partition without a guard": {model.ByPartition, false, 6},
+	"guard":                     {model.RollingUpdateByGuard, true, 6},
+	"partition, and a guard":    {model.RollingUpdateByPartition, true, 7},
+	"partition without a guard": {model.RollingUpdateByPartition, false, 6},
 }
 
 func TestRollsOutBothWays(t *testing.T) {
@@ -35,7 +35,7 @@ func TestRollsOutBothWays(t *testing.T) {
 				inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
 					w.set.ordered.Store(ordered)
 					before := w.set.get()
-					if way.by == model.ByGuard {
+					if way.by == model.RollingUpdateByGuard {
 						time.Sleep(5 * time.Second) // the controller looks before anybody has begun
 					}
 					p := newProcess(w, 0, false)
@@ -46,7 +46,7 @@ func TestRollsOutBothWays(t *testing.T) {
 						total += n
 					}
 					after := w.set.get()
-					if way.by == model.ByGuard {
+					if way.by == model.RollingUpdateByGuard {
 						require.Equal(t, before.Generation, after.Generation, "the set is never written")
 						require.Equal(t, before.Annotations, after.Annotations)
 						require.Zero(t, p.writes["patch statefulsets"])
@@ -57,7 +57,7 @@ func TestRollsOutBothWays(t *testing.T) {
 					}
 					time.Sleep(time.Second) // the controller looks
 					lines, _, _ := w.set.seen()
-					require.Equal(t, []int32{model.RestLine, 2, 1, 0, model.RestLine}, lines)
+					require.Equal(t, []int32{model.FirstOrdinalNone, 2, 1, 0, model.FirstOrdinalNone}, lines)
 					require.Equal(t, "1000000", after.Annotations["rollcall.dev/partition"])
 					require.LessOrEqual(t, total, way.writes*len(w.pods)+1, "%v", p.writes)
 				})
@@ -73,8 +73,8 @@ func TestResumesRollingUpdatesAfterACrashAtEveryCall(t *testing.T) {
 				w := newWorld(t)
 				line := 0
 				note := ""
-				if way.by == model.ByPartition {
-					line, note = int(model.RestLine), strconv.Itoa(int(model.RestLine))
+				if way.by == model.RollingUpdateByPartition {
+					line, note = int(model.FirstOrdinalNone), strconv.Itoa(int(model.FirstOrdinalNone))
 				}
 				w.becomeRolling(way.by, way.guarded, int32(line), note)
 				return w
@@ -98,7 +98,7 @@ func TestTwoActorsAtOnceInARollingPool(t *testing.T) {
 func TestLateWriteInARollingPoolFails(t *testing.T) {
 	for how, way := range ways {
 		for _, verb := range []string{"patch pods", "patch statefulsets", "evict pods/eviction"} {
-			if way.by == model.ByGuard && verb == "patch statefulsets" {
+			if way.by == model.RollingUpdateByGuard && verb == "patch statefulsets" {
 				continue
 			}
 			t.Run(how+" "+verb, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestLateWriteInARollingPoolFails(t *testing.T) {
 					_, leads := first.pass()
 					require.False(t, leads)
 					if verb == "patch statefulsets" {
-						require.Equal(t, model.RestLine, partitionIn(w.set.get()))
+						require.Equal(t, model.FirstOrdinalNone, partitionIn(w.set.get()))
 					}
 					w.set.sleep(false)
 					second.run(5 * time.Minute)
@@ -132,9 +132,9 @@ func TestLateWriteInARollingPoolFails(t *testing.T) {
 
 // Somebody else leads, or has changed the template, when the StatefulSet is read whose line is to be lowered: it
 // stays where it is.
-func TestALineIsLoweredOnlyAsItWasDecided(t *testing.T) {
+func TestPartitionIsLoweredOnlyAsDecided(t *testing.T) {
 	for how, way := range ways {
-		if way.by == model.ByGuard {
+		if way.by == model.RollingUpdateByGuard {
 			continue
 		}
 		for what, happen := range map[string]func(w *world){
@@ -154,7 +154,7 @@ func TestALineIsLoweredOnlyAsItWasDecided(t *testing.T) {
 					})
 					p.run(10 * time.Second)
 					require.True(t, happened)
-					require.Equal(t, model.RestLine, partitionIn(w.set.get()))
+					require.Equal(t, model.FirstOrdinalNone, partitionIn(w.set.get()))
 					require.Empty(t, w.gone())
 				})
 			})
@@ -280,8 +280,8 @@ func TestPauseAtEveryCallInARollingPool(t *testing.T) {
 
 // As long as the old revision is the current one, a pod that dies below the line
 // comes back on that: so the line stays down until then.
-func TestLineStaysDownUntilTheRevisionIsCurrent(t *testing.T) {
-	inRollingWorld(t, model.ByPartition, false, func(t *testing.T, w *world) {
+func TestPartitionStaysLowUntilTheRevisionIsCurrent(t *testing.T) {
+	inRollingWorld(t, model.RollingUpdateByPartition, false, func(t *testing.T, w *world) {
 		w.set.slow = true
 		newProcess(w, 0, false).run(time.Minute)
 		require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 1}, w.gone())
@@ -318,7 +318,7 @@ func (w *world) requireKept(pod string) {
 // Without a guard that is enforced the way by the guard is refused, in words that
 // say what to do.
 func TestGuardThatIsNotEnforcedIsRefusedInWords(t *testing.T) {
-	inRollingWorld(t, model.ByGuard, true, func(t *testing.T, w *world) {
+	inRollingWorld(t, model.RollingUpdateByGuard, true, func(t *testing.T, w *world) {
 		w.set.sleep(true)
 		w.enforced = false
 		newProcess(w, 0, false).run(30 * time.Second)
@@ -326,7 +326,7 @@ func TestGuardThatIsNotEnforcedIsRefusedInWords(t *testing.T) {
 		require.Empty(t, w.claims())
 		s := w.snapshotNow()
 		_, hold := policy.Recheck(s, "s-2")
-		require.Equal(t, model.BadInput, hold.Rule)
+		require.Equal(t, model.RuleBadInput, hold.Rule)
 		require.Contains(t, hold.Reason, "Partition")
 	})
 }

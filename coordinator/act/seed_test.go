@@ -16,7 +16,7 @@ import (
 // byPartition are the two ways with a hold line.
 func byPartition(t *testing.T, f func(t *testing.T, w *world)) {
 	for how, way := range ways {
-		if way.by == model.ByPartition {
+		if way.by == model.RollingUpdateByPartition {
 			t.Run(how, func(t *testing.T) { inRollingWorld(t, way.by, way.guarded, f) })
 		}
 	}
@@ -28,7 +28,7 @@ func (w *world) lines() []int32 {
 }
 
 // A write of labels and annotations alone moves no line, whenever it comes.
-func TestMetadataWritesMoveNoLine(t *testing.T) {
+func TestMetadataWritesMoveNoPartition(t *testing.T) {
 	byPartition(t, func(t *testing.T, w *world) {
 		for i := range 40 {
 			w.annotateSet("example.com/edited", time.Duration(i).String())
@@ -37,26 +37,26 @@ func TestMetadataWritesMoveNoLine(t *testing.T) {
 		newProcess(w, 0, false).run(5 * time.Minute)
 		w.requireRolled(1)
 		time.Sleep(time.Second) // the controller looks
-		require.Equal(t, []int32{model.RestLine, 2, 1, 0, model.RestLine}, w.lines())
+		require.Equal(t, []int32{model.FirstOrdinalNone, 2, 1, 0, model.FirstOrdinalNone}, w.lines())
 	})
 }
 
 // While the database is not healthy the line stays where it is, at rest and in
 // the middle.
-func TestLineWaitsForHealth(t *testing.T) {
+func TestPartitionWaitsForHealth(t *testing.T) {
 	byPartition(t, func(t *testing.T, w *world) {
-		w.turn(model.Red)
+		w.turn(model.VerdictRed)
 		newProcess(w, 0, false).run(time.Minute)
-		require.Equal(t, []int32{model.RestLine}, w.lines())
+		require.Equal(t, []int32{model.FirstOrdinalNone}, w.lines())
 
-		w.turn(model.Green)
+		w.turn(model.VerdictGreen)
 		newProcess(w, 0, false).run(6 * time.Second)
-		w.turn(model.Red)
+		w.turn(model.VerdictRed)
 		newProcess(w, 0, false).run(time.Minute)
-		require.Equal(t, []int32{model.RestLine, 2}, w.lines())
+		require.Equal(t, []int32{model.FirstOrdinalNone, 2}, w.lines())
 		require.Equal(t, map[string]int{"s-2": 1}, w.gone())
 
-		w.turn(model.Green)
+		w.turn(model.VerdictGreen)
 		newProcess(w, 0, false).run(5 * time.Minute)
 		w.requireRolled(1)
 	})
@@ -69,10 +69,10 @@ func TestCorrectionIsRolledByItself(t *testing.T) {
 		w.broken["v2"] = true
 		newProcess(w, 0, false).run(2 * time.Minute)
 		require.Equal(t, map[string]int{"s-2": 1}, w.gone())
-		require.Equal(t, []int32{model.RestLine, 2}, w.lines())
+		require.Equal(t, []int32{model.FirstOrdinalNone, 2}, w.lines())
 		s := w.snapshotNow()
 		_, hold := policy.Recheck(s, "s-1")
-		require.Equal(t, model.LineStopped, hold.Rule)
+		require.Equal(t, model.RuleRolloutHalted, hold.Rule)
 		require.Contains(t, hold.Reason, "s-2")
 
 		w.retemplate("v3")
@@ -127,9 +127,9 @@ func TestRecreatedStatefulSetIsRolledOn(t *testing.T) {
 func TestOrdersNameSuccessors(t *testing.T) {
 	byPartition(t, func(t *testing.T, w *world) {
 		told := map[string][]string{}
-		w.onPrepare = func(to effect.Target, order effect.Order) (effect.Progress, error) {
+		w.onDrain = func(to effect.Target, order effect.Order) (effect.Progress, error) {
 			told[to.Pod] = order.Eligible
-			return effect.Progress{State: model.DrainPrepared}, nil
+			return effect.Progress{State: model.DrainDone}, nil
 		}
 		w.byForce = true // nothing is applied
 		newProcess(w, 0, false).run(5 * time.Minute)

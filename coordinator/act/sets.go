@@ -21,7 +21,7 @@ func seenSetOf(set *appsv1.StatefulSet) effect.SetSeen {
 	s := effect.SetSeen{
 		Name: set.Name, UID: string(set.UID), ResourceVersion: set.ResourceVersion,
 		Generation: set.Generation, ObservedGeneration: set.Status.ObservedGeneration,
-		Current: set.Status.CurrentRevision, Update: set.Status.UpdateRevision,
+		CurrentRevision: set.Status.CurrentRevision, UpdateRevision: set.Status.UpdateRevision,
 		Force:  set.Annotations[v1alpha1.AnnotationForce] == "true",
 		Paused: set.Annotations[v1alpha1.AnnotationPaused] == "true",
 	}

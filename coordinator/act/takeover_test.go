@@ -99,7 +99,7 @@ func TestTwoActorsAtOnce(t *testing.T) {
 	})
 }
 
-func TestTakeOverGoesAboveTheHighestEpochSeen(t *testing.T) {
+func TestTakeOverExceedsTheHighestEpoch(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		c := w.server.Client(nil)
 		cluster, _ := w.server.Cluster(namespace, name)
@@ -116,7 +116,7 @@ func TestTakeOverGoesAboveTheHighestEpochSeen(t *testing.T) {
 
 // An epoch that no coordinator can have written holds nothing: others than coordinators may write
 // a status, too.
-func TestAMadeUpEpochInTheStatusIsGoneAbove(t *testing.T) {
+func TestForgedEpochInTheStatusIsExceeded(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		c := w.server.Client(nil)
 		for _, epoch := range []int64{maxEpoch + 1, math.MaxInt64, -1, math.MinInt64} {
@@ -132,14 +132,14 @@ func TestAMadeUpEpochInTheStatusIsGoneAbove(t *testing.T) {
 }
 
 // A successor knows of each claimed pod whether it went while nobody looked.
-func TestTakeOverTellsWhoStands(t *testing.T) {
+func TestTakeOverReportsExistingPods(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		c := w.server.Client(nil)
 		cluster, _ := w.server.Cluster(namespace, name)
 		cluster = cluster.DeepCopy()
 		for _, pod := range w.pods[:3] {
 			object, _ := w.server.Pod(namespace, pod)
-			cluster.Status.Claims = append(cluster.Status.Claims, model.Claim{ID: pod, Pod: pod, UID: string(object.UID), Phase: model.PhasePrepared})
+			cluster.Status.Claims = append(cluster.Status.Claims, model.Claim{ID: pod, Pod: pod, UID: string(object.UID), Phase: model.PhaseDrained})
 		}
 		uid := func(i int) string { return cluster.Status.Claims[i].UID }
 		cluster.Status.Claims[1].UID = "of-its-predecessor"
@@ -176,7 +176,7 @@ func TestAgentOfALaterEpochDeposes(t *testing.T) {
 }
 
 // The claim is somebody's edit away: without it nothing goes.
-func TestWithoutItsClaimNothingGoes(t *testing.T) {
+func TestNothingGoesWithoutAClaim(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		robbed := false
 		p := intercepted(w, func(c kubetest.Call) error {
@@ -199,8 +199,8 @@ func TestWithoutItsClaimNothingGoes(t *testing.T) {
 
 // A guard that the former leader has opened is shut by the take-over itself: until the
 // new leader has decided, its pod would else be in its controller's hands.
-func TestTakeOverShutsAnOpenGuard(t *testing.T) {
-	inRollingWorld(t, model.ByGuard, true, func(t *testing.T, w *world) {
+func TestTakeOverClosesAnOpenGuard(t *testing.T) {
+	inRollingWorld(t, model.RollingUpdateByGuard, true, func(t *testing.T, w *world) {
 		var second *process
 		var before, after bool
 		first := intercepted(w, func(c kubetest.Call) error {

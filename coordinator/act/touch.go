@@ -62,17 +62,17 @@ func (t toucher) touch(ctx context.Context, claim model.Claim) (stands bool, err
 	})
 	switch {
 	case err == nil:
-		stands = !pod.Leaving
+		stands = !pod.Terminating
 		if pod.Guard == v1alpha1.GuardOpen && stands {
 			// Who finds that it has changed, or cannot tell, leaves it to the leader's first look.
 			bounded, cancel := t.bound(ctx)
-			_, _ = t.pods.shut(bounded, pod)
+			_, _ = t.pods.closeGuard(bounded, pod)
 			cancel()
 		}
 	case !errors.Is(err, effect.ErrGone) && !errors.Is(err, effect.ErrConflict):
 		return false, err
 	}
-	if claim.Action != model.LowerPartition {
+	if claim.Action != model.ActionLowerPartition {
 		return stands, nil
 	}
 	// A late write must not move the line that this claim waits for.

@@ -66,7 +66,7 @@ func TestALateDeletionFindsNoDataAfterAScaleOut(t *testing.T) {
 
 // A pod of that name is there again, though the cache does not show it: it may have the
 // volumes that were deleted, and is followed once it is shown.
-func TestVolumesOfWhoIsThereAgainAreNotCalledDeleted(t *testing.T) {
+func TestVolumesOfARecreatedPodDoNotCountAsDeleted(t *testing.T) {
 	for _, there := range []bool{false, true} {
 		inDiskWorld(t, func(t *testing.T, w *world) {
 			pod, _ := unwanted(t, w)
@@ -94,7 +94,7 @@ func TestVolumesOfWhoIsThereAgainAreNotCalledDeleted(t *testing.T) {
 
 // The volumes are not deleted while a person has forbidden that anything is done; and until
 // they are, nothing is undone.
-func TestWhoIsNotWantedKeepsItsVolumesDuringAPause(t *testing.T) {
+func TestScaledDownPodKeepsItsVolumesDuringAPause(t *testing.T) {
 	for name, change := range map[string]func(on bool) func(c *v1alpha1.DatabaseCluster){
 		"annotation": func(on bool) func(c *v1alpha1.DatabaseCluster) {
 			return func(c *v1alpha1.DatabaseCluster) {
@@ -108,7 +108,7 @@ func TestWhoIsNotWantedKeepsItsVolumesDuringAPause(t *testing.T) {
 		},
 		"observe": func(on bool) func(c *v1alpha1.DatabaseCluster) {
 			return func(c *v1alpha1.DatabaseCluster) {
-				c.Spec.Update.Mode = map[bool]model.Mode{true: model.Observe, false: model.Auto}[on]
+				c.Spec.Update.Mode = map[bool]model.Mode{true: model.ModeObserve, false: model.ModeAuto}[on]
 			}
 		},
 	} {

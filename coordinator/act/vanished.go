@@ -18,13 +18,13 @@ import (
 func (x *Executor) findSet(ctx context.Context, e effect.FindSet) effect.Result {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()
-	why, err := x.whyVanished(ctx, e.Set)
+	why, err := x.findMissing(ctx, e.Set)
 	return effect.SetFound{Claim: e.Claim, Why: why, Err: err}
 }
 
-// whyVanished says why a StatefulSet is not shown, and what is waited for; empty when it
+// findMissing says why a StatefulSet is not shown, and what is waited for; empty when it
 // is gone with all its pods.
-func (x *Executor) whyVanished(ctx context.Context, set string) (string, error) {
+func (x *Executor) findMissing(ctx context.Context, set string) (string, error) {
 	wanted := v1alpha1.LabelCluster + ": " + x.options.Name
 	found, err := x.options.Kubernetes.AppsV1().StatefulSets(x.options.Namespace).Get(ctx, set, metav1.GetOptions{})
 	switch {

@@ -26,7 +26,7 @@ func (w *world) hide(hidden bool) {
 // lost and is back, or it was deleted with its pods left behind and applied again. No
 // claim ends by that, and nothing stays behind in the database.
 func TestAPoolThatVanishesForAMoment(t *testing.T) {
-	for _, make := range []func(t *testing.T) *world{newWorld, newKnobWorld} {
+	for _, make := range []func(t *testing.T) *world{newWorld, newSettingWorld} {
 		for at := 1; at < 40; at += 2 {
 			synctest.Test(t, func(t *testing.T) {
 				defer time.Sleep(10 * time.Second)
@@ -45,7 +45,7 @@ func TestAPoolThatVanishesForAMoment(t *testing.T) {
 				p.client = w.server.Client(func(c kubetest.Call) (func() error, error) { return before(c.Verb + " " + c.Resource) })
 				p.run(5 * time.Minute)
 				w.requireRolled(1)
-				if w.knob != nil {
+				if w.setting != nil {
 					w.requirePutBack()
 				}
 			})
@@ -78,7 +78,7 @@ func TestAPoolThatStaysOutOfSight(t *testing.T) {
 				}
 				vanished := false
 				p := intercepted(w, func(call kubetest.Call) error {
-					if prepared := w.hasPrepared(); prepared && !vanished && call.Verb+" "+call.Resource == c.when {
+					if prepared := w.hasDrained(); prepared && !vanished && call.Verb+" "+call.Resource == c.when {
 						vanished = true
 						w.hide(true)
 					}
@@ -97,7 +97,7 @@ func TestAPoolThatStaysOutOfSight(t *testing.T) {
 				require.Len(t, w.claims(), 1)
 				require.Len(t, w.applied, 1)
 				if _, there := w.server.Pod(namespace, "s-2"); there {
-					w.requireShut("s-2")
+					w.requireGuardClosed("s-2")
 				}
 
 				_ = sets.Delete(t.Context(), "s", metav1.DeleteOptions{})
@@ -118,8 +118,8 @@ func TestAPoolThatStaysOutOfSight(t *testing.T) {
 	}
 }
 
-func (w *world) hasPrepared() bool {
+func (w *world) hasDrained() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.prepared) > 0
+	return len(w.drained) > 0
 }

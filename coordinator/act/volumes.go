@@ -75,8 +75,8 @@ func (v *Volumes) find(ctx context.Context, pod effect.PodSeen) ([]model.VolumeC
 
 // heritage is what a pod's successor stands on.
 type heritage struct {
-	// heir: the successor keeps a claimed volume from going.
-	heir bool
+	// successor: the successor keeps a claimed volume from going.
+	successor bool
 	// missing is what is still awaited, in words; empty: all volumes are new.
 	missing string
 }
@@ -92,10 +92,10 @@ func (v *Volumes) inherits(ctx context.Context, claimed []model.VolumeClaim, suc
 			return heritage{}, err
 		case seen.UID != old.UID:
 			continue
-		case seen.Leaving && !successor.Placed:
+		case seen.Leaving && !successor.Scheduled:
 			h.missing = "volume claim " + old.Name + " is being deleted"
 		default:
-			return heritage{heir: true}, nil
+			return heritage{successor: true}, nil
 		}
 	}
 	if h.missing != "" {

@@ -35,27 +35,27 @@ type world struct {
 	server *kubetest.Server
 	pods   []string
 
-	mu       sync.Mutex
-	update   string
-	live     map[types.UID]bool // members of the database
-	broken   map[string]bool    // revisions whose pods never start
-	applied  map[string]string  // claim -> pod UID: changes in the database
-	relieved []string           // who was relieved by whom
-	undone   map[string]int
-	removed  map[string]int // by pod name
-	prepared map[string]bool
-	epochs   map[string]int64 // highest epoch that each agent has heard of
-	wrong    []string         // what the oracle saw
-	fresh    int
-	frozen   bool // agents do not answer
+	mu        sync.Mutex
+	update    string
+	live      map[types.UID]bool // members of the database
+	broken    map[string]bool    // revisions whose pods never start
+	applied   map[string]string  // claim -> pod UID: changes in the database
+	handedOff []string           // who was relieved by whom
+	undone    map[string]int
+	removed   map[string]int // by pod name
+	drained   map[string]bool
+	epochs    map[string]int64 // highest epoch that each agent has heard of
+	wrong     []string         // what the oracle saw
+	fresh     int
+	frozen    bool // agents do not answer
 	// hidden: nothing is shown of the StatefulSet, which has lost its label or is gone.
 	hidden  bool
 	verdict model.Verdict
 	// guard is the label of new pods; enforced: Kubernetes keeps those that are closed.
 	guard    string
 	enforced bool
-	// mayBeAway is how many may be, where it is more than one.
-	mayBeAway int
+	// maxUnavailable is how many may be, where it is more than one.
+	maxUnavailable int
 	// byForce: pods may go unprepared, because a person said so.
 	byForce bool
 	// set is the controller of a StatefulSet that rolls its pods itself; nil: OnDelete.
@@ -76,8 +76,8 @@ type world struct {
 	agentless bool
 	// plain: the database asks for no credentials.
 	plain bool
-	// knob is a setting of the whole database that prepares write; nil: there is none.
-	knob *setting
+	// setting is a setting of the whole database that prepares write; nil: there is none.
+	setting *setting
 
 	// handed is the UID of a pod that somebody has made the leader again, though it is prepared.
 	handed   string
@@ -85,8 +85,8 @@ type world struct {
 
 	// onLook may change what is seen.
 	onLook func(*model.Snapshot)
-	// onPrepare may replace what an agent answers.
-	onPrepare func(to effect.Target, order effect.Order) (effect.Progress, error)
+	// onDrain may replace what an agent answers.
+	onDrain func(to effect.Target, order effect.Order) (effect.Progress, error)
 }
 
 func newWorld(t *testing.T) *world {
@@ -102,7 +102,7 @@ func bareWorld(t *testing.T) *world {
 	w := &world{
 		t: t, server: kubetest.New(), pods: []string{"s-0", "s-1", "s-2"}, update: "v2",
 		live: map[types.UID]bool{}, broken: map[string]bool{}, applied: map[string]string{}, undone: map[string]int{},
-		guard: v1alpha1.GuardClosed, enforced: true, verdict: model.Green, removed: map[string]int{}, prepared: map[string]bool{}, epochs: map[string]int64{},
+		guard: v1alpha1.GuardClosed, enforced: true, verdict: model.VerdictGreen, removed: map[string]int{}, drained: map[string]bool{}, epochs: map[string]int64{},
 	}
 	w.server.Removed = w.podRemoved
 	admin := w.server.Client(nil)
@@ -201,7 +201,7 @@ func (w *world) snapshot(cluster *v1alpha1.DatabaseCluster) model.Snapshot {
 			Engine: model.EngineFacts{MaxMajorStep: 1}, GuardEnforcing: w.enforced,
 		},
 		Pools: []model.Pool{{Name: "s", Replicas: int32(len(w.pods)), Revision: w.update, Observed: true,
-			Management: model.Parallel, Strategy: model.OnDelete}},
+			Management: model.ManagementParallel, Strategy: model.StrategyOnDelete}},
 		Health: model.Health{Verdict: w.verdict},
 	}
 	if w.hidden {
@@ -211,38 +211,38 @@ func (w *world) snapshot(cluster *v1alpha1.DatabaseCluster) model.Snapshot {
 	if w.set != nil {
 		s.Pools[0] = w.set.pool(s.Pools[0], cluster.Spec.Update.RollingUpdate)
 	}
-	group := model.Group{ID: "books/1", Kind: model.Shard, NeedsLeader: true}
+	group := model.Group{ID: "books/1", Kind: model.GroupShard, NeedsLeader: true}
 	for i, pod := range w.pods {
 		p := model.Pod{Name: pod, Pool: "s", Ordinal: int32(i), Node: "n", Zone: "z", Agent: true, EstimateSeconds: 8,
-			Since: model.At(time.Now().Add(-time.Second)), Phase: model.Missing, Guard: model.GuardNone}
+			Since: model.At(time.Now().Add(-time.Second)), Phase: model.PodPhaseMissing, Guard: model.GuardNone}
 		object, ok := w.server.Pod(namespace, pod)
-		state := model.Down
+		state := model.MemberDown
 		if ok {
 			p.UID, p.Revision = string(object.UID), object.Labels[revision]
-			p.Phase = model.Started
+			p.Phase = model.PodPhaseStarted
 			switch object.Labels[v1alpha1.LabelGuard] {
 			case v1alpha1.GuardClosed:
 				p.Guard = model.GuardClosed
 			case v1alpha1.GuardOpen:
 				p.Guard = model.GuardOpen
 			}
-			p.Report = &model.Report{UID: p.UID, Self: true, Fresh: true, Member: model.NotLive}
+			p.Report = &model.Report{UID: p.UID, Self: true, Fresh: true, Member: model.MembershipNotLive}
 			if w.live[object.UID] {
-				p.Phase, p.Report.Member, p.Report.Settled, state = model.Ready, model.Live, true, model.Active
+				p.Phase, p.Report.Member, p.Report.Settled, state = model.PodPhaseReady, model.MembershipLive, true, model.MemberActive
 			} else if w.broken[p.Revision] {
-				p.Phase, p.Problem = model.Failed, model.CrashLoop
+				p.Phase, p.Problem = model.PodPhaseFailed, model.ProblemCrashLoop
 			}
-			if w.prepared[p.UID] {
-				p.Report.Drain = model.DrainPrepared
+			if w.drained[p.UID] {
+				p.Report.Drain = model.DrainDone
 			}
 			if object.DeletionTimestamp != nil {
-				p.Phase = model.Terminating
+				p.Phase = model.PodPhaseTerminating
 			}
 			if w.frozen {
 				p.Report = nil
 			}
 			if w.stranded[object.UID] && object.DeletionTimestamp == nil {
-				p.Phase, p.Problem, p.Report, p.Node = model.Pending, model.Unschedulable, nil, ""
+				p.Phase, p.Problem, p.Report, p.Node = model.PodPhasePending, model.ProblemUnschedulable, nil, ""
 			}
 		}
 		if ok && w.bare[object.UID] {
@@ -258,7 +258,7 @@ func (w *world) snapshot(cluster *v1alpha1.DatabaseCluster) model.Snapshot {
 		if w.disks != nil && !w.disks.holds(object) {
 			continue
 		}
-		leads := w.handed == "" && !w.prepared[p.UID] && state == model.Active && !slices.ContainsFunc(group.Members, func(m model.Member) bool { return m.Leader })
+		leads := w.handed == "" && !w.drained[p.UID] && state == model.MemberActive && !slices.ContainsFunc(group.Members, func(m model.Member) bool { return m.Leader })
 		group.Members = append(group.Members, model.Member{ID: "core_" + pod, Pod: pod, State: state, Eligible: true, Leader: leads || p.UID == w.handed})
 	}
 	if !w.agentless { // else nobody tells of any

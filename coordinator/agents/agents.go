@@ -187,8 +187,8 @@ func (a *Agents) Follow(key Key, following Following) {
 	a.hold(c)
 }
 
-// Rest lets the reports of a cluster's agents go, until Follow asks for them again.
-func (a *Agents) Rest(key Key) {
+// Idle lets the reports of a cluster's agents go, until Follow asks for them again.
+func (a *Agents) Idle(key Key) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if c := a.clusters[key]; c != nil {
@@ -286,7 +286,7 @@ func (a *Agents) hold(c *cluster) {
 	speaks := map[string]bool{}
 	wanted := a.opts.Witnesses
 	if !c.following.Reports {
-		wanted = a.opts.RestingWitnesses
+		wanted = a.opts.IdleWitnesses
 	}
 	for _, t := range witnesses(targets, failing, wanted) {
 		speaks[t.UID] = true

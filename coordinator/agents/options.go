@@ -26,9 +26,9 @@ type Options struct {
 	Plaintext bool
 	// Port of the agents' gRPC service. Default: config.PortGRPC.
 	Port int
-	// Witnesses is how many rosters are followed per cluster while its reports are, and RestingWitnesses while they are
+	// Witnesses is how many rosters are followed per cluster while its reports are, and IdleWitnesses while they are
 	// not: then nothing is decided by them, and one more is there for when one fails. Default: 3 and 2.
-	Witnesses, RestingWitnesses int
+	Witnesses, IdleWitnesses int
 	// Silence is how long a stream may be without a message before it is started
 	// anew; agents send one every 5 s at least. Default: 15 s.
 	Silence time.Duration
@@ -66,7 +66,7 @@ func (o *Options) validate() error {
 	}
 	setDefault(&o.Port, config.PortGRPC)
 	setDefault(&o.Witnesses, 3)
-	setDefault(&o.RestingWitnesses, min(2, o.Witnesses))
+	setDefault(&o.IdleWitnesses, min(2, o.Witnesses))
 	setDefault(&o.Silence, 15*time.Second)
 	setDefault(&o.BackoffMin, 200*time.Millisecond)
 	setDefault(&o.BackoffMax, 5*time.Second)

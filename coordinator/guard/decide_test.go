@@ -53,7 +53,7 @@ func TestModeOf(t *testing.T) {
 		"never healthy":          {database(neverHealthy), Unguarded},
 		"never looked at":        {database(func(c *v1alpha1.DatabaseCluster) { c.Status = v1alpha1.Status{} }), Unguarded},
 		"being deleted":          {database(deleted), Unguarded},
-		"only observed":          {database(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = model.Observe }), Unguarded},
+		"only observed":          {database(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = model.ModeObserve }), Unguarded},
 		"audits, never healthy":  {database(guards(model.GuardAudit), neverHealthy), Unguarded},
 		"audits, being deleted":  {database(guards(model.GuardAudit), deleted), Unguarded},
 		"enforces, never Ready":  {database(func(c *v1alpha1.DatabaseCluster) { c.Status.Conditions[0].Status = metav1.ConditionFalse }), Closed},

@@ -201,8 +201,8 @@ func tell(ctx context.Context, o ExpireOptions, pdb *policyv1.PodDisruptionBudge
 		EventTime:           metav1.NewMicroTime(time.Now()),
 		ReportingController: status.Controller,
 		ReportingInstance:   o.Reporter,
-		Action:              status.GuardExpired,
-		Reason:              status.GuardExpired,
+		Action:              status.EventGuardExpired,
+		Reason:              status.EventGuardExpired,
 		Regarding:           corev1.ObjectReference{APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: pdb.Namespace, Name: owner.Name, UID: owner.UID},
 		Note: fmt.Sprintf("no coordinator has led for %s, so pods can be deleted, one at a time be evicted, and StatefulSets with RollingUpdate roll by themselves, "+
 			"until one is there again", silent.Round(time.Second)),

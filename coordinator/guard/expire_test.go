@@ -81,7 +81,7 @@ func TestExpiresWhenNobodyHasLed(t *testing.T) {
 				events, err := w.admin.Kubernetes.EventsV1().Events("prod").List(t.Context(), metav1.ListOptions{})
 				require.NoError(t, err)
 				require.Len(t, events.Items, 1)
-				require.Equal(t, status.GuardExpired, events.Items[0].Reason)
+				require.Equal(t, status.EventGuardExpired, events.Items[0].Reason)
 				require.Equal(t, "DatabaseCluster search", events.Items[0].Regarding.Kind+" "+events.Items[0].Regarding.Name)
 
 				// Once is enough.

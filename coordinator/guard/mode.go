@@ -25,7 +25,7 @@ const (
 // Rollcall only observes, because nobody would open what it closed.
 func ModeOf(cluster *v1alpha1.DatabaseCluster) Mode {
 	initialized := v1alpha1.IsTrue(cluster.Status.Conditions, v1alpha1.ConditionInitialized)
-	if !initialized || cluster.DeletionTimestamp != nil || cluster.Spec.Update.Mode == model.Observe {
+	if !initialized || cluster.DeletionTimestamp != nil || cluster.Spec.Update.Mode == model.ModeObserve {
 		return Unguarded
 	}
 	switch cluster.Spec.Guard {

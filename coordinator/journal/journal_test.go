@@ -76,7 +76,7 @@ func TestDiffersLooksAtVerdictsOnly(t *testing.T) {
 		"uid":       {func(p *model.Plan) { p.Steps[0].UID = "other" }, true},
 		"no step":   {func(p *model.Plan) { p.Steps = nil }, true},
 		"prepare":   {func(p *model.Plan) { p.Steps[0].Prepare = model.PrepareNone }, true},
-		"rule":      {func(p *model.Plan) { p.Holds[0].Rule = model.Busy }, true},
+		"rule":      {func(p *model.Plan) { p.Holds[0].Rule = model.RuleBusy }, true},
 		"held pod":  {func(p *model.Plan) { p.Holds[0].Pod = "search-9" }, true},
 		"group":     {func(p *model.Plan) { p.Holds[0].Group = "g" }, true},
 		"one fewer": {func(p *model.Plan) { p.Holds = nil }, true},

@@ -21,9 +21,9 @@ const (
 	// MaxPools are those of one DatabaseCluster: each has a watch of its own, of about 100 KiB.
 	MaxPools = 256
 
-	// MaxAbsent is how many more pods the StatefulSets of one DatabaseCluster may want than there are.
+	// MaxMissing is how many more pods the StatefulSets of one DatabaseCluster may want than there are.
 	// Each has a place in what is decided on, and spec.replicas costs whoever writes it nothing.
-	MaxAbsent = 1000
+	MaxMissing = 1000
 
 	maxName     = 512
 	maxImage    = 1 << 10
@@ -53,8 +53,8 @@ func SelectorSize(s *metav1.LabelSelector) int {
 	return size
 }
 
-// absent counts the pods that pools want and that are not there.
-func absent(pools []Pool, pods []Pod) int {
+// missing counts the pods that pools want and that are not there.
+func missing(pools []Pool, pods []Pod) int {
 	there := map[string]int{}
 	for i := range pods {
 		there[pods[i].Pool]++

@@ -154,7 +154,7 @@ func (c *Cache) Cluster(key Key) (ClusterObjects, bool) {
 	}
 	o := ClusterObjects{Cluster: object.(*v1alpha1.DatabaseCluster), Pools: c.poolsOf(key), Nodes: map[string]Node{}}
 	var known bool
-	if o.Pods, known = c.podsOf(o.Pools); !known || absent(o.Pools, o.Pods) > MaxAbsent {
+	if o.Pods, known = c.podsOf(o.Pools); !known || missing(o.Pools, o.Pods) > MaxMissing {
 		return ClusterObjects{}, false
 	}
 	sortPods(o.Pods)

@@ -30,7 +30,7 @@ func TestManyReplicasAreNotAPlaceEach(t *testing.T) {
 			require.NoError(t, err)
 			time.Sleep(time.Minute)
 		}
-		for _, replicas := range []int32{MaxAbsent, 300_000, math.MaxInt32} {
+		for _, replicas := range []int32{MaxMissing, 300_000, math.MaxInt32} {
 			scale(replicas)
 			_, ok := w.Cluster(search)
 			require.False(t, ok)
@@ -39,7 +39,7 @@ func TestManyReplicasAreNotAPlaceEach(t *testing.T) {
 		}
 		require.Equal(t, "its StatefulSets want 2147483648 pods more than the 0 that there are, and Rollcall decides with at most 1000 missing: "+
 			"lower spec.replicas, or wait until there are more", w.Missing(search))
-		scale(MaxAbsent - 1)
+		scale(MaxMissing - 1)
 		_, ok := w.Cluster(search)
 		require.True(t, ok)
 		require.Empty(t, w.Missing(search))
@@ -47,9 +47,9 @@ func TestManyReplicasAreNotAPlaceEach(t *testing.T) {
 }
 
 // What is more of one pool is not taken for what another lacks.
-func TestAbsentIsCountedByPool(t *testing.T) {
+func TestMissingPodsAreCountedByPool(t *testing.T) {
 	pools := []Pool{{Name: "a", Replicas: 3}, {Name: "b", Replicas: 0}}
-	require.Equal(t, 2, absent(pools, []Pod{{Pool: "a"}, {Pool: "b"}, {Pool: "b"}}))
+	require.Equal(t, 2, missing(pools, []Pod{{Pool: "a"}, {Pool: "b"}, {Pool: "b"}}))
 }
 
 // The same of a StatefulSet that has lost its label, which is looked at without a Cache.

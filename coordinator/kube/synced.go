@@ -92,9 +92,9 @@ func (c *Cache) Missing(key Key) string {
 		return fmt.Sprintf("the pods of StatefulSet %s are not known: %s", pool.Name, why)
 	}
 	if pods, known := c.podsOf(pools); known {
-		if n := absent(pools, pods); n > MaxAbsent {
+		if n := missing(pools, pods); n > MaxMissing {
 			return fmt.Sprintf("its StatefulSets want %d pods more than the %d that there are, and Rollcall decides with at most %d missing: "+
-				"lower spec.replicas, or wait until there are more", n, len(pods), MaxAbsent)
+				"lower spec.replicas, or wait until there are more", n, len(pods), MaxMissing)
 		}
 	}
 	return ""

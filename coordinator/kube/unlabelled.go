@@ -89,8 +89,8 @@ func unlabelled(ctx context.Context, client kubernetes.Interface, cluster *v1alp
 	if pool.Cluster != "" && pool.Cluster != cluster.Name {
 		return nil, nil
 	}
-	if pool.Replicas > MaxAbsent {
-		return nil, fmt.Errorf("StatefulSet %s wants %d pods, and of one that has lost its label at most %d are looked at", name, pool.Replicas, MaxAbsent)
+	if pool.Replicas > MaxMissing {
+		return nil, fmt.Errorf("StatefulSet %s wants %d pods, and of one that has lost its label at most %d are looked at", name, pool.Replicas, MaxMissing)
 	}
 	pool.Cluster = cluster.Name
 	return pool, nil

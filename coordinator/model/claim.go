@@ -95,7 +95,7 @@ type VolumeClaim struct {
 type SharedSetting struct {
 	// setting is its name, in the engine's words.
 	// +kubebuilder:validation:MaxLength=1024
-	Knob string `json:"setting"`
+	Name string `json:"setting"`
 	// undo is what an agent needs to put the setting back.
 	// +optional
 	// +kubebuilder:validation:MaxLength=5464
@@ -132,13 +132,13 @@ const (
 	// claim, and again where a recreated pod is followed. Left when the agent has said what its
 	// drain will change; a pod that needs no drain is opened from here.
 	PhaseClaimed ClaimPhase = "Claimed"
-	// PhasePreparing: the agent has said what its drain will change, and the pod is not drained.
+	// PhaseDraining: the agent has said what its drain will change, and the pod is not drained.
 	// What is to be undone is recorded in the claim before the drain begins. Left when an agent
 	// confirms the drain, or the pod need not wait for it any more.
-	PhasePreparing ClaimPhase = "Draining"
-	// PhasePrepared: the pod is drained. It and its witnesses look anew, and the policy is asked again for
+	PhaseDraining ClaimPhase = "Draining"
+	// PhaseDrained: the pod is drained. It and its witnesses look anew, and the policy is asked again for
 	// it alone. Left when it may go, or when the drain has not lasted.
-	PhasePrepared ClaimPhase = "Drained"
+	PhaseDrained ClaimPhase = "Drained"
 	// PhaseEmptied, of a replacement: it is written down that the database has nothing left on the
 	// pod. The claim is not given up any more, and its volumes are deleted. Left when the pod may go.
 	PhaseEmptied ClaimPhase = "Emptied"
@@ -161,7 +161,7 @@ const (
 // ClaimPhases are all phases, in their order.
 func ClaimPhases() []ClaimPhase {
 	return []ClaimPhase{
-		PhaseClaimed, PhasePreparing, PhasePrepared, PhaseEmptied, PhaseOpened, PhaseGone, PhaseRejoined, PhaseRestoring, PhaseSettling,
+		PhaseClaimed, PhaseDraining, PhaseDrained, PhaseEmptied, PhaseOpened, PhaseGone, PhaseRejoined, PhaseRestoring, PhaseSettling,
 	}
 }
 

@@ -239,7 +239,7 @@ func decodeStruct(d *json.Decoder, path string, v reflect.Value) error {
 		}
 	}
 	if g, ok := reflect.TypeAssert[*Group](v.Addr()); ok {
-		g.NeedsLeader = g.NeedsLeader && (g.Kind == Shard || seen[fields.index["needsLeader"]])
+		g.NeedsLeader = g.NeedsLeader && (g.Kind == GroupShard || seen[fields.index["needsLeader"]])
 	}
 	return skipClose(d, path)
 }

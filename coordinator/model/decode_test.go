@@ -59,12 +59,12 @@ func TestDecodeFillsInWhatIsOrdinary(t *testing.T) {
 	require.True(t, s.Cluster.Window.Open)
 	require.True(t, s.Cluster.Status.Initialized)
 	require.Equal(t, 1, s.Cluster.Engine.MaxMajorStep)
-	require.Equal(t, Green, s.Health.Verdict)
-	require.Equal(t, Pool{Name: "p", Replicas: 2, Observed: true, Agents: true, Management: Parallel, Strategy: OnDelete}, s.Pools[0])
-	report := Report{Self: true, Fresh: true, Member: Live, Settled: true, Drain: DrainNone}
-	require.Equal(t, Pod{Name: "p-0", Phase: Ready, Agent: true, Guard: GuardClosed, EstimateSeconds: 60, Report: &report}, s.Pods[0])
+	require.Equal(t, VerdictGreen, s.Health.Verdict)
+	require.Equal(t, Pool{Name: "p", Replicas: 2, Observed: true, Agents: true, Management: ManagementParallel, Strategy: StrategyOnDelete}, s.Pools[0])
+	report := Report{Self: true, Fresh: true, Member: MembershipLive, Settled: true, Drain: DrainNone}
+	require.Equal(t, Pod{Name: "p-0", Phase: PodPhaseReady, Agent: true, Guard: GuardClosed, EstimateSeconds: 60, Report: &report}, s.Pods[0])
 	require.Nil(t, s.Pods[1].Report)
-	require.Equal(t, Member{State: Active, Eligible: true}, s.Groups[0].Members[0])
+	require.Equal(t, Member{State: MemberActive, Eligible: true}, s.Groups[0].Members[0])
 	require.True(t, s.Groups[0].NeedsLeader, "a shard needs a leader")
 	require.False(t, s.Groups[1].NeedsLeader, "a quorum does not, unless it is said")
 	require.True(t, s.Groups[2].NeedsLeader)

@@ -36,9 +36,9 @@ func (c *Cluster) SpecWithDefaults() Spec {
 // which are what most engines have. It shares slices with the original.
 func (s Spec) WithDefaults() Spec {
 	u := &s.Update
-	setIfZero(&u.Mode, Auto)
-	setIfZero(&u.Method, Evict)
-	setIfZero(&u.RollingUpdate, ByGuard)
+	setIfZero(&u.Mode, ModeAuto)
+	setIfZero(&u.Method, MethodEvict)
+	setIfZero(&u.RollingUpdate, RollingUpdateByGuard)
 	setIfZero(&u.Schedule, Ordered)
 	setIfZero(&u.Adopt, AdoptAsk)
 	setIfZero(&s.Guard, GuardEnforce)
@@ -54,14 +54,14 @@ func (s Spec) WithDefaults() Spec {
 	}
 	setIfZero(&p.ZoneKey, defaultZoneKey)
 	setIfZero(&p.Health, LeastRecoverable)
-	setIfZero(&p.Unprotected, Allow)
+	setIfZero(&p.Unprotected, PermissionAllow)
 	setIfZero(&p.StartSeconds, defaultStartSeconds)
 	setIfZero(&p.ProgressSeconds, defaultProgressSeconds)
 	setIfZero(&p.MaxFailed, defaultMaxFailed)
-	setIfZero(&p.Downgrade, HoldAlways)
+	setIfZero(&p.Downgrade, PermissionHold)
 	d := &s.Drain
-	setIfZero(&d.Data.Restart, Keep)
-	setIfZero(&d.Data.NodeDrain, Lose)
+	setIfZero(&d.Data.Restart, DataKeep)
+	setIfZero(&d.Data.NodeDrain, DataLose)
 	setIfZero(&d.TimeoutSeconds, defaultTimeoutSeconds)
 	setIfZero(&d.EvacuateTimeoutSeconds, defaultEvacuateSeconds)
 	setIfZero(&d.OnTimeout, TimeoutHold)
@@ -96,25 +96,25 @@ func defaultSnapshot() Snapshot {
 			Window:         WindowState{Open: true},
 			Engine:         EngineFacts{MaxMajorStep: 1},
 		},
-		Health: Health{Verdict: Green},
+		Health: Health{Verdict: VerdictGreen},
 	}
 }
 
 func defaultPool() Pool {
-	return Pool{Observed: true, Agents: true, Management: Parallel, Strategy: OnDelete}
+	return Pool{Observed: true, Agents: true, Management: ManagementParallel, Strategy: StrategyOnDelete}
 }
 
 func defaultPod() Pod {
-	return Pod{Phase: Ready, Agent: true, Guard: GuardClosed, EstimateSeconds: DefaultEstimateSeconds}
+	return Pod{Phase: PodPhaseReady, Agent: true, Guard: GuardClosed, EstimateSeconds: DefaultEstimateSeconds}
 }
 
 func defaultReport() Report {
-	return Report{Self: true, Fresh: true, Member: Live, Settled: true, Drain: DrainNone}
+	return Report{Self: true, Fresh: true, Member: MembershipLive, Settled: true, Drain: DrainNone}
 }
 
-func defaultGroup() Group { return Group{Kind: Shard, NeedsLeader: true} }
+func defaultGroup() Group { return Group{Kind: GroupShard, NeedsLeader: true} }
 
-func defaultMember() Member { return Member{State: Active, Eligible: true} }
+func defaultMember() Member { return Member{State: MemberActive, Eligible: true} }
 
 // setDefaults initializes a new element of a list or the target of a pointer.
 func setDefaults(v reflect.Value) {

@@ -41,8 +41,8 @@ type DataFate string
 
 // The fates of data.
 const (
-	Keep DataFate = "Keep"
-	Lose DataFate = "Lose"
+	DataKeep DataFate = "Keep"
+	DataLose DataFate = "Lose"
 )
 
 // OnTimeout says what to do when a drain takes too long.

@@ -5,9 +5,9 @@ import "cmp"
 // Names that have been renamed. Saved snapshots and journals, and the specs and claims in a
 // cluster, may still have the former ones: they are read as the current ones, and never written.
 var (
-	formerRules  = map[Rule]Rule{"line-stopped": LineStopped, "settling": Settling, "unstable": Unstable}
-	formerPhases = map[ClaimPhase]ClaimPhase{"Preparing": PhasePreparing, "Prepared": PhasePrepared}
-	formerDrains = map[DrainState]DrainState{"Preparing": DrainPreparing, "Prepared": DrainPrepared}
+	formerRules  = map[Rule]Rule{"line-stopped": RuleRolloutHalted, "settling": RuleFailureDetection, "unstable": RuleConflict}
+	formerPhases = map[ClaimPhase]ClaimPhase{"Preparing": PhaseDraining, "Prepared": PhaseDrained}
+	formerDrains = map[DrainState]DrainState{"Preparing": DrainRunning, "Prepared": DrainDone}
 )
 
 // UnmarshalText reads the name of a rule, also a former one.

@@ -28,22 +28,22 @@ func TestFormerNamesAreRead(t *testing.T) {
 	require.Equal(t, want, got)
 	require.Empty(t, Validate(&got))
 	require.True(t, slices.ContainsFunc(got.Cluster.Spec.Overrides, func(o Override) bool {
-		return o.Rule == LineStopped && len(o.Flaws(got.Now.Time)) == 0
+		return o.Rule == RuleRolloutHalted && len(o.Flaws(got.Now.Time)) == 0
 	}))
 
 	plan, err := DecodePlan([]byte(`{"version": 1, "holds": [{"pod": "search-0", "rule": "line-stopped", "reason": "r"}]}`))
 	require.NoError(t, err)
-	require.Equal(t, LineStopped, plan.Holds[0].Rule)
+	require.Equal(t, RuleRolloutHalted, plan.Holds[0].Rule)
 }
 
 // TestFormerNamesAreReadFromACluster: by the decoder of the API server's clients, which is not Decode.
 func TestFormerNamesAreReadFromACluster(t *testing.T) {
 	var c Claim
 	require.NoError(t, json.Unmarshal([]byte(`{"id": "a", "pod": "p", "uid": "u", "phase": "Prepared"}`), &c))
-	require.Equal(t, PhasePrepared, c.Phase)
+	require.Equal(t, PhaseDrained, c.Phase)
 	var o Override
 	require.NoError(t, json.Unmarshal([]byte(`{"rule": "line-stopped"}`), &o))
-	require.Equal(t, LineStopped, o.Rule)
+	require.Equal(t, RuleRolloutHalted, o.Rule)
 	written, err := json.Marshal(o)
 	require.NoError(t, err)
 	require.Contains(t, string(written), `"rule":"rollout-halted"`)

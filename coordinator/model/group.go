@@ -20,10 +20,10 @@ type GroupKind string
 
 // The kinds of groups.
 const (
-	Shard  GroupKind = "Shard"
-	Quorum GroupKind = "Quorum"
-	Acks   GroupKind = "Acks"
-	Role   GroupKind = "Role"
+	GroupShard  GroupKind = "Shard"
+	GroupQuorum GroupKind = "Quorum"
+	GroupAcks   GroupKind = "Acks"
+	GroupRole   GroupKind = "Role"
 )
 
 // Member is one copy, vote or holder.
@@ -48,9 +48,9 @@ type MemberState string
 
 // The states of a member.
 const (
-	Active       MemberState = "Active"
-	Recovering   MemberState = "Recovering"
-	Moving       MemberState = "Moving"
-	Down         MemberState = "Down"
-	UnknownState MemberState = "Unknown"
+	MemberActive     MemberState = "Active"
+	MemberRecovering MemberState = "Recovering"
+	MemberMoving     MemberState = "Moving"
+	MemberDown       MemberState = "Down"
+	MemberUnknown    MemberState = "Unknown"
 )

@@ -14,9 +14,9 @@ type Verdict string
 // The verdicts. Recoverable means that copies are missing only for reasons
 // that a node's return or upgrade ends.
 const (
-	Green         Verdict = "Green"
-	Recoverable   Verdict = "Recoverable"
-	Yellow        Verdict = "Yellow"
-	Red           Verdict = "Red"
-	UnknownHealth Verdict = "Unknown"
+	VerdictGreen       Verdict = "Green"
+	VerdictRecoverable Verdict = "Recoverable"
+	VerdictYellow      Verdict = "Yellow"
+	VerdictRed         Verdict = "Red"
+	VerdictUnknown     Verdict = "Unknown"
 )

@@ -32,11 +32,11 @@ const everyPod = "*"
 
 // cannotBeOverridden are the rules that no override switches off: invalid input is not
 // decided on, and a pod that is already going cannot be held or let go.
-var cannotBeOverridden = map[Rule]bool{BadInput: true, Claimed: true, OnItsWay: true}
+var cannotBeOverridden = map[Rule]bool{RuleBadInput: true, RuleClaimed: true, RuleTerminating: true}
 
 // needNames are the rules whose overrides must name pods: they give up a copy or a quorum,
 // or vouch for a machine being off.
-var needNames = map[Rule]bool{SoleCopy: true, QuorumLost: true, AcksLost: true, OnDeadNode: true}
+var needNames = map[Rule]bool{RuleSoleCopy: true, RuleQuorum: true, RuleAcks: true, RuleNodeGone: true}
 
 // Flaw is what is wrong with a field.
 // +kubebuilder:object:generate=false

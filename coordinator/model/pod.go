@@ -51,13 +51,13 @@ type PodPhase string
 // started; Started that it runs and is not Ready; Failed that it started and
 // then failed, or is killed again and again.
 const (
-	Missing     PodPhase = "Missing"
-	Pending     PodPhase = "Pending"
-	NotStarted  PodPhase = "NotStarted"
-	Started     PodPhase = "Started"
-	Ready       PodPhase = "Ready"
-	Terminating PodPhase = "Terminating"
-	Failed      PodPhase = "Failed"
+	PodPhaseMissing     PodPhase = "Missing"
+	PodPhasePending     PodPhase = "Pending"
+	PodPhaseNotStarted  PodPhase = "NotStarted"
+	PodPhaseStarted     PodPhase = "Started"
+	PodPhaseReady       PodPhase = "Ready"
+	PodPhaseTerminating PodPhase = "Terminating"
+	PodPhaseFailed      PodPhase = "Failed"
 )
 
 // GuardLabel is a pod's guard. Default: Closed.
@@ -82,15 +82,15 @@ type PodCondition struct {
 // The conditions of a pod after which it is replaced, when they have stood for
 // long enough. Others lead to nothing.
 const (
-	MissingProcesses          = "MissingProcesses"
-	PodFailing                = "PodFailing"
-	MissingPod                = "MissingPod"
-	MissingPVC                = "MissingPVC"
-	MissingService            = "MissingService"
-	PodPending                = "PodPending"
-	NodeTaintDetected         = "NodeTaintDetected" // leads to NodeTaintReplacing
-	NodeTaintReplacing        = "NodeTaintReplacing"
-	ProcessIsMarkedAsExcluded = "ProcessIsMarkedAsExcluded"
+	ConditionMissingProcesses          = "MissingProcesses"
+	ConditionPodFailing                = "PodFailing"
+	ConditionMissingPod                = "MissingPod"
+	ConditionMissingPVC                = "MissingPVC"
+	ConditionMissingService            = "MissingService"
+	ConditionPodPending                = "PodPending"
+	ConditionNodeTaintDetected         = "NodeTaintDetected" // leads to NodeTaintReplacing
+	ConditionNodeTaintReplacing        = "NodeTaintReplacing"
+	ConditionProcessIsMarkedAsExcluded = "ProcessIsMarkedAsExcluded"
 )
 
 // Removal is a replacement in flight.

@@ -43,8 +43,8 @@ type Management string
 
 // The pod management policies.
 const (
-	Parallel     Management = "Parallel"
-	OrderedReady Management = "OrderedReady"
+	ManagementParallel     Management = "Parallel"
+	ManagementOrderedReady Management = "OrderedReady"
 )
 
 // Strategy is a StatefulSet's update strategy. Default: OnDelete.
@@ -52,8 +52,8 @@ type Strategy string
 
 // The update strategies of a StatefulSet.
 const (
-	OnDelete              Strategy = "OnDelete"
-	RollingUpdateStrategy Strategy = "RollingUpdate"
+	StrategyOnDelete      Strategy = "OnDelete"
+	StrategyRollingUpdate Strategy = "RollingUpdate"
 )
 
 // Operation is something that must finish before ordinary candidates go.
@@ -61,7 +61,7 @@ type Operation string
 
 // The operations of a pool.
 const (
-	NoOperation        Operation = ""
+	OperationNone      Operation = ""
 	OperationScaleDown Operation = "ScaleDown"
 	OperationVolume    Operation = "Volume"
 	OperationRemoval   Operation = "Removal"

@@ -8,7 +8,7 @@ import (
 
 // Whoever reads the name of a problem finds out what it means and what to do.
 func TestEveryProblemHasAdvice(t *testing.T) {
-	for _, p := range []Problem{CrashLoop, StartupProbe, ImagePull, BadConfig, Unschedulable, InitFailed, SidecarFailed, VolumeStuck, NodeGone, StuckEnding, Ended} {
+	for _, p := range []Problem{ProblemCrashLoop, ProblemStartupProbe, ProblemImagePull, ProblemConfig, ProblemUnschedulable, ProblemInit, ProblemSidecar, ProblemVolume, ProblemNodeGone, ProblemStuckTerminating, ProblemEnded} {
 		require.NotEmpty(t, p.Wrong(), p)
 		require.NotEmpty(t, p.Advice(), p)
 	}

@@ -42,9 +42,9 @@ type Membership string
 
 // The memberships.
 const (
-	Live          Membership = "Live"
-	NotLive       Membership = "NotLive"
-	UnknownMember Membership = "Unknown"
+	MembershipLive    Membership = "Live"
+	MembershipNotLive Membership = "NotLive"
+	MembershipUnknown Membership = "Unknown"
 )
 
 // DrainState is how far a drain has come. Default: None.
@@ -52,8 +52,8 @@ type DrainState string
 
 // The drain states.
 const (
-	DrainNone      DrainState = "None"
-	DrainPreparing DrainState = "Draining"
-	DrainPrepared  DrainState = "Drained"
-	DrainRefused   DrainState = "Refused"
+	DrainNone    DrainState = "None"
+	DrainRunning DrainState = "Draining"
+	DrainDone    DrainState = "Drained"
+	DrainRefused DrainState = "Refused"
 )

@@ -10,56 +10,56 @@ func (r Rule) String() string { return string(r) }
 
 // The rules, in the order in which they are asked. The first that fails names the hold.
 const (
-	BadInput       Rule = "bad-input"
-	ObserveOnly    Rule = "observe-only"
-	Paused         Rule = "paused"
-	OutsideWindow  Rule = "outside-window"
-	FleetFull      Rule = "fleet-full"
-	NeedsApproval  Rule = "approval"
-	CanaryFirst    Rule = "canary"
-	PoolUnobserved Rule = "pool-unobserved"
-	LineStopped    Rule = "rollout-halted"
-	ViewSplit      Rule = "view-split"
-	NoLeader       Rule = "no-leader"
-	TwoLeaders     Rule = "two-leaders"
-	VersionRefused Rule = "version-refused"
-	Unhealthy      Rule = "health"
-	Settling       Rule = "failure-detection"
-	OtherOperation Rule = "other-operation"
-	Shutdown       Rule = "shutdown"
-	InOrder        Rule = "ordered-ready"
-	OnDeadNode     Rule = "node-gone"
-	NoReport       Rule = "no-report"
-	StaleReport    Rule = "stale-report"
-	OnItsWay       Rule = "terminating"
-	Claimed        Rule = "claimed"
-	Vetoed         Rule = "veto"
-	Busy           Rule = "busy"
-	VersionOrder   Rule = "version-order"
-	RankOrder      Rule = "rank-order"
-	LeaderLast     Rule = "leader-last"
-	ZoneUnknown    Rule = "zone-unknown"
-	ZonesAway      Rule = "zone-budget"
-	PodsAway       Rule = "pod-budget"
-	BeingMoved     Rule = "moving"
-	ShardsAway     Rule = "shard-budget"
-	QuorumLost     Rule = "quorum"
-	AcksLost       Rule = "acks"
-	RoleLost       Rule = "role"
-	NoneEligible   Rule = "eligible"
-	SoleCopy       Rule = "sole-copy"
-	CatchingUp     Rule = "catching-up"
-	ForeignBudget  Rule = "foreign-budget"
-	Unstable       Rule = "conflict"
+	RuleBadInput         Rule = "bad-input"
+	RuleObserveOnly      Rule = "observe-only"
+	RulePaused           Rule = "paused"
+	RuleOutsideWindow    Rule = "outside-window"
+	RuleFleetFull        Rule = "fleet-full"
+	RuleApproval         Rule = "approval"
+	RuleCanary           Rule = "canary"
+	RulePoolUnobserved   Rule = "pool-unobserved"
+	RuleRolloutHalted    Rule = "rollout-halted"
+	RuleViewSplit        Rule = "view-split"
+	RuleNoLeader         Rule = "no-leader"
+	RuleTwoLeaders       Rule = "two-leaders"
+	RuleVersionRefused   Rule = "version-refused"
+	RuleHealth           Rule = "health"
+	RuleFailureDetection Rule = "failure-detection"
+	RuleOtherOperation   Rule = "other-operation"
+	RuleShutdown         Rule = "shutdown"
+	RuleOrderedReady     Rule = "ordered-ready"
+	RuleNodeGone         Rule = "node-gone"
+	RuleNoReport         Rule = "no-report"
+	RuleStaleReport      Rule = "stale-report"
+	RuleTerminating      Rule = "terminating"
+	RuleClaimed          Rule = "claimed"
+	RuleVeto             Rule = "veto"
+	RuleBusy             Rule = "busy"
+	RuleVersionOrder     Rule = "version-order"
+	RuleRankOrder        Rule = "rank-order"
+	RuleLeaderLast       Rule = "leader-last"
+	RuleZoneUnknown      Rule = "zone-unknown"
+	RuleZoneBudget       Rule = "zone-budget"
+	RulePodBudget        Rule = "pod-budget"
+	RuleMoving           Rule = "moving"
+	RuleShardBudget      Rule = "shard-budget"
+	RuleQuorum           Rule = "quorum"
+	RuleAcks             Rule = "acks"
+	RuleRole             Rule = "role"
+	RuleEligible         Rule = "eligible"
+	RuleSoleCopy         Rule = "sole-copy"
+	RuleCatchingUp       Rule = "catching-up"
+	RuleForeignBudget    Rule = "foreign-budget"
+	RuleConflict         Rule = "conflict"
 )
 
 var allRules = []Rule{
-	BadInput, ObserveOnly, Paused, OutsideWindow, FleetFull, NeedsApproval, CanaryFirst,
-	PoolUnobserved, LineStopped, ViewSplit, NoLeader, TwoLeaders, VersionRefused, Unhealthy,
-	Settling, OtherOperation, Shutdown, InOrder, OnDeadNode, NoReport, StaleReport, OnItsWay,
-	Claimed, Vetoed, Busy, VersionOrder, RankOrder, LeaderLast, ZoneUnknown, ZonesAway, PodsAway,
-	BeingMoved, ShardsAway, QuorumLost, AcksLost, RoleLost, NoneEligible, SoleCopy, CatchingUp,
-	ForeignBudget, Unstable,
+	RuleBadInput, RuleObserveOnly, RulePaused, RuleOutsideWindow, RuleFleetFull, RuleApproval, RuleCanary,
+	RulePoolUnobserved, RuleRolloutHalted, RuleViewSplit, RuleNoLeader, RuleTwoLeaders, RuleVersionRefused, RuleHealth,
+	RuleFailureDetection, RuleOtherOperation, RuleShutdown, RuleOrderedReady, RuleNodeGone, RuleNoReport, RuleStaleReport, RuleTerminating,
+	RuleClaimed, RuleVeto, RuleBusy, RuleVersionOrder, RuleRankOrder, RuleLeaderLast, RuleZoneUnknown, RuleZoneBudget, RulePodBudget,
+	RuleMoving, RuleShardBudget, RuleQuorum, RuleAcks, RuleRole, RuleEligible, RuleSoleCopy, RuleCatchingUp,
+	RuleForeignBudget, RuleConflict,
 }
 
 // Rules are the names of all rules, in the order in which they are asked first.

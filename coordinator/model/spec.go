@@ -145,6 +145,6 @@ type Permission string
 
 // The permissions.
 const (
-	Allow      Permission = "Allow"
-	HoldAlways Permission = "Hold"
+	PermissionAllow Permission = "Allow"
+	PermissionHold  Permission = "Hold"
 )

@@ -27,13 +27,13 @@ type Action string
 // a drain. LowerPartition moves the partition of a RollingUpdate pool to the
 // pod, which then goes and comes back.
 const (
-	Restart        Action = "Restart"
-	Handoff        Action = "Handoff"
-	Evacuate       Action = "Evacuate"
-	Remove         Action = "Remove"
-	Replace        Action = "Replace"
-	Restore        Action = "Restore"
-	LowerPartition Action = "LowerPartition"
+	ActionRestart        Action = "Restart"
+	ActionHandoff        Action = "Handoff"
+	ActionEvacuate       Action = "Evacuate"
+	ActionRemove         Action = "Remove"
+	ActionReplace        Action = "Replace"
+	ActionRestore        Action = "Restore"
+	ActionLowerPartition Action = "LowerPartition"
 )
 
 // Prepare is what makes a pod safe to stop: the kind of its drain.

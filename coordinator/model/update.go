@@ -55,8 +55,8 @@ type Mode string
 
 // The modes.
 const (
-	Auto    Mode = "Auto"
-	Observe Mode = "Observe"
+	ModeAuto    Mode = "Auto"
+	ModeObserve Mode = "Observe"
 )
 
 // Method is how a pod is removed.
@@ -65,8 +65,8 @@ type Method string
 
 // The methods.
 const (
-	Evict  Method = "Evict"
-	Delete Method = "Delete"
+	MethodEvict  Method = "Evict"
+	MethodDelete Method = "Delete"
 )
 
 // RollingUpdate is how pools with the RollingUpdate strategy are driven.
@@ -75,8 +75,8 @@ type RollingUpdate string
 
 // The ways to drive a RollingUpdate pool.
 const (
-	ByGuard     RollingUpdate = "Guard"
-	ByPartition RollingUpdate = "Partition"
+	RollingUpdateByGuard     RollingUpdate = "Guard"
+	RollingUpdateByPartition RollingUpdate = "Partition"
 )
 
 // Schedule is how candidates are sequenced.

@@ -37,7 +37,7 @@ func Validate(s *Snapshot) []InputProblem {
 	v.pods(s)
 	v.nodes(s.Nodes)
 	v.groups(s.Groups)
-	oneOf(v, "health.verdict", s.Health.Verdict, Green, Recoverable, Yellow, Red, UnknownHealth, "")
+	oneOf(v, "health.verdict", s.Health.Verdict, VerdictGreen, VerdictRecoverable, VerdictYellow, VerdictRed, VerdictUnknown, "")
 	atLeast(v, "fleet.restarts", s.Fleet.Restarts, 0)
 	atLeast(v, "fleet.max", s.Fleet.Max, 0)
 	slices.SortStableFunc(v.found, func(a, b InputProblem) int {
@@ -116,7 +116,7 @@ func (v *validator) cluster(c *Cluster) {
 		}
 		claims[claim.Pod] = true
 		oneOf(v, field+"phase", claim.Phase, append(ClaimPhases(), "")...)
-		oneOf(v, field+"action", claim.Action, "", Restart, Handoff, Evacuate, Remove, Replace, Restore, LowerPartition)
+		oneOf(v, field+"action", claim.Action, "", ActionRestart, ActionHandoff, ActionEvacuate, ActionRemove, ActionReplace, ActionRestore, ActionLowerPartition)
 		oneOf(v, field+"reason", claim.Reason, "", ReasonOutdated, ReasonNeverStarted, ReasonFailed,
 			ReasonRestartRequested, ReasonNodeDrain, ReasonScaleDown, ReasonReplacement, ReasonAdopt)
 		oneOf(v, field+"prepare", claim.Prepare, "", PrepareNone, PrepareHandoff, PrepareEvacuate)
@@ -160,12 +160,12 @@ func (v *validator) pools(s *Snapshot, spec *Spec) {
 		}
 		v.version(field+"version", p.Version)
 		v.version(field+"runningVersion", p.RunningVersion)
-		oneOf(v, field+"management", p.Management, "", Parallel, OrderedReady)
-		oneOf(v, field+"strategy", p.Strategy, "", OnDelete, RollingUpdateStrategy)
-		oneOf(v, field+"operation", p.Operation, NoOperation, OperationScaleDown, OperationVolume, OperationRemoval)
+		oneOf(v, field+"management", p.Management, "", ManagementParallel, ManagementOrderedReady)
+		oneOf(v, field+"strategy", p.Strategy, "", StrategyOnDelete, StrategyRollingUpdate)
+		oneOf(v, field+"operation", p.Operation, OperationNone, OperationScaleDown, OperationVolume, OperationRemoval)
 		if p.Refused != "" {
 			v.add(strings.TrimSuffix(field, "."), "is refused: %s", p.Refused)
-		} else if p.Strategy == RollingUpdateStrategy && spec.Update.RollingUpdate == ByGuard && !p.Force {
+		} else if p.Strategy == StrategyRollingUpdate && spec.Update.RollingUpdate == RollingUpdateByGuard && !p.Force {
 			switch {
 			case spec.Guard != GuardEnforce:
 				v.add(field+"strategy", "is RollingUpdate, which needs guard Enforce, and cluster.spec.guard is %s: OnDelete needs no guard, nor does update.rollingUpdate Partition", spec.Guard)

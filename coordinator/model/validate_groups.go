@@ -15,16 +15,16 @@ func (v *validator) groups(list []Group) {
 			seen[g.ID] = true
 		}
 		switch g.Kind {
-		case Shard, Quorum, Acks, Role:
+		case GroupShard, GroupQuorum, GroupAcks, GroupRole:
 			if g.MinAvailable == nil {
-				if g.Kind != Shard {
+				if g.Kind != GroupShard {
 					v.add(groupField(g, "minAvailable"), "is null: the engine must set it for kind %s", g.Kind)
 				}
 			} else if *g.MinAvailable < 0 {
 				v.add(groupField(g, "minAvailable"), "is %d: must be at least 0", *g.MinAvailable)
 			}
 		default:
-			oneOf(v, groupField(g, "kind"), g.Kind, Shard, Quorum, Acks, Role)
+			oneOf(v, groupField(g, "kind"), g.Kind, GroupShard, GroupQuorum, GroupAcks, GroupRole)
 		}
 		v.members(g)
 	}
@@ -46,9 +46,9 @@ func (v *validator) members(g *Group) {
 	for i := range g.Members {
 		m := &g.Members[i]
 		switch m.State {
-		case "", Active, Recovering, Moving, Down, UnknownState:
+		case "", MemberActive, MemberRecovering, MemberMoving, MemberDown, MemberUnknown:
 		default:
-			oneOf(v, groupField(g, "members["+m.ID+"].state"), m.State, Active, Recovering, Moving, Down, UnknownState)
+			oneOf(v, groupField(g, "members["+m.ID+"].state"), m.State, MemberActive, MemberRecovering, MemberMoving, MemberDown, MemberUnknown)
 		}
 	}
 	if len(g.Members) > maxPairwise {

@@ -73,9 +73,9 @@ func (v *validator) pod(p *Pod, pool *Pool) (named bool) {
 		named = true
 	}
 	switch p.Phase {
-	case Missing, Pending, NotStarted, Started, Ready, Terminating, Failed:
+	case PodPhaseMissing, PodPhasePending, PodPhaseNotStarted, PodPhaseStarted, PodPhaseReady, PodPhaseTerminating, PodPhaseFailed:
 	default:
-		oneOf(v, podField(p, "phase"), p.Phase, Missing, Pending, NotStarted, Started, Ready, Terminating, Failed)
+		oneOf(v, podField(p, "phase"), p.Phase, PodPhaseMissing, PodPhasePending, PodPhaseNotStarted, PodPhaseStarted, PodPhaseReady, PodPhaseTerminating, PodPhaseFailed)
 	}
 	switch p.Guard {
 	case "", GuardClosed, GuardOpen, GuardNone:
@@ -83,9 +83,9 @@ func (v *validator) pod(p *Pod, pool *Pool) (named bool) {
 		oneOf(v, podField(p, "guard"), p.Guard, GuardClosed, GuardOpen, GuardNone)
 	}
 	switch p.Refused {
-	case "", ForeignBudget, Unstable, Vetoed:
+	case "", RuleForeignBudget, RuleConflict, RuleVeto:
 	default:
-		oneOf(v, podField(p, "refused"), p.Refused, ForeignBudget, Unstable, Vetoed)
+		oneOf(v, podField(p, "refused"), p.Refused, RuleForeignBudget, RuleConflict, RuleVeto)
 	}
 	if !(p.EstimateSeconds >= 0 && p.EstimateSeconds <= MaxSeconds) {
 		within(v, podField(p, "estimateSeconds"), p.EstimateSeconds, 0)
@@ -98,14 +98,14 @@ func (v *validator) pod(p *Pod, pool *Pool) (named bool) {
 	}
 	if r := p.Report; r != nil {
 		switch r.Member {
-		case "", Live, NotLive, UnknownMember:
+		case "", MembershipLive, MembershipNotLive, MembershipUnknown:
 		default:
-			oneOf(v, podField(p, "report.member"), r.Member, Live, NotLive, UnknownMember)
+			oneOf(v, podField(p, "report.member"), r.Member, MembershipLive, MembershipNotLive, MembershipUnknown)
 		}
 		switch r.Drain {
-		case "", DrainNone, DrainPreparing, DrainPrepared, DrainRefused:
+		case "", DrainNone, DrainRunning, DrainDone, DrainRefused:
 		default:
-			oneOf(v, podField(p, "report.drain"), r.Drain, DrainNone, DrainPreparing, DrainPrepared, DrainRefused)
+			oneOf(v, podField(p, "report.drain"), r.Drain, DrainNone, DrainRunning, DrainDone, DrainRefused)
 		}
 		if !(r.AgeSeconds >= 0) {
 			v.add(podField(p, "report.ageSeconds"), "is %v: must be at least 0", r.AgeSeconds)

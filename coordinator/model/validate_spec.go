@@ -24,16 +24,16 @@ func (v *validator) spec(s *Spec) {
 	v.quantity(p+"maxShardUnavailable", s.Policy.MaxShardUnavailable)
 	v.quantity(p+"maxZonesUnavailable", s.Policy.MaxZonesUnavailable)
 	oneOf(v, p+"health", s.Policy.Health, LeastGreen, LeastRecoverable, LeastAny)
-	oneOf(v, p+"unprotected", s.Policy.Unprotected, Allow, HoldAlways)
-	oneOf(v, p+"downgrade", s.Policy.Downgrade, Allow, HoldAlways)
+	oneOf(v, p+"unprotected", s.Policy.Unprotected, PermissionAllow, PermissionHold)
+	oneOf(v, p+"downgrade", s.Policy.Downgrade, PermissionAllow, PermissionHold)
 	within(v, p+"soakSeconds", s.Policy.SoakSeconds, 0)
 	within(v, p+"startSeconds", s.Policy.StartSeconds, 1)
 	within(v, p+"progressSeconds", s.Policy.ProgressSeconds, 1)
 	atLeast(v, p+"maxFailed", s.Policy.MaxFailed, 1)
 
 	const d = specField + "drain."
-	oneOf(v, d+"data.restart", s.Drain.Data.Restart, Keep, Lose)
-	oneOf(v, d+"data.nodeDrain", s.Drain.Data.NodeDrain, Keep, Lose)
+	oneOf(v, d+"data.restart", s.Drain.Data.Restart, DataKeep, DataLose)
+	oneOf(v, d+"data.nodeDrain", s.Drain.Data.NodeDrain, DataKeep, DataLose)
 	oneOf(v, d+"onTimeout", s.Drain.OnTimeout, TimeoutHold, TimeoutProceed)
 	within(v, d+"timeoutSeconds", s.Drain.TimeoutSeconds, 1)
 	within(v, d+"evacuateTimeoutSeconds", s.Drain.EvacuateTimeoutSeconds, 1)
@@ -43,9 +43,9 @@ func (v *validator) spec(s *Spec) {
 
 func (v *validator) update(u *Update) {
 	const f = specField + "update."
-	oneOf(v, f+"mode", u.Mode, Auto, Observe)
-	oneOf(v, f+"method", u.Method, Evict, Delete)
-	oneOf(v, f+"rollingUpdate", u.RollingUpdate, ByGuard, ByPartition)
+	oneOf(v, f+"mode", u.Mode, ModeAuto, ModeObserve)
+	oneOf(v, f+"method", u.Method, MethodEvict, MethodDelete)
+	oneOf(v, f+"rollingUpdate", u.RollingUpdate, RollingUpdateByGuard, RollingUpdateByPartition)
 	oneOf(v, f+"schedule", u.Schedule, Ordered, Fast)
 	oneOf(v, f+"adopt", u.Adopt, AdoptAsk, AdoptAllow)
 	atLeast(v, f+"canary.pods", u.Canary.Pods, 0)

@@ -73,13 +73,13 @@ func TestBadInputNamesTheField(t *testing.T) {
 			s.Cluster.Spec.Overrides = []model.Override{{Rule: "gravity", Pods: []string{"a"}, Reason: "r", Expires: model.At(s.Now.Add(time.Second))}}
 		},
 		"cluster.spec.overrides[0].pods": func(s *model.Snapshot) {
-			s.Cluster.Spec.Overrides = []model.Override{{Rule: model.Busy, Reason: "r", Expires: s.Now}}
+			s.Cluster.Spec.Overrides = []model.Override{{Rule: model.RuleBusy, Reason: "r", Expires: s.Now}}
 		},
 		"cluster.spec.overrides[0].reason": func(s *model.Snapshot) {
-			s.Cluster.Spec.Overrides = []model.Override{{Rule: model.Busy, Pods: []string{"a"}, Expires: s.Now}}
+			s.Cluster.Spec.Overrides = []model.Override{{Rule: model.RuleBusy, Pods: []string{"a"}, Expires: s.Now}}
 		},
 		"cluster.spec.overrides[0].expires": func(s *model.Snapshot) {
-			s.Cluster.Spec.Overrides = []model.Override{{Rule: model.Busy, Pods: []string{"a"}, Reason: "r"}}
+			s.Cluster.Spec.Overrides = []model.Override{{Rule: model.RuleBusy, Pods: []string{"a"}, Reason: "r"}}
 		},
 		"cluster.engine.settleSeconds":    func(s *model.Snapshot) { s.Cluster.Engine.SettleSeconds = math.NaN() },
 		"cluster.engine.minSourceVersion": func(s *model.Snapshot) { s.Cluster.Engine.MinSourceVersion = "old" },
@@ -95,42 +95,44 @@ func TestBadInputNamesTheField(t *testing.T) {
 		"pools[solr].partition":               func(s *model.Snapshot) { s.Pools[0].Partition = -1 },
 		"pools[solr].management":              func(s *model.Snapshot) { s.Pools[0].Management = "Random" },
 		"pools[solr].strategy": func(s *model.Snapshot) {
-			s.Pools[0].Strategy = model.RollingUpdateStrategy
+			s.Pools[0].Strategy = model.StrategyRollingUpdate
 			s.Cluster.Spec.Guard = model.GuardOff
 		},
-		"pools[solr].ordered":                       func(s *model.Snapshot) { s.Pools[0].Ordered = &none },
-		"pools[solr]":                               func(s *model.Snapshot) { s.Pools[0].Refused = "nobody carries it out" },
-		"pools[solr].operation":                     func(s *model.Snapshot) { s.Pools[0].Operation = "Dance" },
-		"pods[solr-0].name":                         func(s *model.Snapshot) { s.Pods[1].Name = "solr-0" },
-		"pods[solr-1].ordinal":                      func(s *model.Snapshot) { s.Pods[1].Ordinal = 0 },
-		"pods[solr-1].uid":                          func(s *model.Snapshot) { s.Pods[1].UID = "u0" },
-		"pods[solr-1].pool":                         func(s *model.Snapshot) { s.Pods[1].Pool = "other" },
-		"pods[solr-1].phase":                        func(s *model.Snapshot) { s.Pods[1].Phase = "Running" },
-		"pods[solr-1].guard":                        func(s *model.Snapshot) { s.Pods[1].Guard = "Ajar" },
-		"pods[solr-1].refused":                      func(s *model.Snapshot) { s.Pods[1].Refused = model.Busy },
-		"pods[solr-1].estimateSeconds":              func(s *model.Snapshot) { s.Pods[1].EstimateSeconds = math.Inf(1) },
-		"pods[solr-1].mustReplace":                  func(s *model.Snapshot) { s.Pods[1].MustReplace = []string{"volume", ""} },
-		"pods[solr-1].report.member":                func(s *model.Snapshot) { s.Pods[1].Report.Member = "Alive" },
-		"pods[solr-1].report.drain":                 func(s *model.Snapshot) { s.Pods[1].Report.Drain = "Dry" },
-		"pods[solr-1].report.ageSeconds":            func(s *model.Snapshot) { s.Pods[1].Report.AgeSeconds = -1 },
-		"nodes[n1].name":                            func(s *model.Snapshot) { s.Nodes = []model.Node{{Name: "n1"}, {Name: "n1"}} },
-		"health.verdict":                            func(s *model.Snapshot) { s.Health.Verdict = "Blue" },
-		"groups[books/s1].id":                       func(s *model.Snapshot) { s.Groups[1].ID = "books/s1" },
-		"groups[books/s1].kind":                     func(s *model.Snapshot) { s.Groups[0].Kind = "Ring" },
-		"groups[books/s1].minAvailable":             func(s *model.Snapshot) { s.Groups[0].Kind = model.Quorum },
-		"groups[books/s2].minAvailable":             func(s *model.Snapshot) { s.Groups[1].Kind, s.Groups[1].MinAvailable = model.Role, &none },
-		"groups[books/s1].members[r0].id":           func(s *model.Snapshot) { s.Groups[0].Members[1].ID = "r0" },
-		"groups[books/s1].members[r0].state":        func(s *model.Snapshot) { s.Groups[0].Members[0].State = "Sleepy" },
-		"fleet.max":                                 func(s *model.Snapshot) { s.Fleet.Max = -1 },
-		"cluster.status.claims[solr-2].action":      func(s *model.Snapshot) { s.Cluster.Status.Claims[0].Action = "Reboot" },
-		"cluster.status.claims[solr-2].reason":      func(s *model.Snapshot) { s.Cluster.Status.Claims[0].Reason = "Fun" },
-		"pools[solr].version":                       func(s *model.Snapshot) { s.Pools[0].Version = "latest" },
-		"pools[solr].runningVersion":                func(s *model.Snapshot) { s.Pools[0].RunningVersion = "old" },
-		"pods[other].name":                          func(s *model.Snapshot) { s.Pods[1].Name = "other" },
-		"pods[solr-01].name":                        func(s *model.Snapshot) { s.Pods[1].Name = "solr-01" },
-		"pods[].name":                               func(s *model.Snapshot) { s.Pods[1].Name = "" },
-		"pods[solr-1].conditions[].type":            func(s *model.Snapshot) { s.Pods[1].Conditions = []model.PodCondition{{Since: s.Now}} },
-		"pods[solr-1].conditions[PodFailing].since": func(s *model.Snapshot) { s.Pods[1].Conditions = []model.PodCondition{{Type: model.PodFailing}} },
+		"pools[solr].ordered":                  func(s *model.Snapshot) { s.Pools[0].Ordered = &none },
+		"pools[solr]":                          func(s *model.Snapshot) { s.Pools[0].Refused = "nobody carries it out" },
+		"pools[solr].operation":                func(s *model.Snapshot) { s.Pools[0].Operation = "Dance" },
+		"pods[solr-0].name":                    func(s *model.Snapshot) { s.Pods[1].Name = "solr-0" },
+		"pods[solr-1].ordinal":                 func(s *model.Snapshot) { s.Pods[1].Ordinal = 0 },
+		"pods[solr-1].uid":                     func(s *model.Snapshot) { s.Pods[1].UID = "u0" },
+		"pods[solr-1].pool":                    func(s *model.Snapshot) { s.Pods[1].Pool = "other" },
+		"pods[solr-1].phase":                   func(s *model.Snapshot) { s.Pods[1].Phase = "Running" },
+		"pods[solr-1].guard":                   func(s *model.Snapshot) { s.Pods[1].Guard = "Ajar" },
+		"pods[solr-1].refused":                 func(s *model.Snapshot) { s.Pods[1].Refused = model.RuleBusy },
+		"pods[solr-1].estimateSeconds":         func(s *model.Snapshot) { s.Pods[1].EstimateSeconds = math.Inf(1) },
+		"pods[solr-1].mustReplace":             func(s *model.Snapshot) { s.Pods[1].MustReplace = []string{"volume", ""} },
+		"pods[solr-1].report.member":           func(s *model.Snapshot) { s.Pods[1].Report.Member = "Alive" },
+		"pods[solr-1].report.drain":            func(s *model.Snapshot) { s.Pods[1].Report.Drain = "Dry" },
+		"pods[solr-1].report.ageSeconds":       func(s *model.Snapshot) { s.Pods[1].Report.AgeSeconds = -1 },
+		"nodes[n1].name":                       func(s *model.Snapshot) { s.Nodes = []model.Node{{Name: "n1"}, {Name: "n1"}} },
+		"health.verdict":                       func(s *model.Snapshot) { s.Health.Verdict = "Blue" },
+		"groups[books/s1].id":                  func(s *model.Snapshot) { s.Groups[1].ID = "books/s1" },
+		"groups[books/s1].kind":                func(s *model.Snapshot) { s.Groups[0].Kind = "Ring" },
+		"groups[books/s1].minAvailable":        func(s *model.Snapshot) { s.Groups[0].Kind = model.GroupQuorum },
+		"groups[books/s2].minAvailable":        func(s *model.Snapshot) { s.Groups[1].Kind, s.Groups[1].MinAvailable = model.GroupRole, &none },
+		"groups[books/s1].members[r0].id":      func(s *model.Snapshot) { s.Groups[0].Members[1].ID = "r0" },
+		"groups[books/s1].members[r0].state":   func(s *model.Snapshot) { s.Groups[0].Members[0].State = "Sleepy" },
+		"fleet.max":                            func(s *model.Snapshot) { s.Fleet.Max = -1 },
+		"cluster.status.claims[solr-2].action": func(s *model.Snapshot) { s.Cluster.Status.Claims[0].Action = "Reboot" },
+		"cluster.status.claims[solr-2].reason": func(s *model.Snapshot) { s.Cluster.Status.Claims[0].Reason = "Fun" },
+		"pools[solr].version":                  func(s *model.Snapshot) { s.Pools[0].Version = "latest" },
+		"pools[solr].runningVersion":           func(s *model.Snapshot) { s.Pools[0].RunningVersion = "old" },
+		"pods[other].name":                     func(s *model.Snapshot) { s.Pods[1].Name = "other" },
+		"pods[solr-01].name":                   func(s *model.Snapshot) { s.Pods[1].Name = "solr-01" },
+		"pods[].name":                          func(s *model.Snapshot) { s.Pods[1].Name = "" },
+		"pods[solr-1].conditions[].type":       func(s *model.Snapshot) { s.Pods[1].Conditions = []model.PodCondition{{Since: s.Now}} },
+		"pods[solr-1].conditions[PodFailing].since": func(s *model.Snapshot) {
+			s.Pods[1].Conditions = []model.PodCondition{{Type: model.ConditionPodFailing}}
+		},
 	} {
 		t.Run(want, func(t *testing.T) {
 			s := threePods(t)
@@ -148,7 +150,7 @@ func TestBadInputNamesTheField(t *testing.T) {
 
 			plan := policy.Decide(s)
 			require.Empty(t, plan.Steps)
-			require.Equal(t, model.BadInput, plan.Holds[0].Rule)
+			require.Equal(t, model.RuleBadInput, plan.Holds[0].Rule)
 			require.Empty(t, plan.Holds[0].Pod)
 			require.True(t, len(problems) > 1 || strings.Contains(plan.Holds[0].Reason, want), plan.Holds[0].Reason)
 		})
@@ -169,7 +171,7 @@ func TestManyMembersWithOneName(t *testing.T) {
 	s := threePods(t)
 	g := &s.Groups[0]
 	for range 40 {
-		g.Members = append(g.Members, model.Member{State: model.Active, Pod: "solr-0"})
+		g.Members = append(g.Members, model.Member{State: model.MemberActive, Pod: "solr-0"})
 	}
 	require.Empty(t, model.Validate(&s), "a member need not have a name")
 	g.Members[30].ID = "r0"
@@ -179,13 +181,13 @@ func TestManyMembersWithOneName(t *testing.T) {
 func TestDefaultsOfTheSpec(t *testing.T) {
 	quarter, one, failed := model.Percent(25), model.Count(1), int32(1)
 	want := model.Spec{
-		Update: model.Update{Mode: model.Auto, Method: model.Evict, RollingUpdate: model.ByGuard, Schedule: model.Ordered, Adopt: model.AdoptAsk},
+		Update: model.Update{Mode: model.ModeAuto, Method: model.MethodEvict, RollingUpdate: model.RollingUpdateByGuard, Schedule: model.Ordered, Adopt: model.AdoptAsk},
 		Guard:  model.GuardEnforce,
 		Policy: model.Policy{
 			Unit: model.UnitPod, MaxUnavailable: &quarter, MaxShardUnavailable: &one, ZoneKey: "topology.kubernetes.io/zone",
-			Health: model.LeastRecoverable, Unprotected: model.Allow, StartSeconds: 600, ProgressSeconds: 600, MaxFailed: 1, Downgrade: model.HoldAlways,
+			Health: model.LeastRecoverable, Unprotected: model.PermissionAllow, StartSeconds: 600, ProgressSeconds: 600, MaxFailed: 1, Downgrade: model.PermissionHold,
 		},
-		Drain: model.Drain{Data: model.DrainData{Restart: model.Keep, NodeDrain: model.Lose}, TimeoutSeconds: 300, EvacuateTimeoutSeconds: 86400, OnTimeout: model.TimeoutHold},
+		Drain: model.Drain{Data: model.DrainData{Restart: model.DataKeep, NodeDrain: model.DataLose}, TimeoutSeconds: 300, EvacuateTimeoutSeconds: 86400, OnTimeout: model.TimeoutHold},
 		Replacement: model.Replacement{
 			FailureDetectionSeconds: 7200, MaxConcurrentFailed: &failed, TaintReplacementSeconds: 1800, UpdateStrategy: model.UpdateDelete,
 		},

@@ -16,7 +16,7 @@ import (
 // are nobody's loss.
 func removed(j *naive.Judge, steps []model.Step) (pods []*model.Pod) {
 	for _, step := range steps {
-		if p := j.Pod(step.Pod); step.Action != model.Restore && !j.Shutdown(p) {
+		if p := j.Pod(step.Pod); step.Action != model.ActionRestore && !j.Shutdown(p) {
 			pods = append(pods, p)
 		}
 	}
@@ -61,8 +61,8 @@ func requireSafeAfterwards(t testing.TB, s *model.Snapshot, steps []model.Step) 
 			if o == nil {
 				continue // only a claim speaks of it
 			}
-			ordered := j.Pool(p).Management == model.OrderedReady && o.Pool == p.Pool && o != p && !j.Together(o, p)
-			stays := o.Phase == model.Ready && !slices.Contains(names, o.Name)
+			ordered := j.Pool(p).Management == model.ManagementOrderedReady && o.Pool == p.Pool && o != p && !j.Together(o, p)
+			stays := o.Phase == model.PodPhaseReady && !slices.Contains(names, o.Name)
 			// Two that are away by themselves would wait for each other.
 			alone := slices.Contains(away, p.Name) && stays && !j.Claimed(o)
 			early := j.BeforeItsTurn(p.Name) && (o.Ordinal > p.Ordinal || stays)
@@ -92,19 +92,19 @@ func requireEnough(t testing.TB, s *model.Snapshot, j *naive.Judge, g *model.Gro
 		}
 	}
 	if most > 0 {
-		require.NotEqual(t, model.HoldAlways, s.Cluster.Spec.Policy.Unprotected, "%s is unprotected", g.ID)
+		require.NotEqual(t, model.PermissionHold, s.Cluster.Spec.Policy.Unprotected, "%s is unprotected", g.ID)
 		require.Equal(t, all-most, after, "%s is unprotected, and more of it is unavailable than %s", g.ID, whose)
 		return
 	}
 	require.GreaterOrEqual(t, after, j.Least(g), "%s has too few of its %d", g.ID, all)
 	require.Positive(t, after, "%s has no copy left", g.ID)
-	if g.Kind == model.Quorum {
+	if g.Kind == model.GroupQuorum {
 		require.Greater(t, 2*after, all, "%s has no majority", g.ID)
 	}
 	for _, name := range gone {
 		if p := j.Pod(name); g.NeedsLeader && j.LedOnlyFrom(g, p) {
 			own, _ := j.Unprotectable(g, p)
-			require.NotEqual(t, model.HoldAlways, s.Cluster.Spec.Policy.Unprotected, "%s has no other leader", g.ID)
+			require.NotEqual(t, model.PermissionHold, s.Cluster.Spec.Policy.Unprotected, "%s has no other leader", g.ID)
 			require.Equal(t, all-own, after, "%s has no other leader, and more of it is unavailable than %s", g.ID, name)
 			return
 		}
@@ -133,7 +133,7 @@ func carriedOut(s model.Snapshot, steps []model.Step, stage model.ClaimPhase) mo
 	j := naive.NewJudge(&s)
 	for _, step := range steps {
 		p := j.Pod(step.Pod)
-		if step.Action == model.Restore || p == nil {
+		if step.Action == model.ActionRestore || p == nil {
 			continue
 		}
 		claim := model.Claim{
@@ -145,12 +145,12 @@ func carriedOut(s model.Snapshot, steps []model.Step, stage model.ClaimPhase) mo
 		*claims = append(*claims, claim)
 		s.Fleet.Restarts++
 		switch {
-		case step.Action == model.Handoff || step.Action == model.Evacuate: // the pod stays
+		case step.Action == model.ActionHandoff || step.Action == model.ActionEvacuate: // the pod stays
 		case stage == model.PhaseOpened:
-			p.Phase, p.Since = model.Terminating, s.Now
+			p.Phase, p.Since = model.PodPhaseTerminating, s.Now
 		case stage == model.PhaseGone:
 			// The unit is kept, as that of a pool's annotation is.
-			*p = model.Pod{Name: p.Name, Pool: p.Pool, Ordinal: p.Ordinal, Unit: p.Unit, Phase: model.Missing, Since: s.Now}
+			*p = model.Pod{Name: p.Name, Pool: p.Pool, Ordinal: p.Ordinal, Unit: p.Unit, Phase: model.PodPhaseMissing, Since: s.Now}
 			lose(&s, p.Name)
 		}
 	}
@@ -162,7 +162,7 @@ func lose(s *model.Snapshot, pod string) {
 	for i := range s.Groups {
 		for j := range s.Groups[i].Members {
 			if m := &s.Groups[i].Members[j]; m.Pod == pod {
-				m.State, m.Leader = model.Down, false
+				m.State, m.Leader = model.MemberDown, false
 			}
 		}
 	}
@@ -182,7 +182,7 @@ func requireContinued(t testing.TB, s model.Snapshot, stage model.ClaimPhase) {
 		}
 		requireSafeAfterwards(t, &s, slices.Concat(steps[:k+1], next))
 		switch begins := naive.NewJudge(&then).Begun() && !naive.NewJudge(&s).Begun(); {
-		case stage != model.PhaseClaimed || slices.ContainsFunc(steps, movesLine):
+		case stage != model.PhaseClaimed || slices.ContainsFunc(steps, movesPartition):
 		case begins: // an outage, in which others follow, too
 			require.Subset(t, podsOf(next), podsOf(steps[k+1:]), "after the claims of %v", podsOf(steps[:k+1]))
 		default:
@@ -191,11 +191,11 @@ func requireContinued(t testing.TB, s model.Snapshot, stage model.ClaimPhase) {
 	}
 }
 
-// movesLine: the next of its pool is asked once such a pod is on its way.
-func movesLine(step model.Step) bool { return step.Action == model.LowerPartition }
+// movesPartition: the next of its pool is asked once such a pod is on its way.
+func movesPartition(step model.Step) bool { return step.Action == model.ActionLowerPartition }
 
 func goes(p model.Plan) []model.Step {
-	return slices.DeleteFunc(slices.Clone(p.Steps), func(step model.Step) bool { return step.Action == model.Restore })
+	return slices.DeleteFunc(slices.Clone(p.Steps), func(step model.Step) bool { return step.Action == model.ActionRestore })
 }
 
 func podsOf(steps []model.Step) []string {

@@ -15,7 +15,7 @@ func bigSnapshot(pods int) model.Snapshot {
 	s := defaultSnapshot()
 	s.Now = model.At(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 	s.Cluster.Namespace, s.Cluster.Name = "prod", "big"
-	s.Pools = []model.Pool{{Name: "big", Replicas: int32(pods), Revision: "v2", Observed: true, Management: model.Parallel, Strategy: model.OnDelete}}
+	s.Pools = []model.Pool{{Name: "big", Replicas: int32(pods), Revision: "v2", Observed: true, Management: model.ManagementParallel, Strategy: model.StrategyOnDelete}}
 	for i := range pods {
 		p := defaultPod()
 		p.Name, p.UID, p.Pool, p.Ordinal, p.Revision = fmt.Sprintf("big-%d", i), fmt.Sprintf("u%d", i), "big", int32(i), "v1"
@@ -73,7 +73,7 @@ func scan(s *model.Snapshot) (sum uint32) {
 func glance(s *model.Snapshot) (active uint32) {
 	for i := range s.Groups {
 		for j := range s.Groups[i].Members {
-			active += uint32(cluster.Count(s.Groups[i].Members[j].State == model.Active))
+			active += uint32(cluster.Count(s.Groups[i].Members[j].State == model.MemberActive))
 		}
 	}
 	return active

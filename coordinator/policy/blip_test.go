@@ -10,7 +10,9 @@ import (
 )
 
 // failsByContainer: the container itself shows that the pod has failed.
-func failsByContainer(p *model.Pod) bool { return p.Phase == model.Failed || cluster.Loops(p.Problem) }
+func failsByContainer(p *model.Pod) bool {
+	return p.Phase == model.PodPhaseFailed || cluster.Loops(p.Problem)
+}
 
 // TestABlipIsNoFailure: nobody is taken for failed because a member has not been live for
 // less than a start may take, or for a time that nobody knows.
@@ -18,7 +20,7 @@ func TestABlipIsNoFailure(t *testing.T) {
 	eachSnapshot(t, func(t *testing.T, g generator, s model.Snapshot) {
 		shorter := s.Cluster.Spec.WithDefaults().Policy.StartSeconds - 1
 		for i := range s.Pods {
-			if r := s.Pods[i].Report; r != nil && r.Member == model.NotLive {
+			if r := s.Pods[i].Report; r != nil && r.Member == model.MembershipNotLive {
 				r.NotLiveSeconds = pick(g.apart, 0, 1, float64(shorter))
 			}
 		}
@@ -42,15 +44,15 @@ func TestABlipLeavesTheBudgetsAsTheyAre(t *testing.T) {
 		ready := map[string]bool{}
 		for i := range s.Pods {
 			p := &s.Pods[i]
-			if r := p.Report; r != nil && p.Agent && r.Self && p.Phase == model.Ready && p.Guard == model.GuardClosed {
-				r.Member, r.NotLiveSeconds, r.Fresh = model.NotLive, 2, true
+			if r := p.Report; r != nil && p.Agent && r.Self && p.Phase == model.PodPhaseReady && p.Guard == model.GuardClosed {
+				r.Member, r.NotLiveSeconds, r.Fresh = model.MembershipNotLive, 2, true
 				ready[p.Name] = true
 			}
 		}
 		p := Decide(s)
 		taken := 0
 		for _, step := range p.Steps {
-			taken += cluster.Count(ready[step.Pod] && step.Action != model.Restore && step.Action != model.LowerPartition)
+			taken += cluster.Count(ready[step.Pod] && step.Action != model.ActionRestore && step.Action != model.ActionLowerPartition)
 		}
 		if taken == 0 || anyShutdownOrForce(&s) {
 			return

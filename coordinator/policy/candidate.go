@@ -27,30 +27,30 @@ func candidates(x *cluster.Index) []candidate {
 	list := make([]candidate, 0, len(x.Pods))
 	for i := range x.Pods {
 		p := &x.Pods[i]
-		reason := whyGo(x, p)
+		reason := restartReason(x, p)
 		if reason == "" {
 			continue
 		}
 		c := candidate{Pod: p, reason: reason, failed: x.FailedToReturn(p)}
 		if reason == model.ReasonReplacement {
-			c.replace = whyReplace(x, p)
+			c.replace = replacementReason(x, p)
 		}
 		chooseAction(x, &c)
 		switch reason {
 		case model.ReasonScaleDown:
-			c.broken = x.WhyBroken(p) == model.ReasonNeverStarted || x.NeverJoined(p)
+			c.broken = x.FailureReason(p) == model.ReasonNeverStarted || x.NeverJoined(p)
 			c.outside = c.broken && len(p.Hosts) == 0
 		case model.ReasonReplacement:
-			c.broken = p.Phase == model.Missing || x.WhyBroken(p) != ""
-			c.outside = c.broken && cluster.TakesNothing(p, false)
+			c.broken = p.Phase == model.PodPhaseMissing || x.FailureReason(p) != ""
+			c.outside = c.broken && cluster.CostsNothing(p, false)
 		case model.ReasonOutdated, model.ReasonRestartRequested, model.ReasonNodeDrain:
-			if why := x.WhyBroken(p); why != "" {
+			if why := x.FailureReason(p); why != "" {
 				c.reason, c.broken = why, true
 				c.outside = nothingLost(x, &c, why)
 				c.dead = x.Dead && why == model.ReasonFailed
 			}
 		}
-		choosePrepare(x, &c)
+		chooseDrain(x, &c)
 		list = append(list, c)
 	}
 	return list
@@ -60,14 +60,14 @@ func candidates(x *cluster.Index) []candidate {
 // nobody is live, nobody is left who could know more of a member, and it is not
 // served.
 func nothingLost(x *cluster.Index, c *candidate, why model.Reason) bool {
-	return cluster.TakesNothing(c.Pod, why == model.ReasonNeverStarted || x.Dead && !c.lost)
+	return cluster.CostsNothing(c.Pod, why == model.ReasonNeverStarted || x.Dead && !c.lost)
 }
 
-// whyGo is the first reason for which a pod should go.
-func whyGo(x *cluster.Index, p *cluster.Pod) model.Reason {
-	leaves, why := cluster.GoesForGood(p), whyReplace(x, p)
+// restartReason is the first reason for which a pod should go.
+func restartReason(x *cluster.Index, p *cluster.Pod) model.Reason {
+	leaves, why := cluster.GoesForGood(p), replacementReason(x, p)
 	switch {
-	case p.Phase == model.Missing && (leaves || why.failed.Condition == ""):
+	case p.Phase == model.PodPhaseMissing && (leaves || why.failed.Condition == ""):
 		return "" // it has gone
 	case leaves:
 		return model.ReasonScaleDown
@@ -89,24 +89,24 @@ func chooseAction(x *cluster.Index, c *candidate) {
 	data := x.Spec.Drain.Data
 	switch {
 	case c.reason == model.ReasonScaleDown:
-		c.action, c.lost, c.leaves = model.Remove, true, true
+		c.action, c.lost, c.leaves = model.ActionRemove, true, true
 	case c.reason == model.ReasonReplacement:
-		c.action, c.lost, c.leaves = model.Replace, true, !c.replace.forUpdate()
+		c.action, c.lost, c.leaves = model.ActionReplace, true, !c.replace.forUpdate()
 	case x.MustLeaveNode(c.Pod):
-		c.action, c.lost, c.leaves = model.Restart, data.NodeDrain == model.Lose, true
+		c.action, c.lost, c.leaves = model.ActionRestart, data.NodeDrain == model.DataLose, true
 	default:
-		c.action, c.lost = model.Restart, data.Restart == model.Lose
+		c.action, c.lost = model.ActionRestart, data.Restart == model.DataLose
 	}
 	if c.OwnPool.Shutdown {
 		c.lost = false // the volumes stay
 	}
 }
 
-func choosePrepare(x *cluster.Index, c *candidate) {
+func chooseDrain(x *cluster.Index, c *candidate) {
 	switch {
 	case c.OwnPool.Shutdown, x.Outage() && !c.lost:
 		c.prepare = model.PrepareNone // everybody goes, so nobody is left to take over
-	case c.action == model.Replace:
+	case c.action == model.ActionReplace:
 		c.prepare = model.PrepareEvacuate // the database itself must say that nothing is left on it
 	case c.outside, !c.Agent:
 		c.prepare = model.PrepareNone
@@ -115,19 +115,19 @@ func choosePrepare(x *cluster.Index, c *candidate) {
 	default:
 		c.prepare = model.PrepareHandoff
 	}
-	c.forced = c.OwnPool.Force && c.OwnPool.Strategy == model.RollingUpdateStrategy && cluster.IsOutdated(c.Pod) && c.action == model.Restart
+	c.forced = c.OwnPool.Force && c.OwnPool.Strategy == model.StrategyRollingUpdate && cluster.IsOutdated(c.Pod) && c.action == model.ActionRestart
 	switch {
 	case c.forced && !x.LeftOpen(c.Pod):
-		c.action, c.prepare = model.LowerPartition, model.PrepareNone
-	case c.OwnPool.ByLine && cluster.IsOutdated(c.Pod) && !c.leaves && c.action == model.Restart && c.Ordinal < c.OwnPool.Partition:
-		c.action = model.LowerPartition
+		c.action, c.prepare = model.ActionLowerPartition, model.PrepareNone
+	case c.OwnPool.ByPartition && cluster.IsOutdated(c.Pod) && !c.leaves && c.action == model.ActionRestart && c.Ordinal < c.OwnPool.Partition:
+		c.action = model.ActionLowerPartition
 	}
 	if c.reason == model.ReasonNodeDrain {
 		switch c.prepare {
 		case model.PrepareEvacuate:
-			c.action = model.Evacuate
+			c.action = model.ActionEvacuate
 		case model.PrepareHandoff:
-			c.action = model.Handoff
+			c.action = model.ActionHandoff
 		}
 	}
 }
@@ -135,7 +135,7 @@ func choosePrepare(x *cluster.Index, c *candidate) {
 // bringsNoUpdate: nothing comes back, or what ran before comes back elsewhere. A restart that was
 // asked for may bring what the template only refers to.
 func (c *candidate) bringsNoUpdate() bool {
-	return c.action == model.Remove || (c.action == model.Replace || c.leaves) && !cluster.IsOutdated(c.Pod)
+	return c.action == model.ActionRemove || (c.action == model.ActionReplace || c.leaves) && !cluster.IsOutdated(c.Pod)
 }
 
 // rolls: who is of a higher rank waits for it. One that is scaled away, adopted, or replaced on
@@ -146,8 +146,10 @@ func (c *candidate) rolls() bool {
 
 // cannotBeDone: nobody is there who could empty the pod.
 func (c *candidate) cannotBeDone() bool {
-	return c.action == model.Replace && c.Refused == model.Vetoed
+	return c.action == model.ActionReplace && c.Refused == model.RuleVeto
 }
 
 // restarts: the pod goes and comes back.
-func restarts(a model.Action) bool { return a == model.Restart || a == model.LowerPartition }
+func restarts(a model.Action) bool {
+	return a == model.ActionRestart || a == model.ActionLowerPartition
+}

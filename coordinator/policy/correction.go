@@ -22,7 +22,7 @@ func (d *decision) correction(c *candidate, asked []bool) (unit []*candidate, co
 		return nil, nil
 	}
 	between := d.between(c)
-	if len(between) == 0 || d.shut(between) {
+	if len(between) == 0 || d.guardsClosed(between) {
 		return nil, nil
 	}
 	with := map[*cluster.Pod]bool{c.Pod: true}
@@ -48,7 +48,7 @@ func (d *decision) correction(c *candidate, asked []bool) (unit []*candidate, co
 // firstCorrected is whose correction a pool's controller comes to first: of an OrderedReady one, that of the
 // lowest that is broken, also for one above it that leaves its node without the line.
 func (d *decision) firstCorrected(c *candidate) *candidate {
-	if c.OwnPool.Management != model.OrderedReady || !c.frees() && !c.onLine() {
+	if c.OwnPool.Management != model.ManagementOrderedReady || !c.frees() && !c.atPartition() {
 		return c
 	}
 	for i := range d.order {
@@ -96,7 +96,7 @@ func (d *decision) correctedBehind(c *candidate, behind []model.Claim) (lowest *
 // goesWith: who is asked goes with the correction of a pod of an OrderedReady pool, and this one is that pod
 // or above it. The controller makes none of them before that one is back.
 func (d *decision) goesWith(p *cluster.Pod) bool {
-	return d.corrected != nil && p.OwnPool == d.corrected.OwnPool && p.OwnPool.Management == model.OrderedReady && p.Ordinal >= d.corrected.Ordinal
+	return d.corrected != nil && p.OwnPool == d.corrected.OwnPool && p.OwnPool.Management == model.ManagementOrderedReady && p.Ordinal >= d.corrected.Ordinal
 }
 
 // corrects: the line is to come down to the pod for its correction.

@@ -41,7 +41,7 @@ type decision struct {
 	budget   model.Budget // before the pass
 	order    []candidate
 	own      string // the pod whose claim does not count
-	prepared bool   // asked again after the prepare
+	drained  bool   // asked again after the prepare
 	curing   bool   // who is asked has a broken copy, and goes before its turn
 	// corrected: who is asked goes with the correction of this pod, which the line frees after it
 	corrected *cluster.Pod
@@ -90,7 +90,7 @@ type canaryPool struct {
 // newDecision prepares a run. The claim of the pod own, if there is one, does
 // not count.
 func newDecision(s *model.Snapshot, own string, prepared bool) *decision {
-	d := &decision{problems: model.Validate(s), own: own, prepared: prepared}
+	d := &decision{problems: model.Validate(s), own: own, drained: prepared}
 	d.x = cluster.New(s, own)
 	d.over = activeOverrides(d.x.Spec.Overrides, d.x.Now)
 	d.ledger = cluster.NewLedger(d.x)
@@ -103,7 +103,7 @@ func newDecision(s *model.Snapshot, own string, prepared bool) *decision {
 	d.waits = make([]wait, len(d.order))
 	d.look()
 	d.refusals = d.refuseVersions()
-	d.crossing = d.changesLine()
+	d.crossing = d.partitionChanges()
 	d.begun = d.outageBegun()
 	d.addWaiting()
 	d.findings = make([]*finding, len(rules))
@@ -117,7 +117,7 @@ func newDecision(s *model.Snapshot, own string, prepared bool) *decision {
 
 // trial is a decision of its own on the same snapshot, in which nobody has been chosen.
 func (d *decision) trial() *decision {
-	trial := newDecision(d.x.Snapshot, d.own, d.prepared)
+	trial := newDecision(d.x.Snapshot, d.own, d.drained)
 	trial.behind = d.behind
 	return trial
 }
@@ -145,7 +145,7 @@ func (d *decision) look() {
 	}
 	for i := range d.x.Pods {
 		p := &d.x.Pods[i]
-		if p.Away {
+		if p.Unavailable {
 			d.turn(p)
 			if p.Desired {
 				d.lowerAll(p)
@@ -162,7 +162,7 @@ func (d *decision) look() {
 }
 
 func (d *decision) turn(p *cluster.Pod) {
-	if p.OwnPool.Management == model.OrderedReady {
+	if p.OwnPool.Management == model.ManagementOrderedReady {
 		d.turns[p.PoolPos] = append(d.turns[p.PoolPos], p)
 	}
 }
@@ -172,13 +172,13 @@ func (d *decision) countCanary(p *cluster.Pod) {
 	if to == "" || !p.Desired {
 		return
 	}
-	current := p.Phase != model.Missing && p.Revision == to
-	if current || p.Claim != nil && p.Claim.To == to && p.Claim.Action != model.Remove {
+	current := p.Phase != model.PodPhaseMissing && p.Revision == to
+	if current || p.Claim != nil && p.Claim.To == to && p.Claim.Action != model.ActionRemove {
 		d.canary[p.PoolPos].gone++
 	}
 	pool := &d.canary[p.PoolPos]
 	switch {
-	case current && !p.Away:
+	case current && !p.Unavailable:
 		pool.back = append(pool.back, d.x.SettledSince(p))
 	case current && !p.SoakTill.IsZero():
 		pool.soaking++
@@ -191,7 +191,7 @@ func (d *decision) countCanary(p *cluster.Pod) {
 func (d *decision) pass() {
 	d.behind = d.leftBehind()
 	held := d.askAll()
-	d.goBeforeTheirTurn(held)
+	d.goOutOfOrder(held)
 	d.holds = slices.DeleteFunc(held, func(h model.Hold) bool { return h.Rule == "" })
 }
 
@@ -246,7 +246,7 @@ func (d *decision) ask(c *candidate) (*model.Hold, []string) {
 		if f == nil {
 			continue
 		}
-		if o := d.over.of(r.name, c.Name); o != nil && !f.firm && !(r.name == model.Vetoed && c.cannotBeDone()) {
+		if o := d.over.of(r.name, c.Name); o != nil && !f.firm && !(r.name == model.RuleVeto && c.cannotBeDone()) {
 			notes = append(notes, overrideNote(o))
 			d.retry(o.Expires.Time)
 			continue
@@ -287,14 +287,14 @@ func (d *decision) take(c *candidate, notes []string) {
 func (d *decision) step(c *candidate, notes []string) model.Step {
 	all := append(make([]string, 0, len(notes)), notes...)
 	all = append(all, d.unprotectedNotes(c)...)
-	if c.action == model.Replace {
+	if c.action == model.ActionReplace {
 		all = append(all, "replaced: "+d.replaceText(c))
 	}
 	s := model.Step{
 		Pod: c.Name, UID: c.UID, Unit: c.OwnUnit.Name(), Action: c.action, Prepare: c.prepare, Reason: c.reason,
 		OutsideBudget: c.outside, BeforeTurn: d.curing, Notes: all,
 	}
-	if c.action == model.LowerPartition {
+	if c.action == model.ActionLowerPartition {
 		target := c.Ordinal
 		if c.forced {
 			target = 0

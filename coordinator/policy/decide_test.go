@@ -21,9 +21,9 @@ func TestPhases(t *testing.T) {
 		{"something goes", noClaims, model.ClusterRolling},
 		{"paused", func(s *model.Snapshot) { s.Cluster.Paused = true }, model.ClusterPaused},
 		{"paused by the spec", func(s *model.Snapshot) { noClaims(s); s.Cluster.Spec.Update.Paused = true }, model.ClusterPaused},
-		{"held", func(s *model.Snapshot) { noClaims(s); s.Health.Verdict = model.Red }, model.ClusterWaiting},
-		{"held for too long", func(s *model.Snapshot) { noClaims(s); s.Health.Verdict = model.Red; progress(s, 600) }, model.ClusterStalled},
-		{"held for not quite too long", func(s *model.Snapshot) { noClaims(s); s.Health.Verdict = model.Red; progress(s, 599) }, model.ClusterWaiting},
+		{"held", func(s *model.Snapshot) { noClaims(s); s.Health.Verdict = model.VerdictRed }, model.ClusterWaiting},
+		{"held for too long", func(s *model.Snapshot) { noClaims(s); s.Health.Verdict = model.VerdictRed; progress(s, 600) }, model.ClusterStalled},
+		{"held for not quite too long", func(s *model.Snapshot) { noClaims(s); s.Health.Verdict = model.VerdictRed; progress(s, 599) }, model.ClusterWaiting},
 		{"outside of the window for long", func(s *model.Snapshot) { noClaims(s); s.Cluster.Window.Open = false; progress(s, 9999) }, model.ClusterWaiting},
 		{"a claim makes no progress", func(s *model.Snapshot) { progress(s, 600) }, model.ClusterStalled},
 		{"going after a long rest", func(s *model.Snapshot) { noClaims(s); progress(s, 9999) }, model.ClusterRolling},
@@ -73,7 +73,7 @@ func TestBudgetWhileEverybodyIsMissing(t *testing.T) {
 	two := model.Count(2)
 	s.Cluster.Spec.Policy.MaxUnavailable = &two
 	for i := range s.Pods {
-		s.Pods[i].Phase, s.Pods[i].Report = model.Missing, nil
+		s.Pods[i].Phase, s.Pods[i].Report = model.PodPhaseMissing, nil
 	}
 	p := Decide(s)
 	require.Equal(t, model.PodBudget{Limit: 2, Away: 3, Room: -1}, p.Budget.Pods)
@@ -105,14 +105,14 @@ func TestRetryOnlyForClocks(t *testing.T) {
 			s.Cluster.Window = model.WindowState{NextChange: at(30 * time.Second)}
 		}, 30},
 		{"starting", func(s *model.Snapshot) {
-			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report = model.NotStarted, *at(-590 * time.Second), nil
+			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report = model.PodPhaseNotStarted, *at(-590 * time.Second), nil
 		}, 10},
 		{"no node takes it", func(s *model.Snapshot) {
-			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report = model.Pending, *at(-590 * time.Second), nil
-			s.Pods[1].Problem = model.Unschedulable
+			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report = model.PodPhasePending, *at(-590 * time.Second), nil
+			s.Pods[1].Problem = model.ProblemUnschedulable
 		}, 10},
 		{"starting, and paused", func(s *model.Snapshot) {
-			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report = model.NotStarted, *at(-590 * time.Second), nil
+			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report = model.PodPhaseNotStarted, *at(-590 * time.Second), nil
 			s.Cluster.Paused = true
 		}, 0},
 		{"soaking, and paused", func(s *model.Snapshot) {
@@ -122,28 +122,28 @@ func TestRetryOnlyForClocks(t *testing.T) {
 		}, 0},
 		{"Ready and not live", func(s *model.Snapshot) {
 			s.Cluster.Window.Open = false
-			s.Pods[1].Report.Member, s.Pods[1].Report.NotLiveSeconds = model.NotLive, 300
+			s.Pods[1].Report.Member, s.Pods[1].Report.NotLiveSeconds = model.MembershipNotLive, 300
 		}, 300},
 		{"a new pod that will have failed", func(s *model.Snapshot) {
-			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report, s.Pods[1].Revision = model.Started, *at(-300 * time.Second), nil, "v2"
+			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report, s.Pods[1].Revision = model.PodPhaseStarted, *at(-300 * time.Second), nil, "v2"
 		}, 300},
 		{"an old pod that starts and is live", func(s *model.Snapshot) {
-			s.Pods[1].Phase, s.Pods[1].Since = model.Started, *at(-300 * time.Second)
+			s.Pods[1].Phase, s.Pods[1].Since = model.PodPhaseStarted, *at(-300 * time.Second)
 		}, 0},
 		{"two of them, more than may be unavailable", func(s *model.Snapshot) {
-			s.Pods[0].Phase, s.Pods[0].Since = model.Started, *at(-400 * time.Second)
-			s.Pods[1].Phase, s.Pods[1].Since = model.Started, *at(-300 * time.Second)
+			s.Pods[0].Phase, s.Pods[0].Since = model.PodPhaseStarted, *at(-400 * time.Second)
+			s.Pods[1].Phase, s.Pods[1].Since = model.PodPhaseStarted, *at(-300 * time.Second)
 		}, 200},
 		{"a claimed pod that is missing", func(s *model.Snapshot) {
 			s.Cluster.Status.Claims = []model.Claim{{Pod: "solr-1", UID: "u1", To: "v2", Phase: model.PhaseGone}}
-			s.Pods[1] = model.Pod{Name: "solr-1", Pool: "solr", Ordinal: 1, Phase: model.Missing, Since: *at(-300 * time.Second)}
+			s.Pods[1] = model.Pod{Name: "solr-1", Pool: "solr", Ordinal: 1, Phase: model.PodPhaseMissing, Since: *at(-300 * time.Second)}
 		}, 300},
 		{"an override in force", func(s *model.Snapshot) {
-			s.Health.Verdict = model.Red
-			s.Cluster.Spec.Overrides = []model.Override{{Rule: model.Unhealthy, Pods: []string{"*"}, Reason: "r", Expires: *at(30 * time.Second)}}
+			s.Health.Verdict = model.VerdictRed
+			s.Cluster.Spec.Overrides = []model.Override{{Rule: model.RuleHealth, Pods: []string{"*"}, Reason: "r", Expires: *at(30 * time.Second)}}
 		}, 30},
 		{"an override that nobody needs", func(s *model.Snapshot) {
-			s.Cluster.Spec.Overrides = []model.Override{{Rule: model.Unhealthy, Pods: []string{"*"}, Reason: "r", Expires: *at(30 * time.Second)}}
+			s.Cluster.Spec.Overrides = []model.Override{{Rule: model.RuleHealth, Pods: []string{"*"}, Reason: "r", Expires: *at(30 * time.Second)}}
 		}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestRetryOnlyForClocks(t *testing.T) {
 
 func TestNotesOfAStep(t *testing.T) {
 	s := goldenSnapshots(t)["unprotected_two_on_one"]
-	s.Cluster.Spec.Overrides = []model.Override{{Rule: model.Vetoed, Pods: []string{"solr-0"}, Reason: "INC-7", Expires: model.At(noon.Add(time.Hour))}}
+	s.Cluster.Spec.Overrides = []model.Override{{Rule: model.RuleVeto, Pods: []string{"solr-0"}, Reason: "INC-7", Expires: model.At(noon.Add(time.Hour))}}
 	require.Equal(t, []string{"unprotected: books/s1 has 2 of its 3 members on this pod"}, Decide(s).Steps[0].Notes)
 	s.Pods[0].Report.Veto = "no"
 	require.Equal(t, []string{
@@ -191,7 +191,7 @@ func TestShapeOfThePlan(t *testing.T) {
 
 func TestNothingIsKnownOfTheZeroSnapshot(t *testing.T) {
 	p := Decide(model.Snapshot{Version: 1, Now: model.At(noon), Pools: []model.Pool{{Name: "p", Replicas: 1, Observed: true, Revision: "v2"}},
-		Pods: []model.Pod{{Name: "p-0", UID: "u", Pool: "p", Phase: model.Ready, Revision: "v1", Agent: true, Report: &model.Report{}}}})
+		Pods: []model.Pod{{Name: "p-0", UID: "u", Pool: "p", Phase: model.PodPhaseReady, Revision: "v1", Agent: true, Report: &model.Report{}}}})
 	require.Empty(t, p.Steps)
 	require.Equal(t, "p-0", p.Holds[len(p.Holds)-1].Pod)
 }
@@ -201,15 +201,15 @@ func TestNothingIsKnownOfTheZeroSnapshot(t *testing.T) {
 // Ready in time costs nothing more, and what it holds decides: of those one goes before its turn.
 func TestPodsThatComeBackServe(t *testing.T) {
 	for since, rule := range map[time.Duration]model.Rule{
-		5 * time.Second: model.PodsAway, 599 * time.Second: model.PodsAway, 600 * time.Second: model.ShardsAway,
+		5 * time.Second: model.RulePodBudget, 599 * time.Second: model.RulePodBudget, 600 * time.Second: model.RuleShardBudget,
 	} {
 		s := threePods(t)
 		noClaims(&s)
 		for i := range 2 {
-			s.Pods[i].Phase, s.Pods[i].Since = model.Started, model.At(noon.Add(-since))
+			s.Pods[i].Phase, s.Pods[i].Since = model.PodPhaseStarted, model.At(noon.Add(-since))
 		}
 		plan := Decide(s)
-		goes := cluster.Count(rule == model.ShardsAway)
+		goes := cluster.Count(rule == model.RuleShardBudget)
 		require.Len(t, plan.Steps, goes)
 		held := 0
 		for _, h := range plan.Holds {

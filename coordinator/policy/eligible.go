@@ -27,16 +27,16 @@ func (d *decision) noneEligible(c *candidate) *finding {
 func (d *decision) leaderless(c *candidate, o outcome) *finding {
 	g := o.group
 	switch only := d.ledOnlyFrom(c.Pod, g); {
-	case only && d.x.Spec.Policy.Unprotected == model.HoldAlways:
+	case only && d.x.Spec.Policy.Unprotected == model.PermissionHold:
 		return found(fmt.Sprintf("%s has no member elsewhere that may lead, and policy.unprotected is Hold", g.ID),
 			"another member of "+g.ID+" that may lead, or policy.unprotected: Allow").of(g.ID)
 	case only && o.othersMissing() > 0:
 		return found(fmt.Sprintf("%s has no member elsewhere that may lead, and %d of its %d other %s are missing already",
-			g.ID, o.othersMissing(), g.Total-o.share, g.Noun()), d.whoIsMissing(c, g)).of(g.ID)
+			g.ID, o.othersMissing(), g.Total-o.share, g.Noun()), d.missingPods(c, g)).of(g.ID)
 	case only:
 		return nil
 	}
-	return found(g.ID+" would have no Active member that may lead", d.whoMayLead(c, g)).of(g.ID)
+	return found(g.ID+" would have no Active member that may lead", d.mayLead(c, g)).of(g.ID)
 }
 
 // ledOnlyFrom: of a group of data whether a member may lead is of its kind, and no other place has
@@ -52,11 +52,11 @@ func (d *decision) ledOnlyFrom(p *cluster.Pod, g *cluster.Group) bool {
 		}
 		own = true
 	}
-	return own && g.Kind == model.Shard
+	return own && g.Kind == model.GroupShard
 }
 
-// whoMayLead names a pod whose return would let it lead.
-func (d *decision) whoMayLead(c *candidate, g *cluster.Group) string {
+// mayLead names a pod whose return would let it lead.
+func (d *decision) mayLead(c *candidate, g *cluster.Group) string {
 	best := int32(-1)
 	for j := range g.Members {
 		if at := d.x.PlaceOf(g, j); at >= 0 && at != c.At && g.Members[j].Eligible && (best < 0 || at < best) {

@@ -11,9 +11,9 @@ import "cmp"
 
 // sparesEmptied are the rules that do not hold a pod that is written down as empty.
 var sparesEmptied = map[model.Rule]bool{
-	model.FleetFull: true, model.NeedsApproval: true, model.CanaryFirst: true, model.LineStopped: true, model.NoLeader: true, model.Unhealthy: true,
-	model.OtherOperation: true, model.InOrder: true, model.NoReport: true, model.StaleReport: true, model.VersionOrder: true, model.RankOrder: true, model.LeaderLast: true,
-	model.ZoneUnknown: true, model.ZonesAway: true, model.PodsAway: true, model.BeingMoved: true,
+	model.RuleFleetFull: true, model.RuleApproval: true, model.RuleCanary: true, model.RuleRolloutHalted: true, model.RuleNoLeader: true, model.RuleHealth: true,
+	model.RuleOtherOperation: true, model.RuleOrderedReady: true, model.RuleNoReport: true, model.RuleStaleReport: true, model.RuleVersionOrder: true, model.RuleRankOrder: true, model.RuleLeaderLast: true,
+	model.RuleZoneUnknown: true, model.RuleZoneBudget: true, model.RulePodBudget: true, model.RuleMoving: true,
 }
 
 // firstOfEmptied is the first hold of a pod that is written down as empty. That copies are
@@ -22,7 +22,7 @@ var sparesEmptied = map[model.Rule]bool{
 func firstOfEmptied(holds []model.Hold, verdict model.Verdict) *model.Hold {
 	for i := range holds {
 		rule := holds[i].Rule
-		if !sparesEmptied[rule] || rule == model.Unhealthy && verdict != model.Yellow && verdict != model.Recoverable {
+		if !sparesEmptied[rule] || rule == model.RuleHealth && verdict != model.VerdictYellow && verdict != model.VerdictRecoverable {
 			return &holds[i]
 		}
 	}
@@ -30,7 +30,7 @@ func firstOfEmptied(holds []model.Hold, verdict model.Verdict) *model.Hold {
 }
 
 // writtenEmpty: the claim replaces a pod and says that nothing is left on it.
-func writtenEmpty(c *model.Claim) bool { return c.Action == model.Replace && c.EmptiedAt != nil }
+func writtenEmpty(c *model.Claim) bool { return c.Action == model.ActionReplace && c.EmptiedAt != nil }
 
 // isWrittenEmpty: the pod is there, and its claim says so.
 func isWrittenEmpty(s *model.Snapshot, pod string) bool {
@@ -51,7 +51,7 @@ func claimOn(s *model.Snapshot, pod string) *model.Claim {
 func isThere(s *model.Snapshot, claim *model.Claim) bool {
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.Name == claim.Pod {
-			return p.UID == claim.UID && p.Phase != model.Missing && p.Phase != model.Terminating
+			return p.UID == claim.UID && p.Phase != model.PodPhaseMissing && p.Phase != model.PodPhaseTerminating
 		}
 	}
 	return false

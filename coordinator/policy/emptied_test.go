@@ -52,28 +52,28 @@ func TestEmptiedPodsDoNotHoldEachOther(t *testing.T) {
 	s := twoEmptied(t)
 	step, hold := Recheck(s, "solr-2")
 	require.Nil(t, hold)
-	require.Equal(t, model.Replace, step.Action)
+	require.Equal(t, model.ActionReplace, step.Action)
 	step, hold = Recheck(s, "solr-3")
 	require.Nil(t, step)
-	require.Equal(t, model.RoleLost, hold.Rule)
+	require.Equal(t, model.RuleRole, hold.Rule)
 
-	s.Pods[2].Phase = model.Terminating
+	s.Pods[2].Phase = model.PodPhaseTerminating
 	_, hold = Recheck(s, "solr-3")
-	require.Equal(t, model.RoleLost, hold.Rule, "the first is on its way")
+	require.Equal(t, model.RuleRole, hold.Rule, "the first is on its way")
 	s.Cluster.Status.Claims = s.Cluster.Status.Claims[1:]
-	s.Pods[2].Phase = model.Ready
+	s.Pods[2].Phase = model.PodPhaseReady
 	step, hold = Recheck(s, "solr-3")
 	require.Nil(t, hold)
 	require.NotNil(t, step)
 
 	s = twoEmptied(t)
-	s.Pods[3].Phase = model.Terminating // the second has gone by itself
+	s.Pods[3].Phase = model.PodPhaseTerminating // the second has gone by itself
 	_, hold = Recheck(s, "solr-2")
-	require.Equal(t, model.RoleLost, hold.Rule)
+	require.Equal(t, model.RuleRole, hold.Rule)
 	s = twoEmptied(t)
 	s.Cluster.Status.Claims[1].EmptiedAt = nil // the second can be given up, and is counted
 	_, hold = Recheck(s, "solr-2")
-	require.Equal(t, model.RoleLost, hold.Rule)
+	require.Equal(t, model.RuleRole, hold.Rule)
 }
 
 // Whatever is limited, ordered or handed to an emptied pod in the middle, it may go; of
@@ -81,40 +81,42 @@ func TestEmptiedPodsDoNotHoldEachOther(t *testing.T) {
 // say against it holds both.
 func TestAnEmptiedPodIsNotHeldByWhatRations(t *testing.T) {
 	claim := func(id, pod, uid string) model.Claim {
-		return model.Claim{ID: id, Pod: pod, UID: uid, Action: model.Restart, Prepare: model.PrepareHandoff, Phase: model.PhasePrepared}
+		return model.Claim{ID: id, Pod: pod, UID: uid, Action: model.ActionRestart, Prepare: model.PrepareHandoff, Phase: model.PhaseDrained}
 	}
 	for name, c := range map[string]struct {
 		change func(*model.Snapshot)
 		rule   model.Rule
 		spared bool
 	}{
-		"the limit of pods is used up": {func(s *model.Snapshot) { s.Pods[0].Phase = model.Terminating }, model.PodsAway, true},
+		"the limit of pods is used up": {func(s *model.Snapshot) { s.Pods[0].Phase = model.PodPhaseTerminating }, model.RulePodBudget, true},
 		"another is claimed": {func(s *model.Snapshot) {
 			s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, claim("k3", "solr-1", "u1"))
-		}, model.PodsAway, true},
-		"the fleet is full":           {func(s *model.Snapshot) { s.Fleet = model.Fleet{Restarts: 5, Max: 1} }, model.FleetFull, true},
-		"it becomes the overseer":     {func(s *model.Snapshot) { s.Pods[2].Report.Last, s.Pods[0].Revision = true, "v1" }, model.LeaderLast, true},
-		"an approval for the leader":  {func(s *model.Snapshot) { s.Pods[2].Report.Last, s.Cluster.Spec.Update.ApproveLeader = true, true }, model.NeedsApproval, true},
-		"a lower rank is out of date": {func(s *model.Snapshot) { s.Pods[2].Report.Rank, s.Pods[0].Revision = 1, "v1" }, model.RankOrder, true},
+		}, model.RulePodBudget, true},
+		"the fleet is full":           {func(s *model.Snapshot) { s.Fleet = model.Fleet{Restarts: 5, Max: 1} }, model.RuleFleetFull, true},
+		"it becomes the overseer":     {func(s *model.Snapshot) { s.Pods[2].Report.Last, s.Pods[0].Revision = true, "v1" }, model.RuleLeaderLast, true},
+		"an approval for the leader":  {func(s *model.Snapshot) { s.Pods[2].Report.Last, s.Cluster.Spec.Update.ApproveLeader = true, true }, model.RuleApproval, true},
+		"a lower rank is out of date": {func(s *model.Snapshot) { s.Pods[2].Report.Rank, s.Pods[0].Revision = 1, "v1" }, model.RuleRankOrder, true},
 		"the pool has an order": {func(s *model.Snapshot) {
-			s.Pools[0].Management, s.Pods[0].Phase = model.OrderedReady, model.Terminating
-		}, model.InOrder, true},
-		"copies are missing":             {func(s *model.Snapshot) { s.Health.Verdict = model.Yellow }, model.Unhealthy, true},
-		"a pod that failed to come back": {func(s *model.Snapshot) { s.Pods[0].Phase, s.Pods[0].Problem = model.Failed, model.CrashLoop }, model.LineStopped, true},
+			s.Pools[0].Management, s.Pods[0].Phase = model.ManagementOrderedReady, model.PodPhaseTerminating
+		}, model.RuleOrderedReady, true},
+		"copies are missing": {func(s *model.Snapshot) { s.Health.Verdict = model.VerdictYellow }, model.RuleHealth, true},
+		"a pod that failed to come back": {func(s *model.Snapshot) {
+			s.Pods[0].Phase, s.Pods[0].Problem = model.PodPhaseFailed, model.ProblemCrashLoop
+		}, model.RuleRolloutHalted, true},
 		"zones are limited": {func(s *model.Snapshot) {
 			s.Cluster.Spec.Policy.MaxZonesUnavailable = new(model.Count(1))
-			s.Pods[0].Phase, s.Pods[0].Zone, s.Pods[2].Zone = model.Terminating, "a", "b"
-		}, model.ZonesAway, true},
-		"a zone is not known":        {func(s *model.Snapshot) { s.Cluster.Spec.Policy.MaxZonesUnavailable = new(model.Count(1)) }, model.ZoneUnknown, true},
-		"the database does not work": {func(s *model.Snapshot) { s.Health.Verdict = model.Red }, model.Unhealthy, false},
-		"nobody knows how it is":     {func(s *model.Snapshot) { s.Health.Verdict = model.UnknownHealth }, model.Unhealthy, false},
-		"a pause":                    {func(s *model.Snapshot) { s.Cluster.Paused = true }, model.Paused, false},
-		"the engine's veto":          {func(s *model.Snapshot) { s.Pods[2].Report.Veto = "the overseer is unknown" }, model.Vetoed, false},
-		"witnesses disagree":         {func(s *model.Snapshot) { s.Health.Disagree = "about a leader" }, model.ViewSplit, false},
-		"somebody else's budget":     {func(s *model.Snapshot) { s.Pods[2].Refused = model.ForeignBudget }, model.ForeignBudget, false},
+			s.Pods[0].Phase, s.Pods[0].Zone, s.Pods[2].Zone = model.PodPhaseTerminating, "a", "b"
+		}, model.RuleZoneBudget, true},
+		"a zone is not known":        {func(s *model.Snapshot) { s.Cluster.Spec.Policy.MaxZonesUnavailable = new(model.Count(1)) }, model.RuleZoneUnknown, true},
+		"the database does not work": {func(s *model.Snapshot) { s.Health.Verdict = model.VerdictRed }, model.RuleHealth, false},
+		"nobody knows how it is":     {func(s *model.Snapshot) { s.Health.Verdict = model.VerdictUnknown }, model.RuleHealth, false},
+		"a pause":                    {func(s *model.Snapshot) { s.Cluster.Paused = true }, model.RulePaused, false},
+		"the engine's veto":          {func(s *model.Snapshot) { s.Pods[2].Report.Veto = "the overseer is unknown" }, model.RuleVeto, false},
+		"witnesses disagree":         {func(s *model.Snapshot) { s.Health.Disagree = "about a leader" }, model.RuleViewSplit, false},
+		"somebody else's budget":     {func(s *model.Snapshot) { s.Pods[2].Refused = model.RuleForeignBudget }, model.RuleForeignBudget, false},
 		"data has come back to it": {func(s *model.Snapshot) {
-			s.Groups[0].Members = []model.Member{{ID: "r2", Pod: "solr-2", State: model.Active, Eligible: true, Leader: true}, {ID: "r0", Pod: "solr-0", State: model.Recovering, Eligible: true}}
-		}, model.ShardsAway, false},
+			s.Groups[0].Members = []model.Member{{ID: "r2", Pod: "solr-2", State: model.MemberActive, Eligible: true, Leader: true}, {ID: "r0", Pod: "solr-0", State: model.MemberRecovering, Eligible: true}}
+		}, model.RuleShardBudget, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := twoEmptied(t)

@@ -21,8 +21,10 @@ func (g generator) Broken() string { return g.broken }
 // Snapshot that is drawn.
 func (g *generator) Snapshot() model.Snapshot { return g.snapshot() }
 
-// ClaimedByLine claims what goes by the hold line, several at once.
-func (g generator) ClaimedByLine(s *model.Snapshot) []model.Claim { return g.claimedByLine(s) }
+// ClaimedByPartition claims what goes by the hold line, several at once.
+func (g generator) ClaimedByPartition(s *model.Snapshot) []model.Claim {
+	return g.claimedByPartition(s)
+}
 
 // BrokenBelow makes it one with corrections below the line.
 func (g generator) BrokenBelow(s *model.Snapshot) { g.brokenBelow(s) }

@@ -44,7 +44,7 @@ func TestCanariesAndPartitionsKeepTheOrder(t *testing.T) {
 		"as it is":              {func(*model.Snapshot) {}, false},
 		"a canary that is out":  {func(s *model.Snapshot) { s.Cluster.Spec.Update.Canary.Pods = 1 }, true},
 		"a canary that is back": {func(s *model.Snapshot) { s.Cluster.Spec.Update.Canary.Pods = 1; s.Pods[0].Revision = "v2" }, false},
-		"a partition":           {func(s *model.Snapshot) { s.Cluster.Spec.Update.RollingUpdate = model.ByPartition }, true},
+		"a partition":           {func(s *model.Snapshot) { s.Cluster.Spec.Update.RollingUpdate = model.RollingUpdateByPartition }, true},
 		"a zone at a time":      {func(s *model.Snapshot) { s.Cluster.Spec.Policy.Unit = model.UnitZone }, true},
 		"ordered":               {func(s *model.Snapshot) { s.Cluster.Spec.Update.Schedule = model.Ordered }, true},
 	} {
@@ -70,8 +70,8 @@ func TestFastForecasts(t *testing.T) {
 	}
 }
 
-// TestWhatIsOnItsWay is part of the forecast, with the time that is left.
-func TestWhatIsOnItsWay(t *testing.T) {
+// TestTerminatingPods is part of the forecast, with the time that is left.
+func TestTerminatingPods(t *testing.T) {
 	s := threePods(t)
 	noClaims(&s)
 	for i := range s.Pods {

@@ -13,7 +13,7 @@ func Forbidden(s *model.Snapshot) string {
 	switch {
 	case update.Paused || s.Cluster.Paused:
 		return "everything is paused"
-	case update.Mode == model.Observe:
+	case update.Mode == model.ModeObserve:
 		return "update.mode is Observe"
 	case len(model.Validate(s)) > 0:
 		return "the input makes no sense"
@@ -27,7 +27,7 @@ func Forbidden(s *model.Snapshot) string {
 // need not be candidates, and may be claimed; that they are away is charged.
 func ForceDeletes(s model.Snapshot) []model.Pod {
 	over := activeOverrides(s.Cluster.Spec.Overrides, s.Now.Time)
-	if len(over[model.OnDeadNode]) == 0 {
+	if len(over[model.RuleNodeGone]) == 0 {
 		return nil
 	}
 	x := cluster.New(&s, "")
@@ -36,7 +36,7 @@ func ForceDeletes(s model.Snapshot) []model.Pod {
 	}
 	var list []model.Pod
 	for i := range x.Pods {
-		if p := &x.Pods[i]; x.NeverEnds(p) && p.UID != "" && over.of(model.OnDeadNode, p.Name) != nil {
+		if p := &x.Pods[i]; x.StuckOnGoneNode(p) && p.UID != "" && over.of(model.RuleNodeGone, p.Name) != nil {
 			list = append(list, *p.Pod)
 		}
 	}

@@ -38,12 +38,12 @@ func rolloutOf(d *decision) *forecast.Rollout {
 	pools := make([]int32, len(x.Pools)) // the resource of each pool that is OrderedReady, else -1
 	for i := range x.Pools {
 		pools[i] = -1
-		if x.Pools[i].Management == model.OrderedReady {
+		if x.Pools[i].Management == model.ManagementOrderedReady {
 			pools[i] = int32(len(limits.Resources))
 			limits.Resources = append(limits.Resources, 1)
 		}
 	}
-	jobs := len(d.order) + len(d.ledger.Away)
+	jobs := len(d.order) + len(d.ledger.Unavailable)
 	r := forecast.New(limits, jobs, len(x.Hosted)+jobs)
 	should := make([]bool, len(x.Pods))
 	var segment, class int32
@@ -54,14 +54,14 @@ func rolloutOf(d *decision) *forecast.Rollout {
 			segment += int32(cluster.Count(beginsSegment(&d.order[i-1], c)))
 			class += int32(cluster.Count(!interchangeable(&d.order[i-1], c)))
 		}
-		j := forecast.Job{Seconds: d.secondsAway(c.Pod), Segment: segment, Class: class, Zone: c.OwnZone, Free: c.outside && !c.dead || c.OwnPool.Shutdown}
+		j := forecast.Job{Seconds: d.secondsUnavailable(c.Pod), Segment: segment, Class: class, Zone: c.OwnZone, Free: c.outside && !c.dead || c.OwnPool.Shutdown}
 		if c.underway() {
 			j.Seconds, j.Underway = d.secondsLeft(c.Pod), true
 		}
 		r.AddCandidate(j)
 		addNeeds(c.Pod, r, pools, j.Underway)
 	}
-	for _, p := range d.ledger.Away {
+	for _, p := range d.ledger.Unavailable {
 		if p.At != cluster.Unseen && !should[p.At] {
 			r.AddAway(forecast.Job{Seconds: d.secondsLeft(p), Class: -1, Zone: p.OwnZone, Free: p.OwnPool.Shutdown, Underway: true})
 			addNeeds(p, r, pools, true)
@@ -98,10 +98,10 @@ func interchangeable(a, b *candidate) bool {
 
 // underway: the pod will go without being chosen again.
 func (c *candidate) underway() bool {
-	return c.Phase == model.Terminating || c.Claim != nil && c.Claim.UID == c.UID
+	return c.Phase == model.PodPhaseTerminating || c.Claim != nil && c.Claim.UID == c.UID
 }
 
-func (d *decision) secondsAway(p *cluster.Pod) float64 {
+func (d *decision) secondsUnavailable(p *cluster.Pod) float64 {
 	estimate := p.EstimateSeconds
 	if !(estimate > 0 && estimate <= model.MaxSeconds) {
 		estimate = model.DefaultEstimateSeconds
@@ -120,7 +120,7 @@ func (d *decision) secondsLeft(p *cluster.Pod) float64 {
 	if p.Claim != nil && !p.Claim.StartedAt.IsZero() {
 		began = p.Claim.StartedAt.Time
 	}
-	all := d.secondsAway(p)
+	all := d.secondsUnavailable(p)
 	if began.IsZero() {
 		return all
 	}

@@ -80,7 +80,7 @@ func requireNamed(t testing.TB, s model.Snapshot) {
 		return
 	}
 	require.Empty(t, p.Steps)
-	require.Equal(t, model.BadInput, p.Holds[0].Rule)
+	require.Equal(t, model.RuleBadInput, p.Holds[0].Rule)
 	require.NotEmpty(t, problems[0].Field)
 	require.Contains(t, p.Holds[0].Reason, problems[0].Field)
 }

@@ -47,13 +47,13 @@ func TestNonsenseIsNamed(t *testing.T) {
 		p := Decide(s)
 		if g.broken == "" {
 			for _, h := range p.Holds {
-				require.NotEqual(t, model.BadInput, h.Rule, h.Reason)
+				require.NotEqual(t, model.RuleBadInput, h.Rule, h.Reason)
 			}
 			return
 		}
 		broken++
 		require.Empty(t, p.Steps)
-		require.Equal(t, model.BadInput, p.Holds[0].Rule)
+		require.Equal(t, model.RuleBadInput, p.Holds[0].Rule)
 		require.Contains(t, p.Holds[0].Reason, g.broken)
 	})
 	require.GreaterOrEqual(t, broken, *snapshots/1000)

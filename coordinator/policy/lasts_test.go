@@ -16,8 +16,8 @@ import (
 // layout is one pool: a letter for each pod, from ordinal 0 up. o is outdated, d outdated and on a node
 // that is to be left, r up to date and asked to restart. A capital is one that goes last.
 type layout struct {
-	pods   string
-	byLine bool
+	pods        string
+	byPartition bool
 }
 
 // lasts is a database of such pools, rolled by plans alone, without a guard: one pod may be away.
@@ -33,14 +33,14 @@ func newLasts(t *testing.T, pools ...layout) *lasts {
 	m.s.Now = model.At(noon)
 	m.s.Cluster.Namespace, m.s.Cluster.Name = "prod", "shop"
 	spec, one := &m.s.Cluster.Spec, model.Count(1)
-	spec.Engine, spec.Update.RollingUpdate, spec.Guard, spec.Policy.MaxUnavailable = model.Solr, model.ByPartition, model.GuardOff, &one
-	spec.Update.NodeDrains.Follow, spec.Drain.Data.NodeDrain = true, model.Keep
+	spec.Engine, spec.Update.RollingUpdate, spec.Guard, spec.Policy.MaxUnavailable = model.Solr, model.RollingUpdateByPartition, model.GuardOff, &one
+	spec.Update.NodeDrains.Follow, spec.Drain.Data.NodeDrain = true, model.DataKeep
 	m.s.Nodes = []model.Node{{Name: "cordoned", Cordoned: true}}
 	for i, l := range pools {
 		pool := defaultPool()
 		pool.Name, pool.Replicas, pool.Revision = string(rune('a'+i)), int32(len(l.pods)), "v2"
-		if l.byLine {
-			pool.Strategy, pool.Partition = model.RollingUpdateStrategy, model.RestLine
+		if l.byPartition {
+			pool.Strategy, pool.Partition = model.StrategyRollingUpdate, model.FirstOrdinalNone
 		}
 		m.s.Pools = append(m.s.Pools, pool)
 		for n, letter := range l.pods {
@@ -81,7 +81,7 @@ func (m *lasts) toGo() []*model.Pod {
 // behind: the line comes to the pod only after one that goes last.
 func (m *lasts) behind(p *model.Pod) bool {
 	pool := m.pool(p)
-	return pool.Strategy == model.RollingUpdateStrategy && p.Ordinal < pool.Partition && slices.ContainsFunc(m.toGo(), func(o *model.Pod) bool {
+	return pool.Strategy == model.StrategyRollingUpdate && p.Ordinal < pool.Partition && slices.ContainsFunc(m.toGo(), func(o *model.Pod) bool {
 		return o.Pool == p.Pool && o.Ordinal > p.Ordinal && o.Ordinal < pool.Partition && o.Revision != pool.Revision && o.Report.Last
 	})
 }
@@ -120,7 +120,7 @@ func (m *lasts) restart(step model.Step) {
 		}
 	}
 	m.s.Cluster.Status.Claims = []model.Claim{{ID: "k", Pod: p.Name, UID: p.UID, Action: step.Action, Reason: step.Reason,
-		Prepare: step.Prepare, From: p.Revision, To: "v2", Phase: model.PhasePrepared}}
+		Prepare: step.Prepare, From: p.Revision, To: "v2", Phase: model.PhaseDrained}}
 	again, hold := Recheck(m.s, p.Name)
 	require.Nil(m.t, hold)
 	pool := m.pool(p)
@@ -128,12 +128,12 @@ func (m *lasts) restart(step model.Step) {
 		pool.Partition = *again.Partition
 	}
 	for _, o := range m.toGo() { // whom its controller takes now
-		if o != p && o.Pool == p.Pool && pool.Strategy == model.RollingUpdateStrategy && o.Revision != pool.Revision {
+		if o != p && o.Pool == p.Pool && pool.Strategy == model.StrategyRollingUpdate && o.Revision != pool.Revision {
 			require.Less(m.t, o.Ordinal, pool.Partition, "%s is free beside %s", o.Name, p.Name)
 		}
 	}
 	to := pool.Revision
-	if pool.Strategy == model.RollingUpdateStrategy && p.Ordinal < pool.Partition && slices.ContainsFunc(m.toGo(), func(o *model.Pod) bool {
+	if pool.Strategy == model.StrategyRollingUpdate && p.Ordinal < pool.Partition && slices.ContainsFunc(m.toGo(), func(o *model.Pod) bool {
 		return o.Pool == p.Pool && o.Revision != pool.Revision
 	}) {
 		to = "v1"
@@ -142,22 +142,22 @@ func (m *lasts) restart(step model.Step) {
 	m.went = append(m.went, p.Name)
 	m.s.Cluster.Status.Claims[0].Phase = model.PhaseGone
 	was := p.Report.Last
-	p.Phase, p.UID, p.Report, p.Revision, p.Restart = model.NotStarted, p.UID+"'", nil, to, false
+	p.Phase, p.UID, p.Report, p.Revision, p.Restart = model.PodPhaseNotStarted, p.UID+"'", nil, to, false
 	p.Node, p.Since = "", m.s.Now
 	away := Decide(m.s)
 	require.Empty(m.t, away.Steps, "one is unavailable: %s", away.Text())
 	m.move(away)
 	r := defaultReport()
 	r.UID, r.Last = p.UID, was && m.pinned
-	p.Phase, p.Report, m.s.Cluster.Status.Claims = model.Ready, &r, nil
+	p.Phase, p.Report, m.s.Cluster.Status.Claims = model.PodPhaseReady, &r, nil
 	if was && !m.pinned {
 		m.s.Pods[(i+1)%len(m.s.Pods)].Report.Last = true
 	}
 }
 
-// TestLastPodsOfTwoLines: a pod that goes last does not wait for those that the line of another
+// TestLastPodsOfTwoPartitions: a pod that goes last does not wait for those that the line of another
 // pool frees only after one that goes last, and later than itself.
-func TestLastPodsOfTwoLines(t *testing.T) {
+func TestLastPodsOfTwoPartitions(t *testing.T) {
 	line := func(pods string) layout { return layout{pods, true} }
 	onDelete := func(pods string) layout { return layout{pods, false} }
 	for name, c := range map[string]struct {
@@ -180,9 +180,9 @@ func TestLastPodsOfTwoLines(t *testing.T) {
 	}
 }
 
-// TestLastPodsOnTheLineLeaveTheirNode: whom the line keeps below waits until the pod is on its way. It comes
+// TestLastPodsAtThePartitionLeaveTheirNode: whom the line keeps below waits until the pod is on its way. It comes
 // back on the old revision, and goes once more when the line comes to it.
-func TestLastPodsOnTheLineLeaveTheirNode(t *testing.T) {
+func TestLastPodsAtThePartitionLeaveTheirNode(t *testing.T) {
 	for pods, want := range map[string]string{
 		"ooD": "a-2 a-2 a-1 a-0",
 		"oDo": "a-2 a-1 a-1 a-0",

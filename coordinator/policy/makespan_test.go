@@ -71,17 +71,17 @@ func (r *rollout) leave(t *testing.T, i int) {
 	p := &r.s.Pods[i]
 	require.Equal(t, "v1", p.Revision, "%s goes twice", p.Name)
 	r.back[i] = r.now + r.truth[i]
-	p.Revision, p.Phase, p.Since, p.UID, p.Report = "v2", model.Pending, r.s.Now, p.UID+"'", nil
+	p.Revision, p.Phase, p.Since, p.UID, p.Report = "v2", model.PodPhasePending, r.s.Now, p.UID+"'", nil
 	r.s.Cluster.Status.Claims = append(r.s.Cluster.Status.Claims, model.Claim{
 		ID: p.Name, Pod: p.Name, UID: "u", To: "v2", Phase: model.PhaseGone, StartedAt: r.s.Now, Zone: p.Zone,
 	})
 	limit, _ := r.s.Cluster.Spec.Policy.MaxUnavailable.Resolve(len(r.s.Pods))
 	require.LessOrEqual(t, len(r.back), limit, "more pods are unavailable than may be")
 	r.eachMember(p.Name, func(g *model.Group, m *model.Member) {
-		m.State = model.Down
-		down := slices.DeleteFunc(slices.Clone(g.Members), func(m model.Member) bool { return m.State == model.Active })
+		m.State = model.MemberDown
+		down := slices.DeleteFunc(slices.Clone(g.Members), func(m model.Member) bool { return m.State == model.MemberActive })
 		require.LessOrEqual(t, len(down), 1, "more of %s is unavailable than may be", g.ID)
-		if other := slices.IndexFunc(g.Members, func(m model.Member) bool { return m.State == model.Active }); m.Leader && other >= 0 {
+		if other := slices.IndexFunc(g.Members, func(m model.Member) bool { return m.State == model.MemberActive }); m.Leader && other >= 0 {
 			m.Leader, g.Members[other].Leader = false, true
 		}
 	})
@@ -92,10 +92,10 @@ func (r *rollout) comeBack(i int) {
 	p := &r.s.Pods[i]
 	report := defaultReport()
 	report.UID = p.UID
-	p.Phase, p.Report = model.Ready, &report
+	p.Phase, p.Report = model.PodPhaseReady, &report
 	claims := r.s.Cluster.Status.Claims
 	r.s.Cluster.Status.Claims = slices.DeleteFunc(claims, func(c model.Claim) bool { return c.Pod == p.Name })
-	r.eachMember(p.Name, func(g *model.Group, m *model.Member) { m.State = model.Active })
+	r.eachMember(p.Name, func(g *model.Group, m *model.Member) { m.State = model.MemberActive })
 }
 
 func (r *rollout) eachMember(pod string, do func(*model.Group, *model.Member)) {
@@ -132,7 +132,7 @@ func solrsOrder(r *rollout) []int {
 			leaders[at] += cluster.Count(m.Leader)
 			copies[at]++
 			hosts[at] = append(hosts[at], g)
-			down[g] += cluster.Count(m.State != model.Active)
+			down[g] += cluster.Count(m.State != model.MemberActive)
 		}
 	}
 	for i := range r.s.Pods {

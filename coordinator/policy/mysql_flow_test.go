@@ -37,8 +37,8 @@ func newReplicated(t *testing.T, n, primary int, way rolled) *replicated {
 	spec.Engine, spec.Update.RollingUpdate, spec.Guard = model.MySQL, way.by, way.guard
 	pool := defaultPool()
 	pool.Name, pool.Replicas, pool.Revision, pool.Strategy = "mysql", int32(n), "v2", way.strategy
-	if way.by == model.ByPartition {
-		pool.Partition = model.RestLine
+	if way.by == model.RollingUpdateByPartition {
+		pool.Partition = model.FirstOrdinalNone
 	}
 	m.s.Pools = []model.Pool{pool}
 	for i := range n {
@@ -64,23 +64,23 @@ func last(names []string) string  { return names[len(names)-1] }
 
 // at is the snapshot, with what the adapter would report.
 func (m *replicated) at() model.Snapshot {
-	primary := model.Group{ID: "primary", Kind: model.Role, MinAvailable: least(1), NeedsLeader: true}
-	acks := model.Group{ID: "acks", Kind: model.Acks, MinAvailable: least(m.acks)}
-	data := model.Group{ID: "data", Kind: model.Shard}
+	primary := model.Group{ID: "primary", Kind: model.GroupRole, MinAvailable: least(1), NeedsLeader: true}
+	acks := model.Group{ID: "acks", Kind: model.GroupAcks, MinAvailable: least(m.acks)}
+	data := model.Group{ID: "data", Kind: model.GroupShard}
 	for i := range m.s.Pods {
 		p := &m.s.Pods[i]
-		member := model.Member{ID: p.Name, Pod: p.Name, State: model.Down}
+		member := model.Member{ID: p.Name, Pod: p.Name, State: model.MemberDown}
 		if r := p.Report; r != nil {
 			r.UID, r.EngineVersion, r.Roles, r.After = p.UID, m.versions[p.Revision], nil, nil
-			if r.Member == model.Live {
-				member.State = model.Recovering
+			if r.Member == model.MembershipLive {
+				member.State = model.MemberRecovering
 			}
 		}
-		if p.Phase == model.Ready && p.Report.Settled {
-			member.State = model.Active
+		if p.Phase == model.PodPhaseReady && p.Report.Settled {
+			member.State = model.MemberActive
 		}
 		eligible := member
-		eligible.Eligible, eligible.Leader = member.State == model.Active && !m.unfit, i == m.primary && member.State == model.Active
+		eligible.Eligible, eligible.Leader = member.State == model.MemberActive && !m.unfit, i == m.primary && member.State == model.MemberActive
 		primary.Members = append(primary.Members, eligible)
 		data.Members = append(data.Members, member)
 		if i == m.primary {
@@ -127,7 +127,7 @@ func (m *replicated) restart(step model.Step) {
 	i := slices.IndexFunc(m.s.Pods, func(p model.Pod) bool { return p.Name == step.Pod })
 	p := &m.s.Pods[i]
 	claim := model.Claim{ID: "k-" + p.Name, Pod: p.Name, UID: p.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
-		From: p.Revision, To: m.s.Pools[0].Revision, Phase: model.PhasePreparing}
+		From: p.Revision, To: m.s.Pools[0].Revision, Phase: model.PhaseDraining}
 	m.s.Cluster.Status.Claims = []model.Claim{claim}
 	m.still()
 	if i == m.primary && step.Prepare == model.PrepareHandoff {
@@ -146,14 +146,14 @@ func (m *replicated) restart(step model.Step) {
 	m.went = append(m.went, p.Name)
 	m.s.Cluster.Status.Claims[0].Phase = model.PhaseGone
 	for _, change := range []func(){
-		func() { p.Phase = model.Terminating },
-		func() { p.Phase, p.UID, p.Report, p.Revision = model.Missing, "", nil, "" },
-		func() { p.Phase, p.UID, p.Revision = model.NotStarted, claim.UID+"'", m.s.Pools[0].Revision },
+		func() { p.Phase = model.PodPhaseTerminating },
+		func() { p.Phase, p.UID, p.Report, p.Revision = model.PodPhaseMissing, "", nil, "" },
+		func() { p.Phase, p.UID, p.Revision = model.PodPhaseNotStarted, claim.UID+"'", m.s.Pools[0].Revision },
 		func() {
 			r := defaultReport()
-			p.Phase, p.Report, r.Settled, r.Member = model.Started, &r, false, model.NotLive
+			p.Phase, p.Report, r.Settled, r.Member = model.PodPhaseStarted, &r, false, model.MembershipNotLive
 		},
-		func() { p.Phase, p.Report.Member = model.Ready, model.Live },
+		func() { p.Phase, p.Report.Member = model.PodPhaseReady, model.MembershipLive },
 	} {
 		m.s.Now = model.At(m.s.Now.Add(10 * time.Second))
 		change()
@@ -171,7 +171,7 @@ func (m *replicated) takes(goes *model.Pod) {
 	pool := m.s.Pools[0]
 	for i := range m.s.Pods {
 		p := &m.s.Pods[i]
-		if pool.Strategy == model.RollingUpdateStrategy && p.Guard == model.GuardNone && p.Ordinal >= pool.Partition && p.Revision != pool.Revision {
+		if pool.Strategy == model.StrategyRollingUpdate && p.Guard == model.GuardNone && p.Ordinal >= pool.Partition && p.Revision != pool.Revision {
 			require.Equal(m.t, goes.Name, p.Name)
 		}
 	}
@@ -202,7 +202,7 @@ func (m *replicated) follows(goes string) {
 func (m *replicated) acking(without int) int {
 	n := 0
 	for i := range m.s.Pods {
-		n += cluster.Count(i != without && i != m.primary && m.s.Pods[i].Phase == model.Ready && m.s.Pods[i].Report.Settled)
+		n += cluster.Count(i != without && i != m.primary && m.s.Pods[i].Phase == model.PodPhaseReady && m.s.Pods[i].Report.Settled)
 	}
 	return n
 }
@@ -215,10 +215,10 @@ type rolled struct {
 }
 
 var rolledWays = map[string]rolled{
-	"OnDelete":                  {model.ByGuard, model.GuardEnforce, model.OnDelete},
-	"guard":                     {model.ByGuard, model.GuardEnforce, model.RollingUpdateStrategy},
-	"partition":                 {model.ByPartition, model.GuardEnforce, model.RollingUpdateStrategy},
-	"partition without a guard": {model.ByPartition, model.GuardOff, model.RollingUpdateStrategy},
+	"OnDelete":                  {model.RollingUpdateByGuard, model.GuardEnforce, model.StrategyOnDelete},
+	"guard":                     {model.RollingUpdateByGuard, model.GuardEnforce, model.StrategyRollingUpdate},
+	"partition":                 {model.RollingUpdateByPartition, model.GuardEnforce, model.StrategyRollingUpdate},
+	"partition without a guard": {model.RollingUpdateByPartition, model.GuardOff, model.StrategyRollingUpdate},
 }
 
 // eachReplicated has a database of each size, with the primary on each ordinal,
@@ -249,16 +249,16 @@ func TestSwitchoversOfARollout(t *testing.T) {
 		n, primary := len(m.s.Pods), m.primary
 		want := 1
 		// Nobody runs the new revision yet, or who does is too new for those who follow.
-		if way.by == model.ByPartition && primary > 0 && (primary == n-1 || m.versions["v1"] != m.versions["v2"]) {
+		if way.by == model.RollingUpdateByPartition && primary > 0 && (primary == n-1 || m.versions["v1"] != m.versions["v2"]) {
 			want = 2
 		}
 		m.roll()
 		require.Equal(t, want, m.switchovers)
 		require.Len(t, m.went, n)
-		if way.by == model.ByPartition {
+		if way.by == model.RollingUpdateByPartition {
 			slices.Reverse(m.went)
 			require.True(t, slices.IsSortedFunc(m.went, byOrdinal), m.went)
-			require.Equal(t, model.RestLine, m.s.Pools[0].Partition)
+			require.Equal(t, model.FirstOrdinalNone, m.s.Pools[0].Partition)
 			return
 		}
 		require.Equal(t, fmt.Sprintf("mysql-%d", primary), m.went[n-1])
@@ -275,7 +275,9 @@ func TestReplicasHoldThePrimary(t *testing.T) {
 		}{
 			"a replica lags": {func(m *replicated) { m.s.Pods[2].Report.Settled = false },
 				"pod-budget: 2 of 3 pods would be unavailable, the limit is 1: mysql-2 (not settled)"},
-			"a server has stopped": {func(m *replicated) { m.s.Pods[1].Report.Member, m.s.Pods[1].Report.Settled = model.NotLive, false },
+			"a server has stopped": {func(m *replicated) {
+				m.s.Pods[1].Report.Member, m.s.Pods[1].Report.Settled = model.MembershipNotLive, false
+			},
 				"mysql-1"},
 			"none could take over": {func(m *replicated) { m.unfit = true },
 				"eligible primary: primary would have no Active member that may lead"},
@@ -304,7 +306,7 @@ func TestPrimaryGoesAfterItsReplicas(t *testing.T) {
 	m.s.Pods[2].Revision = "v2"
 	p := Decide(m.at())
 	require.Equal(t, []string{"mysql-0", "mysql-1"}, p.Order)
-	require.Equal(t, model.VersionOrder, p.Holds[0].Rule)
+	require.Equal(t, model.RuleVersionOrder, p.Holds[0].Rule)
 	require.Equal(t, "mysql-0 must carry the new version first", p.Holds[0].Reason)
 }
 

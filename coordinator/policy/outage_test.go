@@ -10,7 +10,7 @@ import (
 
 // fdb-0 stayed behind when the others went to a version that does not talk to its own. It finds no database, and so
 // can not say whether it is a member; its agent says Red. Nothing of the database is on it, and nobody else may go either.
-func TestWhoStayedBehindInAnOutageIsNotLeftForEver(t *testing.T) {
+func TestPodLeftInAnOutageFollows(t *testing.T) {
 	s := decodeYAML(t, []byte(`
 version: 1
 now: 2026-11-21T12:00:00Z
@@ -35,7 +35,7 @@ pods:
 `))
 	plan := Decide(s)
 	require.NotEmpty(t, plan.Steps, plan.Text())
-	s.Health.Verdict = model.Recoverable
+	s.Health.Verdict = model.VerdictRecoverable
 	plan = Decide(s)
 	require.NotEmpty(t, plan.Steps, plan.Text())
 }

@@ -19,28 +19,28 @@ func needsNames(rule model.Rule) bool {
 	return overridable(rule) && !everybody.InForce(noon)
 }
 
-// TestWhoeverGivesUpACopySaysWhose: validation refuses such overrides, and they
+// TestPlanNamesTheCopyThatIsGivenUp: validation refuses such overrides, and they
 // switch nothing off where they are read, either.
-func TestWhoeverGivesUpACopySaysWhose(t *testing.T) {
+func TestPlanNamesTheCopyThatIsGivenUp(t *testing.T) {
 	for _, c := range []struct {
 		rule model.Rule
 		pods []string
 		in   bool // in force
 	}{
-		{model.Unhealthy, []string{"*"}, true},
-		{model.SoleCopy, []string{"solr-0"}, true},
-		{model.SoleCopy, []string{"*"}, false},
-		{model.QuorumLost, []string{"solr-0", "*"}, false},
-		{model.AcksLost, []string{"*"}, false},
-		{model.OnDeadNode, []string{"*"}, false},
-		{model.OnDeadNode, []string{"solr-0"}, true},
-		{model.BadInput, []string{"solr-0"}, false},
-		{model.Claimed, []string{"solr-0"}, false},
-		{model.OnItsWay, []string{"solr-0"}, false},
+		{model.RuleHealth, []string{"*"}, true},
+		{model.RuleSoleCopy, []string{"solr-0"}, true},
+		{model.RuleSoleCopy, []string{"*"}, false},
+		{model.RuleQuorum, []string{"solr-0", "*"}, false},
+		{model.RuleAcks, []string{"*"}, false},
+		{model.RuleNodeGone, []string{"*"}, false},
+		{model.RuleNodeGone, []string{"solr-0"}, true},
+		{model.RuleBadInput, []string{"solr-0"}, false},
+		{model.RuleClaimed, []string{"solr-0"}, false},
+		{model.RuleTerminating, []string{"solr-0"}, false},
 	} {
 		over := activeOverrides([]model.Override{{Rule: c.rule, Pods: c.pods, Expires: model.At(noon.Add(time.Second))}}, noon)
 		require.Equal(t, c.in, over.of(c.rule, "solr-0") != nil, "%s of %v", c.rule, c.pods)
 	}
-	over := activeOverrides([]model.Override{{Rule: model.Unhealthy, Pods: []string{"*"}, Expires: model.At(noon)}}, noon)
-	require.Nil(t, over.of(model.Unhealthy, "solr-0"), "it ends when it expires")
+	over := activeOverrides([]model.Override{{Rule: model.RuleHealth, Pods: []string{"*"}, Expires: model.At(noon)}}, noon)
+	require.Nil(t, over.of(model.RuleHealth, "solr-0"), "it ends when it expires")
 }

@@ -35,7 +35,7 @@ func TestThePolicyPageNamesTheRules(t *testing.T) {
 			spares = "b-"
 		case r.sparesBroken:
 			spares = "b"
-		case r.name == model.ZoneUnknown || r.name == model.ZonesAway || r.name == model.PodsAway:
+		case r.name == model.RuleZoneUnknown || r.name == model.RuleZoneBudget || r.name == model.RulePodBudget:
 			spares = "(b)"
 		}
 		if r.aboutUpdates {

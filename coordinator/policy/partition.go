@@ -30,7 +30,7 @@ func (d *decision) addWaiting() {
 	}
 	for i := range d.x.Pods {
 		p := &d.x.Pods[i]
-		if p.OwnPool.ByLine && p.Desired && cluster.IsOutdated(p) && p.Ordinal < p.OwnPool.Partition && p.Phase != model.Terminating && p.Claim == nil {
+		if p.OwnPool.ByPartition && p.Desired && cluster.IsOutdated(p) && p.Ordinal < p.OwnPool.Partition && p.Phase != model.PodPhaseTerminating && p.Claim == nil {
 			d.waiting[p.PoolPos].pods = append(d.waiting[p.PoolPos].pods, p)
 		}
 	}
@@ -48,11 +48,11 @@ func (d *decision) between(c *candidate) []*cluster.Pod {
 	return left[:end]
 }
 
-// lineOrder: the line goes down by one outdated pod at a time, so the highest
+// partitionOrder: the line goes down by one outdated pod at a time, so the highest
 // ordinal goes first. No override of this can be had: it would take others.
-func (d *decision) lineOrder(c *candidate) *finding {
+func (d *decision) partitionOrder(c *candidate) *finding {
 	pool := c.OwnPool
-	if !pool.ByLine || c.forced || c.action != model.LowerPartition {
+	if !pool.ByPartition || c.forced || c.action != model.ActionLowerPartition {
 		return nil
 	}
 	if raised := d.raised[c.PoolPos]; raised != nil {
@@ -62,7 +62,7 @@ func (d *decision) lineOrder(c *candidate) *finding {
 		return f
 	}
 	between := d.between(c)
-	if len(between) == 0 || (c.outside || d.curing) && d.shut(between) {
+	if len(between) == 0 || (c.outside || d.curing) && d.guardsClosed(between) {
 		return nil
 	}
 	f := found(fmt.Sprintf("the partition of pool %s is %d and goes down by one at a time: %s, which is outdated, goes first",
@@ -82,28 +82,28 @@ func (d *decision) lineOrder(c *candidate) *finding {
 // takes nobody meanwhile, whatever the line is.
 func (d *decision) orForce(c *candidate) string {
 	switch {
-	case !c.NotInTime || c.action != model.LowerPartition || c.forced || d.x.Guards:
+	case !c.NotInTime || c.action != model.ActionLowerPartition || c.forced || d.x.Guards:
 		return ""
-	case c.OwnPool.Management == model.OrderedReady:
+	case c.OwnPool.Management == model.ManagementOrderedReady:
 		return fmt.Sprintf(", or %s, and then %s deleted", allowForce, c.Name)
 	}
 	return ", or " + allowForce
 }
 
-// shut: lowering the line past these frees none of them, because their guards keep
+// guardsClosed: lowering the line past these frees none of them, because their guards keep
 // the controller from them. It may only be done for what is broken: else they would
 // come out of their order.
-func (d *decision) shut(pods []*cluster.Pod) bool {
+func (d *decision) guardsClosed(pods []*cluster.Pod) bool {
 	return d.x.Guards && !slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return p.Guard != model.GuardClosed })
 }
 
-// wouldComeBackOld: below the line of a pool in mid-rollout, what is up to
+// wouldReturnOutdated: below the line of a pool in mid-rollout, what is up to
 // date would come back out of date.
-func (d *decision) wouldComeBackOld(c *candidate) *finding {
-	if !c.OwnPool.ByLine || c.forced {
+func (d *decision) wouldReturnOutdated(c *candidate) *finding {
+	if !c.OwnPool.ByPartition || c.forced {
 		return nil
 	}
-	comesBack := c.action == model.Restart || c.action == model.Handoff || c.action == model.Evacuate
+	comesBack := c.action == model.ActionRestart || c.action == model.ActionHandoff || c.action == model.ActionEvacuate
 	if !comesBack || cluster.IsOutdated(c.Pod) || c.Ordinal >= c.OwnPool.Partition || !d.outdated[c.PoolPos] {
 		return nil
 	}
@@ -116,17 +116,17 @@ func (d *decision) wouldComeBackOld(c *candidate) *finding {
 // sortByOrdinal is how pods below a line are asked, if several are asked
 // together.
 func sortByOrdinal(unit []*candidate) {
-	if slices.ContainsFunc(unit, func(c *candidate) bool { return c.action == model.LowerPartition }) {
+	if slices.ContainsFunc(unit, func(c *candidate) bool { return c.action == model.ActionLowerPartition }) {
 		slices.SortFunc(unit, func(a, b *candidate) int { return cmp.Compare(a.At, b.At) })
 	}
 }
 
 // frees: the line is to come down to the candidate.
-func (c *candidate) frees() bool { return c.action == model.LowerPartition && !c.forced }
+func (c *candidate) frees() bool { return c.action == model.ActionLowerPartition && !c.forced }
 
-// onLine: the line comes to nobody below before the candidate is on its way, whatever is done to it.
-func (c *candidate) onLine() bool {
-	return c.OwnPool.ByLine && !c.forced && c.Desired && cluster.IsOutdated(c.Pod) && c.Ordinal < c.OwnPool.Partition
+// atPartition: the line comes to nobody below before the candidate is on its way, whatever is done to it.
+func (c *candidate) atPartition() bool {
+	return c.OwnPool.ByPartition && !c.forced && c.Desired && cluster.IsOutdated(c.Pod) && c.Ordinal < c.OwnPool.Partition
 }
 
 // waitsFor: o can go only after c, because of the line.
@@ -134,16 +134,16 @@ func (d *decision) waitsFor(o *cluster.Pod, c *candidate) bool {
 	if o.OwnPool != c.OwnPool || !cluster.IsOutdated(o) || o.Ordinal >= c.Ordinal {
 		return false
 	}
-	return c.frees() || c.onLine() && d.freed[o.At]
+	return c.frees() || c.atPartition() && d.freed[o.At]
 }
 
-// withoutWhoWaits parts the claims: behind are those on pods that can go only after a claimed one, because of
+// withoutWaiting parts the claims: behind are those on pods that can go only after a claimed one, because of
 // the line, and are asked again when it has gone. Else neither it nor they might ever go.
-func (d *decision) withoutWhoWaits(claimed string) (claims, behind []model.Claim) {
+func (d *decision) withoutWaiting(claimed string) (claims, behind []model.Claim) {
 	at := slices.IndexFunc(d.order, func(c candidate) bool { return c.Name == claimed })
 	for _, claim := range d.x.Snapshot.Cluster.Status.Claims {
 		o, known := d.x.ByName[claim.Pod]
-		if known && at >= 0 && !d.x.Outage() && d.standsBehind(&d.x.Pods[o], &d.order[at]) {
+		if known && at >= 0 && !d.x.Outage() && d.waitsBehind(&d.x.Pods[o], &d.order[at]) {
 			behind = append(behind, claim)
 		} else {
 			claims = append(claims, claim)
@@ -152,20 +152,20 @@ func (d *decision) withoutWhoWaits(claimed string) (claims, behind []model.Claim
 	return claims, behind
 }
 
-// standsBehind: o is claimed, has not gone, and the line frees it after c, or with it: no guard keeps c.
-func (d *decision) standsBehind(o *cluster.Pod, c *candidate) bool {
-	return o.Claim != nil && o.Claim.Action == model.LowerPartition && o.Phase != model.Terminating && d.waitsFor(o, c) &&
+// waitsBehind: o is claimed, has not gone, and the line frees it after c, or with it: no guard keeps c.
+func (d *decision) waitsBehind(o *cluster.Pod, c *candidate) bool {
+	return o.Claim != nil && o.Claim.Action == model.ActionLowerPartition && o.Phase != model.PodPhaseTerminating && d.waitsFor(o, c) &&
 		!(d.x.Guards && c.Guard == model.GuardClosed)
 }
 
 // isStarting: the line waits for a pod that clones or recovers, as long as a start
 // may take; what is broken shows that earlier.
 func (d *decision) isStarting(c *candidate) *finding {
-	if c.action != model.LowerPartition || c.forced || c.broken || c.Live || d.x.Overdue(c.Pod) {
+	if c.action != model.ActionLowerPartition || c.forced || c.broken || c.Live || d.x.Overdue(c.Pod) {
 		return nil
 	}
 	switch c.Phase {
-	case model.Pending, model.NotStarted, model.Started:
+	case model.PodPhasePending, model.PodPhaseNotStarted, model.PodPhaseStarted:
 	default:
 		return nil
 	}
@@ -177,10 +177,10 @@ func (d *decision) isStarting(c *candidate) *finding {
 // inHands: nothing keeps the StatefulSet controller from this pod, and it
 // takes it when it likes. An OrderedReady one waits for a pod that is not Ready, and never takes it.
 func (d *decision) inHands(c *candidate) *finding {
-	if !d.x.LeftOpen(c.Pod) || c.outside || c.Claim != nil || d.prepared || d.x.Guards && !c.forced {
+	if !d.x.LeftOpen(c.Pod) || c.outside || c.Claim != nil || d.drained || d.x.Guards && !c.forced {
 		return nil
 	}
-	if c.OwnPool.Management == model.OrderedReady && c.Phase != model.Ready && !c.forced {
+	if c.OwnPool.Management == model.ManagementOrderedReady && c.Phase != model.PodPhaseReady && !c.forced {
 		return nil
 	}
 	why := "no guard refuses that"
@@ -191,10 +191,10 @@ func (d *decision) inHands(c *candidate) *finding {
 		c.OwnPool.Name, c.OwnPool.Partition, why), "the recreated pod back")
 }
 
-// lines are the moves of hold lines that take nothing away: back to where they
+// partitions are the moves of hold lines that take nothing away: back to where they
 // rest, and past pods that are up to date.
-func (d *decision) lines() []model.Line {
-	if !d.movesLines() {
+func (d *decision) partitions() []model.Line {
+	if !d.movesPartitions() {
 		return nil
 	}
 	var lines []model.Line
@@ -204,8 +204,8 @@ func (d *decision) lines() []model.Line {
 		for to < len(d.x.Pods) && d.x.Pods[to].OwnPool == &d.x.Pools[i] {
 			to++
 		}
-		if p := &d.x.Pools[i]; p.MovesLine() && to > from {
-			if l := d.line(p, d.x.Pods[from:to]); l != nil {
+		if p := &d.x.Pools[i]; p.MovesPartition() && to > from {
+			if l := d.partition(p, d.x.Pods[from:to]); l != nil {
 				lines = append(lines, *l)
 			}
 		}
@@ -214,23 +214,23 @@ func (d *decision) lines() []model.Line {
 	return lines
 }
 
-// movesLines: the hold lines of this database are ours to move.
-func (d *decision) movesLines() bool {
-	return len(d.problems) == 0 && d.x.Spec.Update.Mode != model.Observe && d.x.Snapshot.Cluster.Status.Initialized
+// movesPartitions: the hold lines of this database are ours to move.
+func (d *decision) movesPartitions() bool {
+	return len(d.problems) == 0 && d.x.Spec.Update.Mode != model.ModeObserve && d.x.Snapshot.Cluster.Status.Initialized
 }
 
 // handed is the outdated pod, of those at or above a pool's hold line, for which the line
 // goes back up: nobody asked for it to go, and nothing keeps its controller from it. What
 // is broken there would come back as it was, so then the line stays.
 func (d *decision) handed(p *cluster.Pool, position int) *cluster.Pod {
-	if !d.movesLines() || !p.MovesLine() || d.x.Guards || p.Ordered != nil {
+	if !d.movesPartitions() || !p.MovesPartition() || d.x.Guards || p.Ordered != nil {
 		return nil
 	}
 	var handed *cluster.Pod
 	for i := range d.x.Pods {
 		o := &d.x.Pods[i]
 		switch {
-		case int(o.PoolPos) != position || !d.x.LeftOpen(o) || o.Claim != nil || o.Phase == model.Terminating:
+		case int(o.PoolPos) != position || !d.x.LeftOpen(o) || o.Claim != nil || o.Phase == model.PodPhaseTerminating:
 		case !o.Serves:
 			return nil
 		case handed == nil:
@@ -240,23 +240,23 @@ func (d *decision) handed(p *cluster.Pool, position int) *cluster.Pod {
 	return handed
 }
 
-// line is the move of one pool's line, whose pods come with the highest
+// partition is the move of one pool's line, whose pods come with the highest
 // ordinal first.
-func (d *decision) line(p *cluster.Pool, pods []cluster.Pod) *model.Line {
+func (d *decision) partition(p *cluster.Pool, pods []cluster.Pod) *model.Line {
 	outdated, away := 0, 0
 	for i := range pods {
 		outdated += cluster.Count(cluster.IsOutdated(&pods[i]))
-		away += cluster.Count(pods[i].Away)
+		away += cluster.Count(pods[i].Unavailable)
 	}
 	switch {
 	case outdated == 0 && (away > 0 || p.Ordered != nil && *p.Ordered > p.Start):
 		return nil // a dying pod could come back on the old revision; a person said where to stop
-	case outdated == 0 && p.Partition < model.RestLine:
-		return &model.Line{Pool: p.Name, Partition: model.RestLine, Reason: fmt.Sprintf("all of it is on revision %s and back", p.Revision)}
+	case outdated == 0 && p.Partition < model.FirstOrdinalNone:
+		return &model.Line{Pool: p.Name, Partition: model.FirstOrdinalNone, Reason: fmt.Sprintf("all of it is on revision %s and back", p.Revision)}
 	case outdated == 0:
 		return nil
 	case d.raised[pods[0].PoolPos] != nil:
-		return &model.Line{Pool: p.Name, Partition: model.RestLine, Reason: fmt.Sprintf("%s is outdated, nobody asked for it to go, and no guard keeps the controller from it", d.raised[pods[0].PoolPos].Name)}
+		return &model.Line{Pool: p.Name, Partition: model.FirstOrdinalNone, Reason: fmt.Sprintf("%s is outdated, nobody asked for it to go, and no guard keeps the controller from it", d.raised[pods[0].PoolPos].Name)}
 	case d.paused() != nil:
 		return nil
 	}
@@ -275,7 +275,7 @@ func past(p *cluster.Pool, pods []cluster.Pod) *model.Line {
 			continue
 		}
 		stop := p.Ordered != nil && o.Ordinal < *p.Ordered
-		if stop || o.Phase == model.Missing || o.Revision != p.Revision {
+		if stop || o.Phase == model.PodPhaseMissing || o.Revision != p.Revision {
 			break
 		}
 		line--

@@ -24,8 +24,8 @@ func targets(p model.Plan) map[string]int32 {
 	return all
 }
 
-// TestTargetsOfTheLine: each step goes to the pod that it frees, force to 0.
-func TestTargetsOfTheLine(t *testing.T) {
+// TestPartitionTargets: each step goes to the pod that it frees, force to 0.
+func TestPartitionTargets(t *testing.T) {
 	scripts := goldenSnapshots(t)
 	for name, want := range map[string]map[string]int32{
 		"moco_seed_new_template":          {"mysql-2": 2},
@@ -51,7 +51,7 @@ func TestHeldRepairsComeWithAdvice(t *testing.T) {
 	s := goldenSnapshots(t)["moco_seed_pod_zero_broken_no_guard"]
 	p := Decide(s)
 	require.Equal(t, model.Hold{
-		Pod: "mysql-0", Rule: model.InOrder,
+		Pod: "mysql-0", Rule: model.RuleOrderedReady,
 		Reason:   "it is broken and below the partition 1000000 of pool mysql: lowering that to 0 would free 2 outdated pods with it, such as mysql-2, and not all of them may go now",
 		Unblocks: `mysql-2 on its way, or the annotation rollcall.dev/force-rolling-update: "true" on the StatefulSet`,
 	}, p.Holds[0])
@@ -62,17 +62,17 @@ func TestHeldRepairsComeWithAdvice(t *testing.T) {
 // and a source that has not handed over does not go above its replicas.
 func TestRecheckOfALoweredPod(t *testing.T) {
 	s := goldenSnapshots(t)["partition_version_order"]
-	s.Cluster.Status.Claims = []model.Claim{{ID: "k", Pod: "mysql-2", UID: "u2", Action: model.LowerPartition, Prepare: model.PrepareHandoff, Phase: model.PhasePrepared, To: "v2"}}
+	s.Cluster.Status.Claims = []model.Claim{{ID: "k", Pod: "mysql-2", UID: "u2", Action: model.ActionLowerPartition, Prepare: model.PrepareHandoff, Phase: model.PhaseDrained, To: "v2"}}
 	step, hold := Recheck(s, "mysql-2")
 	require.Nil(t, step)
-	require.Equal(t, model.VersionOrder, hold.Rule)
+	require.Equal(t, model.RuleVersionOrder, hold.Rule)
 
 	for i := range s.Pods {
 		s.Pods[i].Report.After = nil // it has handed over
 	}
 	step, hold = Recheck(s, "mysql-2")
 	require.Nil(t, hold)
-	require.Equal(t, model.LowerPartition, step.Action)
+	require.Equal(t, model.ActionLowerPartition, step.Action)
 
 	for name, change := range map[string]func(){
 		"open":     func() { s.Pods[2].Guard = model.GuardOpen },
@@ -82,32 +82,32 @@ func TestRecheckOfALoweredPod(t *testing.T) {
 		change()
 		step, hold = Recheck(s, "mysql-2")
 		require.Nil(t, hold, name)
-		require.Equal(t, model.Restart, step.Action, name)
+		require.Equal(t, model.ActionRestart, step.Action, name)
 	}
 }
 
-// TestLeaderDoesNotWaitForWhoWaitsForIt: a last pod above the line, and one below
+// TestLeaderDoesNotWaitForPodsThatWaitForIt: a last pod above the line, and one below
 // that was claimed with it, would hold each other for ever.
-func TestLeaderDoesNotWaitForWhoWaitsForIt(t *testing.T) {
+func TestLeaderDoesNotWaitForPodsThatWaitForIt(t *testing.T) {
 	s := goldenSnapshots(t)["partition_leader_last"]
 	two := model.Count(2)
 	s.Cluster.Spec.Policy.MaxUnavailable, s.Cluster.Spec.Policy.MaxShardUnavailable = &two, &two
 	claim := func(pod, uid string) model.Claim {
-		return model.Claim{ID: pod, Pod: pod, UID: uid, Action: model.LowerPartition, Prepare: model.PrepareHandoff, Phase: model.PhasePrepared, From: "v1", To: "v2"}
+		return model.Claim{ID: pod, Pod: pod, UID: uid, Action: model.ActionLowerPartition, Prepare: model.PrepareHandoff, Phase: model.PhaseDrained, From: "v1", To: "v2"}
 	}
 	s.Cluster.Status.Claims = []model.Claim{claim("mysql-2", "u2"), claim("mysql-1", "u1")}
 	step, hold := Recheck(s, "mysql-2")
 	require.Nil(t, hold)
-	require.Equal(t, model.LowerPartition, step.Action)
+	require.Equal(t, model.ActionLowerPartition, step.Action)
 
-	s.Pods[1].Phase = model.Terminating // it has gone after all
+	s.Pods[1].Phase = model.PodPhaseTerminating // it has gone after all
 	step, hold = Recheck(s, "mysql-2")
 	require.Nil(t, step)
-	require.Equal(t, model.LeaderLast, hold.Rule)
+	require.Equal(t, model.RuleLeaderLast, hold.Rule)
 }
 
-// TestLinesOfThePlan: they are left out where there are none.
-func TestLinesOfThePlan(t *testing.T) {
+// TestPartitionsOfThePlan: they are left out where there are none.
+func TestPartitionsOfThePlan(t *testing.T) {
 	scripts := goldenSnapshots(t)
 	p := Decide(scripts["moco_seed_finished"])
 	require.Equal(t, []model.Line{{Pool: "mysql", Partition: 1_000_000, Reason: "all of it is on revision v2 and back"}}, p.Lines)
@@ -127,8 +127,8 @@ func TestLoweringFreesOnlyWhoMayGo(t *testing.T) {
 		}
 		goes := map[string]bool{}
 		for _, step := range p.Steps {
-			goes[step.Pod] = step.Action != model.Restore
-			if step.Action == model.LowerPartition {
+			goes[step.Pod] = step.Action != model.ActionRestore
+			if step.Action == model.ActionLowerPartition {
 				pool := podOf(s, step.Pod).Pool
 				lines[pool] = min(lines[pool], *step.Partition)
 				lowered++
@@ -145,9 +145,9 @@ func TestLoweringFreesOnlyWhoMayGo(t *testing.T) {
 			o := &x.Pods[i]
 			kept := s.Cluster.Spec.WithDefaults().Guard == model.GuardEnforce && s.Cluster.GuardEnforcing && o.Guard == model.GuardClosed
 			freed := o.Ordinal < o.OwnPool.Partition && o.Ordinal >= lines[o.Pool] && (o.OwnPool.Force || !kept)
-			if freed && o.Desired && cluster.IsOutdated(o) && o.Phase != model.Terminating && o.Claim == nil && !goes[o.Name] {
+			if freed && o.Desired && cluster.IsOutdated(o) && o.Phase != model.PodPhaseTerminating && o.Claim == nil && !goes[o.Name] {
 				require.True(t, o.OwnPool.Force, "%s is freed and was not asked", o.Name)
-				if r := whyGo(x, o); r == model.ReasonScaleDown || r == model.ReasonReplacement {
+				if r := restartReason(x, o); r == model.ReasonScaleDown || r == model.ReasonReplacement {
 					continue // it goes for good
 				}
 				for _, h := range p.Holds {
@@ -174,7 +174,7 @@ func podOf(s model.Snapshot, name string) model.Pod {
 // takes whatever it may: never more than one pod is away, each goes once, and
 // in the end the line rests.
 func TestPartitionRollsOutWithoutAGuard(t *testing.T) {
-	for _, line := range []int32{model.RestLine, 5} {
+	for _, line := range []int32{model.FirstOrdinalNone, 5} {
 		t.Run(fmt.Sprint(line), func(t *testing.T) {
 			s := goldenSnapshots(t)["moco_seed_scale_out_healthy"]
 			s.Cluster.Spec.Guard = model.GuardOff
@@ -205,28 +205,28 @@ func TestPartitionRollsOutWithoutAGuard(t *testing.T) {
 				require.Equal(t, p.Steps[0].Pod, went[len(went)-1])
 			}
 			require.Equal(t, []string{"mysql-4", "mysql-3", "mysql-2", "mysql-1", "mysql-0"}, went)
-			require.Equal(t, model.RestLine, pool.Partition)
+			require.Equal(t, model.FirstOrdinalNone, pool.Partition)
 			require.Equal(t, model.ClusterDone, Decide(s).Phase)
 			require.Empty(t, Decide(s).Lines)
 		})
 	}
 }
 
-// TestRecheckCountsOnWhoStandsBehind: a pod of which a copy recovers, and one below that was claimed
+// TestRecheckCountsOnPodsThatWaitBehind: a pod of which a copy recovers, and one below that was claimed
 // with it, would hold each other for ever.
-func TestRecheckCountsOnWhoStandsBehind(t *testing.T) {
+func TestRecheckCountsOnPodsThatWaitBehind(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*model.Snapshot)
 		held   bool
 	}{
 		"it waits, and serves":     {func(*model.Snapshot) {}, false},
-		"the own state is unknown": {func(s *model.Snapshot) { s.Groups[0].Members[3].State = model.UnknownState }, false},
-		"it has gone after all":    {func(s *model.Snapshot) { s.Pods[2].Phase = model.Terminating }, true},
+		"the own state is unknown": {func(s *model.Snapshot) { s.Groups[0].Members[3].State = model.MemberUnknown }, false},
+		"it has gone after all":    {func(s *model.Snapshot) { s.Pods[2].Phase = model.PodPhaseTerminating }, true},
 		"it is not settled":        {func(s *model.Snapshot) { s.Pods[2].Report.Settled = false }, true},
-		"its copy recovers, too":   {func(s *model.Snapshot) { s.Groups[0].Members[2].State = model.Recovering }, true},
+		"its copy recovers, too":   {func(s *model.Snapshot) { s.Groups[0].Members[2].State = model.MemberRecovering }, true},
 		"it is up to date":         {func(s *model.Snapshot) { s.Pods[2].Revision = "v2" }, true},
-		"it is to be replaced":     {func(s *model.Snapshot) { s.Cluster.Status.Claims[1].Action = model.Replace }, true},
-		"another is missing":       {func(s *model.Snapshot) { s.Groups[0].Members[1].State = model.Down }, true},
+		"it is to be replaced":     {func(s *model.Snapshot) { s.Cluster.Status.Claims[1].Action = model.ActionReplace }, true},
+		"another is missing":       {func(s *model.Snapshot) { s.Groups[0].Members[1].State = model.MemberDown }, true},
 		"another's pod is unknown": {func(s *model.Snapshot) { s.Groups[0].Members[1].Pod = "solr-7" }, true},
 		"the guard lets it pass": {func(s *model.Snapshot) {
 			s.Cluster.Spec.Guard, s.Cluster.GuardEnforcing, s.Pods[3].Guard = model.GuardEnforce, true, model.GuardClosed
@@ -237,23 +237,23 @@ func TestRecheckCountsOnWhoStandsBehind(t *testing.T) {
 		"all in domains": {func(s *model.Snapshot) { inDomains(s, "a", "b", "c", "d") }, false},
 		"half of a domain is missing": {func(s *model.Snapshot) {
 			inDomains(s, "a", "b", "b", "d")
-			s.Groups[0].Members[1].State = model.Down
+			s.Groups[0].Members[1].State = model.MemberDown
 		}, true},
 		"half of the own domain is missing": {func(s *model.Snapshot) {
 			inDomains(s, "a", "b", "c", "b")
-			s.Groups[0].Members[1].State = model.Down
+			s.Groups[0].Members[1].State = model.MemberDown
 		}, false},
 		"half of a role's domain is missing": {func(s *model.Snapshot) {
 			inDomains(s, "a", "b", "b", "d")
 			one := int32(1)
-			s.Groups[0].Kind, s.Groups[0].MinAvailable = model.Role, &one
-			s.Groups[0].Members[1].State = model.Down
+			s.Groups[0].Kind, s.Groups[0].MinAvailable = model.GroupRole, &one
+			s.Groups[0].Members[1].State = model.MemberDown
 		}, false},
 		"half of the own domain of a role is missing": {func(s *model.Snapshot) {
 			inDomains(s, "a", "b", "c", "b")
 			one := int32(1)
-			s.Groups[0].Kind, s.Groups[0].MinAvailable = model.Role, &one
-			s.Groups[0].Members[1].State = model.Down
+			s.Groups[0].Kind, s.Groups[0].MinAvailable = model.GroupRole, &one
+			s.Groups[0].Members[1].State = model.MemberDown
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -264,11 +264,11 @@ func TestRecheckCountsOnWhoStandsBehind(t *testing.T) {
 			step, hold := Recheck(s, "solr-3")
 			if c.held {
 				require.Nil(t, step)
-				require.Equal(t, model.CatchingUp, hold.Rule, hold.Reason)
+				require.Equal(t, model.RuleCatchingUp, hold.Rule, hold.Reason)
 				return
 			}
 			require.Nil(t, hold)
-			require.Equal(t, model.LowerPartition, step.Action)
+			require.Equal(t, model.ActionLowerPartition, step.Action)
 		})
 	}
 }
@@ -280,24 +280,24 @@ func inDomains(s *model.Snapshot, domains ...string) {
 	}
 }
 
-// TestWhoStandsBehindHoldsNobody: of those that one plan takes by a line, each passes at the
+// TestPodsThatWaitBehindHoldNoOther: of those that one plan takes by a line, each passes at the
 // barrier as well beside the claims of those below it, which can go only after it.
-func TestWhoStandsBehindHoldsNobody(t *testing.T) {
+func TestPodsThatWaitBehindHoldNoOther(t *testing.T) {
 	together, recovering := 0, 0
 	eachSnapshot(t, func(t *testing.T, g generator, s model.Snapshot) {
 		if g.broken != "" {
 			return
 		}
-		claims, before := g.claimedByLine(&s), s.Cluster.Status.Claims
+		claims, before := g.claimedByPartition(&s), s.Cluster.Status.Claims
 		for i, first := range claims {
 			s.Cluster.Status.Claims = slices.Concat(before, claims[:i+1])
-			if _, hold := Recheck(s, first.Pod); hold != nil || first.Action != model.LowerPartition {
+			if _, hold := Recheck(s, first.Pod); hold != nil || first.Action != model.ActionLowerPartition {
 				continue
 			}
 			n := len(s.Cluster.Status.Claims)
 			for _, later := range claims[i+1:] {
 				o, p := podOf(s, later.Pod), podOf(s, first.Pod)
-				if later.Action == model.LowerPartition && o.Pool == p.Pool && o.Ordinal < p.Ordinal {
+				if later.Action == model.ActionLowerPartition && o.Pool == p.Pool && o.Ordinal < p.Ordinal {
 					s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, later)
 				}
 			}
@@ -313,7 +313,7 @@ func TestWhoStandsBehindHoldsNobody(t *testing.T) {
 			together++
 			for _, group := range s.Groups {
 				recovering += cluster.Count(slices.ContainsFunc(group.Members, func(m model.Member) bool {
-					return m.Pod == first.Pod && !cluster.IsAvailable(m.State) && m.State != model.Down
+					return m.Pod == first.Pod && !cluster.IsAvailable(m.State) && m.State != model.MemberDown
 				}))
 			}
 		}

@@ -126,7 +126,7 @@ func (p placement) snapshot(seed uint64) (model.Snapshot, []float64) {
 	s.Now = model.At(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 	s.Cluster.Namespace, s.Cluster.Name = "prod", p.name
 	s.Cluster.Spec.Policy.MaxUnavailable = &p.limit
-	s.Pools = []model.Pool{{Name: "p", Replicas: int32(p.pods), Revision: "v2", Observed: true, Management: model.Parallel, Strategy: model.OnDelete}}
+	s.Pools = []model.Pool{{Name: "p", Replicas: int32(p.pods), Revision: "v2", Observed: true, Management: model.ManagementParallel, Strategy: model.StrategyOnDelete}}
 	truth := make([]float64, p.pods)
 	w.zones = make([][]int, max(len(p.racks), 3))
 	if p.racks != nil {

@@ -20,13 +20,13 @@ func (d *decision) restores() []model.Step {
 	var steps []model.Step
 	for i := range d.x.Pods {
 		p := &d.x.Pods[i]
-		if p.Claim == nil || wanted[i] || p.Phase == model.Missing || p.Phase == model.Terminating || p.UID != p.Claim.UID {
+		if p.Claim == nil || wanted[i] || p.Phase == model.PodPhaseMissing || p.Phase == model.PodPhaseTerminating || p.UID != p.Claim.UID {
 			continue
 		}
 		if at := p.Claim.Phase.Order(); at >= 0 && at < model.PhaseGone.Order() {
 			prepare := cmp.Or(p.Claim.Prepare, model.PrepareNone)
 			steps = append(steps, model.Step{
-				Pod: p.Name, UID: p.UID, Action: model.Restore, Prepare: prepare, Reason: p.Claim.Reason, Notes: []string{},
+				Pod: p.Name, UID: p.UID, Action: model.ActionRestore, Prepare: prepare, Reason: p.Claim.Reason, Notes: []string{},
 			})
 		}
 	}
@@ -50,7 +50,7 @@ func (d *decision) plan() model.Plan {
 	}
 	p.Steps = append(p.Steps, d.steps...)
 	p.Holds = slices.Insert(d.holds, 0, d.clusterHolds()...)
-	p.Lines = d.lines()
+	p.Lines = d.partitions()
 	p.Forecast = d.forecast()
 	p.RetryAfterSeconds = d.retryAfter()
 	p.Phase = d.phase(&p)
@@ -63,7 +63,7 @@ func (d *decision) clusterHolds() []model.Hold {
 	var holds []model.Hold
 	for i, f := range d.findings {
 		name := rules[i].name
-		if f == nil || len(d.order) == 0 && name != model.BadInput && name != model.PoolUnobserved {
+		if f == nil || len(d.order) == 0 && name != model.RuleBadInput && name != model.RulePoolUnobserved {
 			continue
 		}
 		if d.over.of(name, "") != nil || rules[i].sparesBegun && d.allFollow() {
@@ -103,5 +103,5 @@ func (d *decision) upToDate() bool {
 			return false
 		}
 	}
-	return len(d.ledger.Away) == 0
+	return len(d.ledger.Unavailable) == 0
 }

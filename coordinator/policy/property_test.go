@@ -88,7 +88,7 @@ func TestASilentPodDoesNotGo(t *testing.T) {
 			if report == nil || goes[s.Pods[i].Name] || report.Veto != "" || report.Busy != "" {
 				continue // of a pod that never started the database may still say no
 			}
-			if report.Member == model.Live && cluster.Loops(s.Pods[i].Problem) {
+			if report.Member == model.MembershipLive && cluster.Loops(s.Pods[i].Problem) {
 				continue // that its container crashes again and again is evidence, unless it is live now
 			}
 			s.Pods[i].Report = nil

@@ -66,7 +66,7 @@ func (g *generator) snapshot() model.Snapshot {
 // or around and beyond what a start may take.
 func (g *generator) spells(s *model.Snapshot) {
 	for i := range s.Pods {
-		if r := s.Pods[i].Report; r != nil && r.Member == model.NotLive {
+		if r := s.Pods[i].Report; r != nil && r.Member == model.MembershipNotLive {
 			r.NotLiveSeconds = pick(g.apart, 0, 4, 300, 599.5, 600, 5_000, 5_000, 5_000, 5_000)
 		}
 	}
@@ -116,9 +116,9 @@ func (g generator) spec() model.Spec {
 	}
 	spec.Policy.SoakSeconds = pick(g, int64(0), 0, 0, 60)
 	spec.Policy.Health = pick(g, model.LeastHealth(""), model.LeastGreen, model.LeastRecoverable, model.LeastAny)
-	spec.Policy.Unprotected = pick(g, model.Allow, model.Allow, model.HoldAlways)
+	spec.Policy.Unprotected = pick(g, model.PermissionAllow, model.PermissionAllow, model.PermissionHold)
 	spec.Policy.MaxFailed = pick(g, int32(0), 2, 5)
-	spec.Drain.Data.Restart = pick(g, model.Keep, model.Keep, model.Keep, model.Lose)
+	spec.Drain.Data.Restart = pick(g, model.DataKeep, model.DataKeep, model.DataKeep, model.DataLose)
 	spec.Update.NodeDrains.Follow = g.rarely(3)
 	spec.Update.Adopt = pick(g, model.AdoptAllow, model.AdoptAllow, model.AdoptAllow, model.AdoptAllow, model.AdoptAsk)
 	spec.Update.ApproveLeader = g.rarely(10)
@@ -127,11 +127,11 @@ func (g generator) spec() model.Spec {
 		spec.Update.Canary = model.Canary{Pods: 1, SoakSeconds: pick(g, int64(0), 100), Approve: g.rarely(2)}
 	}
 	if g.rarely(80) {
-		spec.Update.Mode = model.Observe
+		spec.Update.Mode = model.ModeObserve
 	}
 	if g.rarely(5) {
 		spec.Overrides = []model.Override{{
-			Rule: pick(g, model.NoReport, model.NoReport, model.StaleReport, model.ZoneUnknown, model.PodsAway, model.ShardsAway, model.LeaderLast, model.RankOrder, model.NoLeader, model.Unhealthy, model.LineStopped),
+			Rule: pick(g, model.RuleNoReport, model.RuleNoReport, model.RuleStaleReport, model.RuleZoneUnknown, model.RulePodBudget, model.RuleShardBudget, model.RuleLeaderLast, model.RuleRankOrder, model.RuleNoLeader, model.RuleHealth, model.RuleRolloutHalted),
 			Pods: pick(g, []string{"*"}, []string{"a-0"}, []string{"a-1", "a-2"}), Reason: "why not",
 			Expires: model.At(noon.Add(time.Duration(g.IntN(3)-1) * time.Hour)),
 		}}
@@ -146,10 +146,10 @@ func (g generator) pools() []model.Pool {
 		p.Agents = !g.rarely(20)
 		p.Name, p.Replicas, p.Start, p.Revision = name, int32(1+g.IntN(6)), pick(g, int32(0), 0, 8), pick(g, "v2", "v2", "v2", "v2", "")
 		p.Observed = !g.rarely(80)
-		p.Management = pick(g, model.Parallel, model.Parallel, model.Parallel, model.Parallel, model.OrderedReady)
+		p.Management = pick(g, model.ManagementParallel, model.ManagementParallel, model.ManagementParallel, model.ManagementParallel, model.ManagementOrderedReady)
 		p.Version = pick(g, "", "", "", "9.10.0", "9.10.0", "9.10.0", "9.9.0", "10.0.0")
 		if g.rarely(5) {
-			p.Strategy, p.Partition = model.RollingUpdateStrategy, pick(g, int32(0), 0, 0, 2)
+			p.Strategy, p.Partition = model.StrategyRollingUpdate, pick(g, int32(0), 0, 0, 2)
 		}
 		if g.rarely(20) {
 			p.Operation = model.OperationVolume
@@ -188,21 +188,21 @@ func (g generator) pods(pool *model.Pool, agents bool) []model.Pod {
 		p.Restart, p.Remove = g.rarely(20), g.rarely(40)
 		p.EstimateSeconds = float64(10 + g.IntN(100))
 		if g.rarely(6) {
-			p.Phase = pick(g, model.Pending, model.NotStarted, model.Started, model.Started, model.Terminating, model.Failed)
-			p.Problem = pick(g, model.NoProblem, model.NoProblem, model.CrashLoop, model.ImagePull, model.NodeGone, "Weather")
+			p.Phase = pick(g, model.PodPhasePending, model.PodPhaseNotStarted, model.PodPhaseStarted, model.PodPhaseStarted, model.PodPhaseTerminating, model.PodPhaseFailed)
+			p.Problem = pick(g, model.ProblemNone, model.ProblemNone, model.ProblemCrashLoop, model.ProblemImagePull, model.ProblemNodeGone, "Weather")
 		}
 		if g.rarely(15) {
 			p.Guard = pick(g, model.GuardOpen, model.GuardNone)
 		}
 		if g.rarely(60) {
-			p.Refused = pick(g, model.ForeignBudget, model.Unstable)
+			p.Refused = pick(g, model.RuleForeignBudget, model.RuleConflict)
 		}
 		if agents && !g.rarely(25) {
 			p.Report = g.report(&p)
 		}
 		switch {
 		case g.rarely(25):
-			p = model.Pod{Name: p.Name, Pool: p.Pool, Ordinal: p.Ordinal, Phase: model.Missing, Since: p.Since}
+			p = model.Pod{Name: p.Name, Pool: p.Pool, Ordinal: p.Ordinal, Phase: model.PodPhaseMissing, Since: p.Since}
 		case g.rarely(40):
 			continue // no entry at all
 		}
@@ -223,8 +223,8 @@ func (g generator) report(p *model.Pod) *model.Report {
 	if g.rarely(40) {
 		r.EngineVersion = "8.11.4"
 	}
-	if p.Phase != model.Ready || g.rarely(20) {
-		r.Member = pick(g, model.Live, model.NotLive, model.NotLive, model.UnknownMember)
+	if p.Phase != model.PodPhaseReady || g.rarely(20) {
+		r.Member = pick(g, model.MembershipLive, model.MembershipNotLive, model.MembershipNotLive, model.MembershipUnknown)
 	}
 	r.Last = g.rarely(10)
 	r.Rank = pick(g, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2)
@@ -247,10 +247,10 @@ func (g generator) groups(pods []string) []model.Group {
 	for i := range g.IntN(6) {
 		gr := defaultGroup()
 		gr.ID = fmt.Sprintf("g%d", i)
-		gr.Kind = pick(g, model.Shard, model.Shard, model.Shard, model.Shard, model.Quorum, model.Acks, model.Role)
+		gr.Kind = pick(g, model.GroupShard, model.GroupShard, model.GroupShard, model.GroupShard, model.GroupQuorum, model.GroupAcks, model.GroupRole)
 		gr.Moving = g.rarely(40)
 		n := 1 + g.IntN(5)
-		if gr.Kind != model.Shard {
+		if gr.Kind != model.GroupShard {
 			gr.NeedsLeader = g.rarely(20)
 			least := int32(g.IntN(n))
 			gr.MinAvailable = &least
@@ -264,7 +264,7 @@ func (g generator) groups(pods []string) []model.Group {
 				m.Pod = "elsewhere-0"
 			}
 			if g.rarely(7) && (j != leads || g.rarely(5)) {
-				m.State = pick(g, model.Recovering, model.Down, model.Moving, model.UnknownState)
+				m.State = pick(g, model.MemberRecovering, model.MemberDown, model.MemberMoving, model.MemberUnknown)
 			}
 			m.Leader = gr.NeedsLeader && (j == leads && !g.rarely(100) || g.rarely(200))
 			m.Eligible = !g.rarely(5)
@@ -284,7 +284,7 @@ func (g generator) domains(gr *model.Group) {
 			gr.Members[i].Domain = pick(g.apart, "", "d1", "d1", "d2", "d3")
 		}
 	}
-	if gr.Kind == model.Shard && g.apart.IntN(5) == 0 {
+	if gr.Kind == model.GroupShard && g.apart.IntN(5) == 0 {
 		least := int32(g.apart.IntN(len(gr.Members) + 1))
 		gr.MinAvailable = &least
 	}
@@ -296,7 +296,7 @@ func (g generator) status(s *model.Snapshot) {
 	s.Cluster.Engine.SettleSeconds = pick(g, 0.0, 0, 0, 0, 15)
 	s.Cluster.Window.Open = !g.rarely(80)
 	if g.rarely(30) {
-		s.Health.Verdict = pick(g, model.Recoverable, model.Yellow, model.Red, model.UnknownHealth)
+		s.Health.Verdict = pick(g, model.VerdictRecoverable, model.VerdictYellow, model.VerdictRed, model.VerdictUnknown)
 	}
 	if g.rarely(80) {
 		s.Health.Disagree = "they do not"
@@ -314,7 +314,7 @@ func (g generator) status(s *model.Snapshot) {
 		if p := &s.Pods[i]; g.rarely(20) {
 			st.Claims = append(st.Claims, model.Claim{
 				ID: "k-" + p.Name, Pod: p.Name, UID: pick(g, p.UID, "before"), To: "v2", Zone: pick(g, "", "z1"),
-				Phase: pick(g, model.PhaseClaimed, model.PhasePrepared, model.PhaseEmptied, model.PhaseGone, model.PhaseSettling), Reason: model.ReasonOutdated,
+				Phase: pick(g, model.PhaseClaimed, model.PhaseDrained, model.PhaseEmptied, model.PhaseGone, model.PhaseSettling), Reason: model.ReasonOutdated,
 				BeforeTurn: g.apart.IntN(4) > 0,
 			})
 		}

@@ -29,7 +29,7 @@ func Recheck(s model.Snapshot, pod string) (*model.Step, *model.Hold) {
 		s.Cluster.Status.Claims = withoutLaterEmptied(&s, pod)
 	}
 	d := newDecision(&s, pod, true)
-	claims, behind := d.withoutWhoWaits(pod)
+	claims, behind := d.withoutWaiting(pod)
 	if len(behind) > 0 {
 		s.Cluster.Status.Claims = claims
 		d = newDecision(&s, pod, true)
@@ -44,7 +44,7 @@ func Recheck(s model.Snapshot, pod string) (*model.Step, *model.Hold) {
 		}
 		d.needed = cost([]*candidate{c})
 		d.corrected = d.correctedBehind(c, behind)
-		d.curing = wasEarly(&s, pod) && (d.goesEarly(c, true) || d.isFirstByLine(c)) // others may wait for its claim by now
+		d.curing = wentOutOfOrder(&s, pod) && (d.mayGoOutOfOrder(c, true) || d.isFirstByPartition(c)) // others may wait for its claim by now
 		if d.curing && d.x.StandsUnready(c.Pod) {
 			d.x.CountUnready()
 		}
@@ -60,14 +60,14 @@ func Recheck(s model.Snapshot, pod string) (*model.Step, *model.Hold) {
 	}
 	if len(d.problems) > 0 {
 		f := d.badInput()
-		return nil, &model.Hold{Pod: pod, Rule: model.BadInput, Reason: f.reason, Unblocks: f.unblocks}
+		return nil, &model.Hold{Pod: pod, Rule: model.RuleBadInput, Reason: f.reason, Unblocks: f.unblocks}
 	}
 	return nil, nil
 }
 
-// wasEarly: the pod was claimed before its turn, or it has no claim. Any other waits for its turn, as one that
+// wentOutOfOrder: the pod was claimed before its turn, or it has no claim. Any other waits for its turn, as one that
 // was claimed while it was away, and nobody knew of which kind it is.
-func wasEarly(s *model.Snapshot, pod string) bool {
+func wentOutOfOrder(s *model.Snapshot, pod string) bool {
 	at := slices.IndexFunc(s.Cluster.Status.Claims, func(c model.Claim) bool { return c.Pod == pod })
 	return at < 0 || s.Cluster.Status.Claims[at].BeforeTurn
 }
@@ -99,12 +99,12 @@ func Returned(s model.Snapshot, claim model.Claim) Return {
 		p = &x.Pods[at]
 	}
 	wait := func(reason, unblocks string) Return {
-		return Return{Why: model.Hold{Pod: claim.Pod, Rule: model.Claimed, Reason: reason, Unblocks: unblocks}}
+		return Return{Why: model.Hold{Pod: claim.Pod, Rule: model.RuleClaimed, Reason: reason, Unblocks: unblocks}}
 	}
 	switch {
-	case p == nil || p.Phase == model.Missing && (claim.Action == model.Remove || !p.Desired):
+	case p == nil || p.Phase == model.PodPhaseMissing && (claim.Action == model.ActionRemove || !p.Desired):
 		return Return{Done: true, Joined: true}
-	case p.Phase == model.Missing:
+	case p.Phase == model.PodPhaseMissing:
 		r := wait("the recreated pod has not been created", "the StatefulSet controller creating it")
 		r.Failed = x.Overdue(p)
 		return r
@@ -116,12 +116,12 @@ func Returned(s model.Snapshot, claim model.Claim) Return {
 		return r
 	}
 	// A Ready pod that says it is not live may be back in a moment: whyBroken asks for how long.
-	late := p.Phase != model.Ready || p.OwnReport != nil && p.OwnReport.Member != model.NotLive
-	r.Failed = x.WhyBroken(p) != "" || !p.Live && late && x.Overdue(p)
+	late := p.Phase != model.PodPhaseReady || p.OwnReport != nil && p.OwnReport.Member != model.MembershipNotLive
+	r.Failed = x.FailureReason(p) != "" || !p.Live && late && x.Overdue(p)
 	r.Why.Reason, r.Why.Unblocks = r.Why.Reason+cluster.About(p), cluster.OrAdvice(r.Why.Unblocks, p)
 	switch till := x.LastsAt(p); {
 	case r.Failed:
-	case p.Phase == model.Ready && !till.IsZero():
+	case p.Phase == model.PodPhaseReady && !till.IsZero():
 		r.RetryAfterSeconds = secondsUntil(x.Now, till)
 	default:
 		r.RetryAfterSeconds = secondsUntil(x.Now, p.Since.Add(x.StartSeconds()))
@@ -147,7 +147,7 @@ func returned(x *cluster.Index, p *cluster.Pod, claim *model.Claim, wait func(re
 		return wait(fmt.Sprintf("the recreated pod is %s and its agent has sent no report", p.Phase), "a report from its agent")
 	case !p.Live && r != nil:
 		return wait(fmt.Sprintf("the recreated pod is %s and not live in the database", p.Phase), "the pod joining the database")
-	case !p.Live && p.Phase != model.Ready:
+	case !p.Live && p.Phase != model.PodPhaseReady:
 		return wait(fmt.Sprintf("the recreated pod is %s", p.Phase), "the pod becoming Ready")
 	case !p.Live && !x.NoAgents:
 		return wait("the recreated pod has no agent, and no majority of the other agents reports on it", "the other agents reporting")
@@ -158,7 +158,7 @@ func returned(x *cluster.Index, p *cluster.Pod, claim *model.Claim, wait func(re
 		return out
 	}
 	switch {
-	case p.Phase != model.Ready:
+	case p.Phase != model.PodPhaseReady:
 		return joined("the recreated pod is live in the database and "+string(p.Phase), cluster.OrAdvice("the pod becoming Ready", p))
 	case x.NodeGone(p):
 		return joined("the recreated pod is on a node that is gone", "the pod recreated elsewhere")
@@ -219,11 +219,11 @@ func fill(x *cluster.Index, g *cluster.Group, p *cluster.Pod, unseen bool) (own,
 		at := x.PlaceOf(g, j)
 		part := &others
 		switch {
-		case m.Pod == p.Name && unseen && m.State == model.Down:
+		case m.Pod == p.Name && unseen && m.State == model.MemberDown:
 			continue
 		case m.Pod == p.Name:
 			part = &own
-		case at >= 0 && (x.Pods[at].Away || m.State == model.Down && x.Pods[at].Live):
+		case at >= 0 && (x.Pods[at].Unavailable || m.State == model.MemberDown && x.Pods[at].Live):
 			continue
 		}
 		part.want++

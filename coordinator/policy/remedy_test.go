@@ -20,7 +20,7 @@ func TestHoldsNameTheRemedy(t *testing.T) {
 			"member r3 of quorum/all back and caught up, or taken out of it where it is gone for good"},
 		"guard_two_left_open": {func(s *model.Snapshot) {
 			s.Pools[0].Replicas, s.Pods = 3, s.Pods[:3]
-			s.Groups = []model.Group{{ID: "acks", Kind: model.Shard, Members: []model.Member{{ID: "r1", Pod: "mysql-1", State: model.Active}, {ID: "r2", Pod: "mysql-2", State: model.Active}}}}
+			s.Groups = []model.Group{{ID: "acks", Kind: model.GroupShard, Members: []model.Member{{ID: "r1", Pod: "mysql-1", State: model.MemberActive}, {ID: "r2", Pod: "mysql-2", State: model.MemberActive}}}}
 		}, "the guard of mysql-1 closed, or the pod restarted and caught up"},
 	} {
 		t.Run(name, func(t *testing.T) {

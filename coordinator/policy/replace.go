@@ -22,17 +22,17 @@ func (r *replacement) wanted() bool { return r.marked || r.forced || r.failed.Co
 // forUpdate: it brings nothing but the update, and so obeys what updates obey.
 func (r *replacement) forUpdate() bool { return r.forced && r.failed.Condition == "" }
 
-// whyReplace asks all that can make a pod one to be replaced. A pod that is
+// replacementReason asks all that can make a pod one to be replaced. A pod that is
 // marked already stays so, whatever has become of the reason.
 //
 // An outdated pod that is broken and takes nothing away is restarted rather
 // than replaced, unless only a replacement brings what changed: a correction
 // waits for no limit, and gives no volume up.
-func whyReplace(x *cluster.Index, p *cluster.Pod) replacement {
+func replacementReason(x *cluster.Index, p *cluster.Pod) replacement {
 	if x.IsMarked(p) {
 		return replacement{marked: true}
 	}
-	why := replacement{forced: p.Phase != model.Missing && len(p.MustReplace) > 0}
+	why := replacement{forced: p.Phase != model.PodPhaseMissing && len(p.MustReplace) > 0}
 	byStrategy := x.RolledByReplacement(p)
 	if r := &x.Spec.Replacement; r.Enabled && *r.MaxConcurrentFailed > 0 && !p.Exempt {
 		why.failed = x.Failing(p)
@@ -48,7 +48,7 @@ func whyReplace(x *cluster.Index, p *cluster.Pod) replacement {
 // isCorrected: it is broken, takes nothing away, and a restart brings another
 // template.
 func isCorrected(x *cluster.Index, p *cluster.Pod) bool {
-	why := x.WhyBroken(p)
+	why := x.FailureReason(p)
 	if why == "" || !cluster.IsOutdated(p) {
 		return false
 	}
@@ -80,7 +80,7 @@ func Replacements(s model.Snapshot) []string {
 	x := cluster.New(&s, "")
 	var names []string
 	for i := range x.Pods {
-		if p := &x.Pods[i]; whyGo(x, p) == model.ReasonReplacement {
+		if p := &x.Pods[i]; restartReason(x, p) == model.ReasonReplacement {
 			names = append(names, p.Name)
 		}
 	}
@@ -94,5 +94,5 @@ func mayReplace(s *model.Snapshot) bool {
 		return true
 	}
 	return slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Removal.Marked != nil || len(p.MustReplace) > 0 }) ||
-		slices.ContainsFunc(s.Cluster.Status.Claims, func(c model.Claim) bool { return c.Action == model.Replace })
+		slices.ContainsFunc(s.Cluster.Status.Claims, func(c model.Claim) bool { return c.Action == model.ActionReplace })
 }

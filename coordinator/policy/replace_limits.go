@@ -11,7 +11,7 @@ import (
 // follows from what is counted. A pod that is marked already is counted, and
 // not held; one that is both misconfigured and failed goes with either room.
 func (d *decision) replaceLimit(rule model.Rule, c *candidate) *finding {
-	if c.action != model.Replace || c.replace.marked {
+	if c.action != model.ActionReplace || c.replace.marked {
 		return nil
 	}
 	spec, inFlight := &d.x.Spec.Replacement, len(d.flights.Pods)
@@ -19,7 +19,7 @@ func (d *decision) replaceLimit(rule model.Rule, c *candidate) *finding {
 		switch {
 		case most == nil || inFlight < int(*most):
 			return nil
-		case c.replace.failed.Condition == "" && rule == model.PodsAway:
+		case c.replace.failed.Condition == "" && rule == model.RulePodBudget:
 			return d.podsInFlight(c, "maxConcurrentMisconfigured", *most)
 		}
 	}
@@ -28,7 +28,7 @@ func (d *decision) replaceLimit(rule model.Rule, c *candidate) *finding {
 		return nil
 	case spec.FaultDomainBased:
 		return d.zonesInFlight(rule, c)
-	case rule == model.PodsAway && inFlight >= int(*spec.MaxConcurrentFailed):
+	case rule == model.RulePodBudget && inFlight >= int(*spec.MaxConcurrentFailed):
 		return d.podsInFlight(c, "maxConcurrentFailed", *spec.MaxConcurrentFailed)
 	}
 	return nil
@@ -39,14 +39,14 @@ func (d *decision) replaceLimit(rule model.Rule, c *candidate) *finding {
 func (d *decision) zonesInFlight(rule model.Rule, c *candidate) *finding {
 	own := c.OwnZone
 	if own == "" {
-		if rule == model.ZoneUnknown {
+		if rule == model.RuleZoneUnknown {
 			return found("its zone is not known, and replacement.faultDomainBased counts zones",
 				fmt.Sprintf("a label %s on its node", d.x.Spec.Policy.ZoneKey))
 		}
 		own = "unknown, which counts as another one"
 	}
 	used, most := d.flights.Zones.Number(), int(*d.x.Spec.Replacement.MaxConcurrentFailed)
-	if rule != model.ZonesAway || used < most || used == most && d.flights.Zones.Known[c.OwnZone] {
+	if rule != model.RuleZoneBudget || used < most || used == most && d.flights.Zones.Known[c.OwnZone] {
 		return nil
 	}
 	return found(fmt.Sprintf("it needs a replacement (%s), and %s pods being replaced or removed (%s); replacement.maxConcurrentFailed is %d, and its own zone is %s",
@@ -61,7 +61,7 @@ func (d *decision) podsInFlight(c *candidate, field string, most int32) *finding
 
 // fly charges a chosen pod.
 func (d *decision) fly(c *candidate) {
-	if c.action == model.Replace && !c.replace.marked && !c.Removal.Excluded {
+	if c.action == model.ActionReplace && !c.replace.marked && !c.Removal.Excluded {
 		d.flights.Add(c.Pod)
 	}
 }

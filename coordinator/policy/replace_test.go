@@ -62,12 +62,12 @@ func TestAnIgnoredTaintIsNeverDue(t *testing.T) {
 func TestAClaimThatReplacesIsAMark(t *testing.T) {
 	s := scripted(t, "fdb_seed_condition_taint_removed_before")
 	require.Empty(t, Decide(s).Order)
-	claim := model.Claim{ID: "k", Pod: "fdb-0", UID: "f0", Action: model.Replace, Reason: model.ReasonReplacement, Prepare: model.PrepareEvacuate, Phase: model.PhasePreparing}
+	claim := model.Claim{ID: "k", Pod: "fdb-0", UID: "f0", Action: model.ActionReplace, Reason: model.ReasonReplacement, Prepare: model.PrepareEvacuate, Phase: model.PhaseDraining}
 	s.Cluster.Status.Claims = []model.Claim{claim}
 	require.Empty(t, Decide(s).Steps, "nothing is undone")
 	step, hold := Recheck(s, "fdb-0")
 	require.Nil(t, hold)
-	require.Equal(t, model.Replace, step.Action)
+	require.Equal(t, model.ActionReplace, step.Action)
 
 	s.Cluster.Status.Claims[0].UID = "that of another pod"
 	require.Empty(t, Decide(s).Order)
@@ -75,10 +75,10 @@ func TestAClaimThatReplacesIsAMark(t *testing.T) {
 
 // TestAnAcknowledgedEvacuationMakesRoom: from then on it is not in flight.
 func TestAnAcknowledgedEvacuationMakesRoom(t *testing.T) {
-	for _, phase := range []model.ClaimPhase{model.PhaseClaimed, model.PhasePreparing, model.PhasePrepared, model.PhaseEmptied, model.PhaseOpened, model.PhaseRestoring} {
+	for _, phase := range []model.ClaimPhase{model.PhaseClaimed, model.PhaseDraining, model.PhaseDrained, model.PhaseEmptied, model.PhaseOpened, model.PhaseRestoring} {
 		s := scripted(t, "fdb_seed_misconfigured_beside_a_claim")
 		s.Cluster.Status.Claims[0].Phase = phase
-		empty := phase == model.PhasePrepared || phase == model.PhaseEmptied || phase == model.PhaseOpened
+		empty := phase == model.PhaseDrained || phase == model.PhaseEmptied || phase == model.PhaseOpened
 		require.Equal(t, empty, len(Decide(s).Steps) == 1, "%s", phase)
 
 		// What was once seen empty stays so, also when its successor has its volume.
@@ -102,13 +102,13 @@ func TestAReplacementOfAnUnseenPodCounts(t *testing.T) {
 // TestAnOverrideOfZoneUnknownLeavesTheLimit of zones in force.
 func TestAnOverrideOfZoneUnknownLeavesTheLimit(t *testing.T) {
 	s := scripted(t, "fdb_seed_fault_domains_unknown")
-	s.Cluster.Spec.Overrides = []model.Override{{Rule: model.ZoneUnknown, Pods: []string{"fdb-0"}, Reason: "new rack", Expires: model.At(s.Now.Add(time.Hour))}}
+	s.Cluster.Spec.Overrides = []model.Override{{Rule: model.RuleZoneUnknown, Pods: []string{"fdb-0"}, Reason: "new rack", Expires: model.At(s.Now.Add(time.Hour))}}
 	require.Len(t, Decide(s).Steps, 2)
 	one := int32(1)
 	s.Cluster.Spec.Replacement.MaxConcurrentFailed = &one
 	p := Decide(s)
 	require.Len(t, p.Steps, 1)
-	require.Equal(t, model.ZonesAway, p.Holds[len(p.Holds)-1].Rule)
+	require.Equal(t, model.RuleZoneBudget, p.Holds[len(p.Holds)-1].Rule)
 }
 
 // TestForceIsNoReplacement: a person handed the pool to its controller, whatever
@@ -116,7 +116,7 @@ func TestAnOverrideOfZoneUnknownLeavesTheLimit(t *testing.T) {
 func TestForceIsNoReplacement(t *testing.T) {
 	s := scripted(t, "fdb_seed_strategy_replace")
 	for i := range s.Pools {
-		s.Pools[i].Strategy, s.Pools[i].Force = model.RollingUpdateStrategy, true
+		s.Pools[i].Strategy, s.Pools[i].Force = model.StrategyRollingUpdate, true
 	}
 	require.Empty(t, Replacements(s))
 	s.Pods[0].MustReplace = []string{"volume"}
@@ -141,36 +141,36 @@ func TestTheLongestFailureIsNamed(t *testing.T) {
 	s := scripted(t, "fdb_seed_failed_7201")
 	long := model.At(s.Now.Add(-3 * time.Hour))
 	for _, list := range [][]model.PodCondition{
-		{{Type: model.PodFailing, Since: long}, {Type: model.MissingProcesses, Since: long}, {Type: model.PodPending, Since: model.At(s.Now.Add(-2*time.Hour - time.Second))}},
-		{{Type: model.PodPending, Since: model.At(s.Now.Add(-2*time.Hour - time.Second))}, {Type: model.MissingProcesses, Since: long}, {Type: model.PodFailing, Since: long}},
+		{{Type: model.ConditionPodFailing, Since: long}, {Type: model.ConditionMissingProcesses, Since: long}, {Type: model.ConditionPodPending, Since: model.At(s.Now.Add(-2*time.Hour - time.Second))}},
+		{{Type: model.ConditionPodPending, Since: model.At(s.Now.Add(-2*time.Hour - time.Second))}, {Type: model.ConditionMissingProcesses, Since: long}, {Type: model.ConditionPodFailing, Since: long}},
 	} {
 		s.Pods[0].Conditions = list
 		require.Equal(t, []string{"replaced: MissingProcesses for 10800 s"}, Decide(s).Steps[0].Notes)
 	}
 }
 
-// TestNobodyIsReplacedWhenNobodyIsLive: nobody could say what would be lost.
-func TestNobodyIsReplacedWhenNobodyIsLive(t *testing.T) {
+// TestNoPodIsReplacedWhenNoneIsLive: nobody could say what would be lost.
+func TestNoPodIsReplacedWhenNoneIsLive(t *testing.T) {
 	s := scripted(t, "fdb_seed_failed_7201")
 	s.Cluster.Spec.Policy.Health = model.LeastAny
 	s.Groups = nil
 	require.Len(t, Decide(s).Steps, 1)
 	for i := range s.Pods {
-		s.Pods[i].Report.Member = model.NotLive
+		s.Pods[i].Report.Member = model.MembershipNotLive
 	}
 	p := Decide(s)
 	require.Empty(t, p.Steps)
-	require.Equal(t, model.SoleCopy, p.Holds[len(p.Holds)-1].Rule)
+	require.Equal(t, model.RuleSoleCopy, p.Holds[len(p.Holds)-1].Rule)
 }
 
-// TestWhatCannotBeReplacedIsHeld, and no override changes that.
-func TestWhatCannotBeReplacedIsHeld(t *testing.T) {
+// TestImpossibleReplacementIsHeld, and no override changes that.
+func TestImpossibleReplacementIsHeld(t *testing.T) {
 	s := scripted(t, "fdb_seed_misconfigured_all")
-	s.Cluster.Spec.Overrides = []model.Override{{Rule: model.Vetoed, Pods: []string{"*"}, Reason: "now", Expires: model.At(s.Now.Add(time.Hour))}}
+	s.Cluster.Spec.Overrides = []model.Override{{Rule: model.RuleVeto, Pods: []string{"*"}, Reason: "now", Expires: model.At(s.Now.Add(time.Hour))}}
 	for _, name := range Replacements(s) {
 		for i := range s.Pods {
 			if s.Pods[i].Name == name {
-				s.Pods[i].Refused = model.Vetoed
+				s.Pods[i].Refused = model.RuleVeto
 			}
 		}
 	}
@@ -179,7 +179,7 @@ func TestWhatCannotBeReplacedIsHeld(t *testing.T) {
 	require.Empty(t, p.Steps)
 	require.Len(t, p.Holds, 3)
 	for _, h := range p.Holds {
-		require.Equal(t, model.Vetoed, h.Rule)
+		require.Equal(t, model.RuleVeto, h.Rule)
 	}
 	require.Equal(t, "it is to be replaced (volume changed), and no agent of its own runs that could empty it, or none elsewhere that could say that it is empty", p.Holds[0].Reason)
 }
@@ -201,7 +201,7 @@ func TestReplacementsAreThoseOfThePlan(t *testing.T) {
 			}
 			want = append(want, c.Name)
 			room := true
-			for _, rule := range []model.Rule{model.ZoneUnknown, model.ZonesAway, model.PodsAway} {
+			for _, rule := range []model.Rule{model.RuleZoneUnknown, model.RuleZoneBudget, model.RulePodBudget} {
 				if d.replaceLimit(rule, c) != nil {
 					room = false
 					seen["held by "+string(rule)]++
@@ -214,14 +214,14 @@ func TestReplacementsAreThoseOfThePlan(t *testing.T) {
 			seen["outside"] += cluster.Count(c.outside)
 		}
 		for _, step := range Decide(s).Steps {
-			seen["step"] += cluster.Count(step.Action == model.Replace)
+			seen["step"] += cluster.Count(step.Action == model.ActionReplace)
 		}
 		require.ElementsMatch(t, want, Replacements(s), "seed %d", seed)
 	}
 	t.Logf("%v", seen)
 	for _, what := range []string{
 		"step", "marked", "forced", "outside", "room", "held by pod-budget", "held by zone-budget", "held by zone-unknown",
-		"failed ", "failed " + model.MissingPod, "failed " + model.PodFailing, "failed " + model.NodeTaintReplacing,
+		"failed ", "failed " + model.ConditionMissingPod, "failed " + model.ConditionPodFailing, "failed " + model.ConditionNodeTaintReplacing,
 	} {
 		require.NotZero(t, seen[what], "the generator makes none: %s", what)
 	}

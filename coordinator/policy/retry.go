@@ -17,7 +17,7 @@ func (d *decision) retry(t time.Time) {
 // retryAfter is the time to the next moment at which a clock, not an event,
 // changes the answer.
 func (d *decision) retryAfter() int64 {
-	if len(d.holds) == 0 || d.heldWhateverTheTime() {
+	if len(d.holds) == 0 || d.heldRegardlessOfTime() {
 		d.retryAt = time.Time{}
 	} else {
 		d.retryHeld()
@@ -38,18 +38,18 @@ func (d *decision) retryHeld() {
 		if p.HasBroken(true) {
 			d.retry(d.patienceEnds())
 		}
-		if !p.Since.IsZero() && d.x.TimeTells(p, d.x.Dead) {
+		if !p.Since.IsZero() && d.x.TimeDecides(p, d.x.Dead) {
 			d.retry(p.Since.Add(d.x.StartSeconds()))
 		}
-		if p.Phase == model.Started && p.Live && len(d.steps) == 0 { // it may go before its turn
+		if p.Phase == model.PodPhaseStarted && p.Live && len(d.steps) == 0 { // it may go before its turn
 			d.retry(p.Since.Add(d.x.StartSeconds()))
 		}
 	}
 }
 
-// heldWhateverTheTime: a rule that no clock ends, and that spares nobody, holds
+// heldRegardlessOfTime: a rule that no clock ends, and that spares nobody, holds
 // the whole cluster.
-func (d *decision) heldWhateverTheTime() bool {
+func (d *decision) heldRegardlessOfTime() bool {
 	for i, f := range d.findings {
 		r := &rules[i]
 		if f != nil && !r.sparesBroken && f.retryAt.IsZero() && len(d.over[r.name]) == 0 {

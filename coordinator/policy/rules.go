@@ -35,61 +35,61 @@ type rule struct {
 // rules in the order in which they are asked. All of them are asked; the first
 // that fails names the hold.
 var rules = []rule{
-	{name: model.BadInput, cluster: (*decision).badInput},
-	{name: model.ObserveOnly, cluster: (*decision).observeOnly},
-	{name: model.Paused, cluster: (*decision).paused, pod: (*decision).belowPartition},
-	{name: model.OutsideWindow, sparesBroken: true, sparesBegun: true, cluster: (*decision).outsideWindow},
-	{name: model.FleetFull, sparesBroken: true, sparesBegun: true, cluster: (*decision).fleetFull, pod: (*decision).fleetFilled},
-	{name: model.NeedsApproval, sparesBroken: true, pod: (*decision).needsApproval},
-	{name: model.CanaryFirst, sparesBroken: true, pod: (*decision).canaryFirst},
-	{name: model.PoolUnobserved, cluster: (*decision).poolUnobserved},
-	{name: model.LineStopped, sparesBroken: true, sparesFailed: true, aboutUpdates: true, cluster: (*decision).lineStopped},
-	{name: model.ViewSplit, sparesBroken: true, sparesBegun: true, guardsData: true, cluster: (*decision).viewSplit},
-	{name: model.NoLeader, sparesBroken: true, sparesBegun: true, sparesDead: true, cluster: (*decision).noLeader, pod: (*decision).ownNoLeader},
-	{name: model.TwoLeaders, sparesBroken: true, sparesBegun: true, cluster: (*decision).twoLeaders},
-	{name: model.VersionRefused, pod: (*decision).versionRefused},
-	{name: model.Unhealthy, sparesBroken: true, sparesBegun: true, guardsData: true, cluster: (*decision).unhealthy},
-	{name: model.Settling, sparesBroken: true, sparesBegun: true, guardsData: true, cluster: (*decision).settling},
-	{name: model.OtherOperation, sparesBroken: true, pod: (*decision).otherOperation},
-	{name: model.Shutdown, pod: (*decision).shutdown},
-	{name: model.InOrder, pod: (*decision).inOrder},
-	{name: model.OnDeadNode, pod: (*decision).onDeadNode},
-	{name: model.NoReport, sparesBroken: true, sparesBegun: true, pod: (*decision).noReport},
-	{name: model.StaleReport, sparesBroken: true, sparesBegun: true, pod: (*decision).staleReport},
-	{name: model.OnItsWay, pod: (*decision).onItsWay},
-	{name: model.Claimed, pod: (*decision).isClaimed},
-	{name: model.Vetoed, pod: (*decision).vetoed},
-	{name: model.Busy, pod: (*decision).isBusy},
-	{name: model.VersionOrder, sparesBroken: true, pod: (*decision).versionOrder},
-	{name: model.RankOrder, sparesBroken: true, aboutUpdates: true, pod: (*decision).rankOrder},
-	{name: model.LeaderLast, sparesBroken: true, pod: (*decision).leaderLast},
-	{name: model.ZoneUnknown, pod: (*decision).zoneUnknown}, // these three spare broken ones themselves
-	{name: model.ZonesAway, pod: (*decision).zonesAway},
-	{name: model.PodsAway, sparesBegun: true, pod: (*decision).podsAway},
-	{name: model.BeingMoved, sparesBroken: true, sparesBegun: true, pod: (*decision).beingMoved},
-	{name: model.ShardsAway, pod: kindBudget(model.Shard)},
-	{name: model.QuorumLost, pod: kindBudget(model.Quorum)},
-	{name: model.AcksLost, pod: kindBudget(model.Acks)},
-	{name: model.RoleLost, pod: kindBudget(model.Role)},
-	{name: model.NoneEligible, pod: (*decision).noneEligible},
-	{name: model.SoleCopy, pod: (*decision).soleCopy},
-	{name: model.CatchingUp, pod: (*decision).catchingUp},
-	{name: model.ForeignBudget, pod: refused(model.ForeignBudget, "a PodDisruptionBudget that is not Rollcall's refuses its eviction", "that budget allowing a disruption, or disabled where it is defined")},
-	{name: model.Unstable, pod: refused(model.Unstable, "the pod object keeps changing while it is being acted on", "the pod object no longer changing")},
+	{name: model.RuleBadInput, cluster: (*decision).badInput},
+	{name: model.RuleObserveOnly, cluster: (*decision).observeOnly},
+	{name: model.RulePaused, cluster: (*decision).paused, pod: (*decision).belowPartition},
+	{name: model.RuleOutsideWindow, sparesBroken: true, sparesBegun: true, cluster: (*decision).outsideWindow},
+	{name: model.RuleFleetFull, sparesBroken: true, sparesBegun: true, cluster: (*decision).fleetFull, pod: (*decision).fleetFilled},
+	{name: model.RuleApproval, sparesBroken: true, pod: (*decision).needsApproval},
+	{name: model.RuleCanary, sparesBroken: true, pod: (*decision).canaryFirst},
+	{name: model.RulePoolUnobserved, cluster: (*decision).poolUnobserved},
+	{name: model.RuleRolloutHalted, sparesBroken: true, sparesFailed: true, aboutUpdates: true, cluster: (*decision).rolloutHalted},
+	{name: model.RuleViewSplit, sparesBroken: true, sparesBegun: true, guardsData: true, cluster: (*decision).viewSplit},
+	{name: model.RuleNoLeader, sparesBroken: true, sparesBegun: true, sparesDead: true, cluster: (*decision).noLeader, pod: (*decision).ownNoLeader},
+	{name: model.RuleTwoLeaders, sparesBroken: true, sparesBegun: true, cluster: (*decision).twoLeaders},
+	{name: model.RuleVersionRefused, pod: (*decision).versionRefused},
+	{name: model.RuleHealth, sparesBroken: true, sparesBegun: true, guardsData: true, cluster: (*decision).unhealthy},
+	{name: model.RuleFailureDetection, sparesBroken: true, sparesBegun: true, guardsData: true, cluster: (*decision).settling},
+	{name: model.RuleOtherOperation, sparesBroken: true, pod: (*decision).otherOperation},
+	{name: model.RuleShutdown, pod: (*decision).shutdown},
+	{name: model.RuleOrderedReady, pod: (*decision).orderedReady},
+	{name: model.RuleNodeGone, pod: (*decision).nodeGone},
+	{name: model.RuleNoReport, sparesBroken: true, sparesBegun: true, pod: (*decision).noReport},
+	{name: model.RuleStaleReport, sparesBroken: true, sparesBegun: true, pod: (*decision).staleReport},
+	{name: model.RuleTerminating, pod: (*decision).terminating},
+	{name: model.RuleClaimed, pod: (*decision).isClaimed},
+	{name: model.RuleVeto, pod: (*decision).vetoed},
+	{name: model.RuleBusy, pod: (*decision).isBusy},
+	{name: model.RuleVersionOrder, sparesBroken: true, pod: (*decision).versionOrder},
+	{name: model.RuleRankOrder, sparesBroken: true, aboutUpdates: true, pod: (*decision).rankOrder},
+	{name: model.RuleLeaderLast, sparesBroken: true, pod: (*decision).leaderLast},
+	{name: model.RuleZoneUnknown, pod: (*decision).zoneUnknown}, // these three spare broken ones themselves
+	{name: model.RuleZoneBudget, pod: (*decision).zoneBudget},
+	{name: model.RulePodBudget, sparesBegun: true, pod: (*decision).podBudget},
+	{name: model.RuleMoving, sparesBroken: true, sparesBegun: true, pod: (*decision).beingMoved},
+	{name: model.RuleShardBudget, pod: kindBudget(model.GroupShard)},
+	{name: model.RuleQuorum, pod: kindBudget(model.GroupQuorum)},
+	{name: model.RuleAcks, pod: kindBudget(model.GroupAcks)},
+	{name: model.RuleRole, pod: kindBudget(model.GroupRole)},
+	{name: model.RuleEligible, pod: (*decision).noneEligible},
+	{name: model.RuleSoleCopy, pod: (*decision).soleCopy},
+	{name: model.RuleCatchingUp, pod: (*decision).catchingUp},
+	{name: model.RuleForeignBudget, pod: refused(model.RuleForeignBudget, "a PodDisruptionBudget that is not Rollcall's refuses its eviction", "that budget allowing a disruption, or disabled where it is defined")},
+	{name: model.RuleConflict, pod: refused(model.RuleConflict, "the pod object keeps changing while it is being acted on", "the pod object no longer changing")},
 	// Who waits only for a turn of the line: all other reasons say more.
-	{name: model.InOrder, pod: (*decision).lineOrder},
+	{name: model.RuleOrderedReady, pod: (*decision).partitionOrder},
 }
 
 // asksForced are the rules that hold a pod which a person has handed to its
 // controller by force.
-var asksForced = map[model.Rule]bool{model.BadInput: true, model.ObserveOnly: true, model.Paused: true, model.OnDeadNode: true, model.OnItsWay: true, model.Claimed: true}
+var asksForced = map[model.Rule]bool{model.RuleBadInput: true, model.RuleObserveOnly: true, model.RulePaused: true, model.RuleNodeGone: true, model.RuleTerminating: true, model.RuleClaimed: true}
 
 // spares a candidate that the rule does not mean.
 func (r *rule) spares(c *candidate) bool {
 	if r.aboutUpdates && c.bringsNoUpdate() || r.sparesDead && c.dead || r.sparesFailed && c.failed {
 		return true
 	}
-	return r.sparesBroken && c.outside && !(r.guardsData && (c.action == model.Replace || c.action == model.Remove))
+	return r.sparesBroken && c.outside && !(r.guardsData && (c.action == model.ActionReplace || c.action == model.ActionRemove))
 }
 
 func found(reason, unblocks string) *finding { return &finding{reason: reason, unblocks: unblocks} }

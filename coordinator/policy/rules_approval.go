@@ -15,7 +15,7 @@ func (d *decision) needsApproval(c *candidate) *finding {
 	switch {
 	case d.x.Outage() && !d.approved(model.ApprovedOutage, c.OwnPool.Revision):
 		return found("policy.unit is All: everything would go at once, which is an outage", d.approve(model.ApprovedOutage))
-	case !c.Agent && (restarts(c.action) || c.action == model.Replace && !c.leaves) && d.asksToAdopt(c):
+	case !c.Agent && (restarts(c.action) || c.action == model.ActionReplace && !c.leaves) && d.asksToAdopt(c):
 		return found("it has no agent yet, so it would be restarted without being asked, and update.adopt is Ask",
 			d.approve(model.ApprovedAdopt))
 	case c.reason == model.ReasonAdopt && !c.Since.IsZero() && c.Since.Add(AdoptAgain).After(d.x.Now):
@@ -101,7 +101,7 @@ func (d *decision) canaryFirst(c *candidate) *finding {
 		}
 		if d.lostCanary(c.PoolPos) && len(pool.lost) > 0 {
 			p := pool.lost[0]
-			f.reason += fmt.Sprintf("; %s is unavailable (%s)%s", p.Name, p.AwayWhy, cluster.About(p))
+			f.reason += fmt.Sprintf("; %s is unavailable (%s)%s", p.Name, p.UnavailableReason, cluster.About(p))
 			f.unblocks = cluster.OrAdvice(p.Name+" back", p)
 		}
 		return f

@@ -8,7 +8,7 @@ import (
 )
 
 func (d *decision) zoneUnknown(c *candidate) *finding {
-	if f := d.replaceLimit(model.ZoneUnknown, c); f != nil || c.outside {
+	if f := d.replaceLimit(model.RuleZoneUnknown, c); f != nil || c.outside {
 		return f
 	}
 	counts := "policy.maxZonesUnavailable counts zones"
@@ -24,16 +24,16 @@ func (d *decision) zoneUnknown(c *candidate) *finding {
 		fmt.Sprintf("a label %s on its node", d.x.Spec.Policy.ZoneKey))
 }
 
-func (d *decision) zonesAway(c *candidate) *finding {
-	if f := d.replaceLimit(model.ZonesAway, c); f != nil || c.outside {
+func (d *decision) zoneBudget(c *candidate) *finding {
+	if f := d.replaceLimit(model.RuleZoneBudget, c); f != nil || c.outside {
 		return f
 	}
 	b := d.ledger
 	mayServe := d.x.MayServe(c.Pod)
-	if b.ZoneLimit == 0 || c.Away && !c.MayLive || c.OwnPool.Shutdown || d.x.Outage() {
+	if b.ZoneLimit == 0 || c.Unavailable && !c.MayLive || c.OwnPool.Shutdown || d.x.Outage() {
 		return nil
 	}
-	zones := d.zonesAgainst(c, c.Away && !mayServe) // then it costs nothing more, but all like it at once would
+	zones := d.zonesAgainst(c, c.Unavailable && !mayServe) // then it costs nothing more, but all like it at once would
 	ownIsAway := zones.Known[c.OwnZone] || mayServe
 	away := zones.Number()
 	if away < b.ZoneLimit || away == b.ZoneLimit && ownIsAway {
@@ -43,12 +43,12 @@ func (d *decision) zonesAway(c *candidate) *finding {
 	if own == "" {
 		own = "unknown, which counts as another one"
 	}
-	return d.whileItComesBack(c, found(fmt.Sprintf("%s an unavailable pod (%s), the limit is %d, and its own zone is %s",
+	return d.whileReturning(c, found(fmt.Sprintf("%s an unavailable pod (%s), the limit is %d, and its own zone is %s",
 		counted(away, "zone has", "zones have"), zones.Names(), b.ZoneLimit, own), b.Unblocks()))
 }
 
-func (d *decision) podsAway(c *candidate) *finding {
-	if f := d.replaceLimit(model.PodsAway, c); f != nil {
+func (d *decision) podBudget(c *candidate) *finding {
+	if f := d.replaceLimit(model.RulePodBudget, c); f != nil {
 		return f
 	}
 	if c.dead {
@@ -70,20 +70,20 @@ func (d *decision) podsAway(c *candidate) *finding {
 	if d.x.NoAgents && d.late(c.Pod) {
 		for i := range d.x.Pods { // who is not back in time waits for itself, for others like it, and for those made only after it, no longer
 			p := &d.x.Pods[i]
-			used -= cluster.Count(d.late(p) || p.Away && d.x.NotYetCreated(p))
+			used -= cluster.Count(d.late(p) || p.Unavailable && d.x.NotYetCreated(p))
 		}
 	}
 	if c.outside || c.OwnPool.Shutdown || used+needed <= limit {
 		return nil
 	}
-	if c.Away && !c.Serves && !mayServe && !d.x.NoAgents {
+	if c.Unavailable && !c.Serves && !mayServe && !d.x.NoAgents {
 		return d.byHandBesides(c, limit) // else it costs nothing more
 	}
 	text := fmt.Sprintf("%d of %d pods would be unavailable, the limit is %d", used+needed, d.x.Desired, limit)
-	if away := b.AwayText(); away != "" {
+	if away := b.UnavailableText(); away != "" {
 		text += ": " + away
 	}
-	return d.whileItComesBack(c, found(text, b.Unblocks()))
+	return d.whileReturning(c, found(text, b.Unblocks()))
 }
 
 // byHandBesides limits how many pods that are away, and may serve, go at once. Most unsettled pods
@@ -96,7 +96,7 @@ func (d *decision) byHandBesides(c *candidate, limit int) *finding {
 		return nil
 	}
 	why := "nothing shows that it does not serve"
-	if c.Live && c.Phase == model.Ready {
+	if c.Live && c.Phase == model.PodPhaseReady {
 		why = "it may settle by itself"
 	} else if c.Live {
 		why = "it is live, though not Ready"
@@ -106,7 +106,7 @@ func (d *decision) byHandBesides(c *candidate, limit int) *finding {
 
 // unblocksByHand names a claimed or chosen pod whose return would make room.
 func (d *decision) unblocksByHand() string {
-	for _, p := range d.ledger.Away {
+	for _, p := range d.ledger.Unavailable {
 		if d.byHand(p) {
 			return cluster.OrAdvice(p.Name+" back", p)
 		}
@@ -116,12 +116,12 @@ func (d *decision) unblocksByHand() string {
 
 // late reports whether the pod is overdue to be Ready and was not taken by Rollcall.
 func (d *decision) late(p *cluster.Pod) bool {
-	return p.Away && p.Phase == model.Started && d.x.Overdue(p) && !d.byHand(p)
+	return p.Unavailable && p.Phase == model.PodPhaseStarted && d.x.Overdue(p) && !d.byHand(p)
 }
 
-// whileItComesBack limits the finding to the time that the pod has to be Ready. After that it costs
+// whileReturning limits the finding to the time that the pod has to be Ready. After that it costs
 // nothing more.
-func (d *decision) whileItComesBack(c *candidate, f *finding) *finding {
+func (d *decision) whileReturning(c *candidate, f *finding) *finding {
 	if d.x.ComesBack(c.Pod) {
 		return f.until(c.Pod.Since.Add(d.x.StartSeconds()))
 	}
@@ -140,7 +140,7 @@ func (d *decision) zonesAgainst(c *candidate, onlyByHand bool) *cluster.ZoneSet 
 		return &d.ledger.Zones
 	}
 	var z cluster.ZoneSet
-	for _, list := range [][]*cluster.Pod{d.ledger.Away, d.ledger.Chosen} {
+	for _, list := range [][]*cluster.Pod{d.ledger.Unavailable, d.ledger.Chosen} {
 		for _, p := range list {
 			counts := !onlyByHand || d.byHand(p)
 			if counts && (p.At == cluster.Unseen || !d.x.NotYetCreated(p)) {

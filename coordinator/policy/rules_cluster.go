@@ -28,7 +28,7 @@ func (d *decision) badInput() *finding {
 }
 
 func (d *decision) observeOnly() *finding {
-	if d.x.Spec.Update.Mode != model.Observe {
+	if d.x.Spec.Update.Mode != model.ModeObserve {
 		return nil
 	}
 	return found("update.mode is Observe: what would be done is shown and not done", "update.mode: Auto")
@@ -64,7 +64,7 @@ func (d *decision) fleetFull() *finding {
 // restarts are those in flight; a pod that is asked about again is one of them.
 func (d *decision) restarts() int {
 	n := d.x.Snapshot.Fleet.Restarts
-	if d.prepared {
+	if d.drained {
 		n = max(n-1, 0)
 	}
 	return n
@@ -93,12 +93,12 @@ func (d *decision) poolUnobserved() *finding {
 	return nil
 }
 
-// lineStopped counts the new pods of each pool's update revision that did not
+// rolloutHalted counts the new pods of each pool's update revision that did not
 // come back. It looks at what is, so it ends by itself when they do. Where nobody is
 // to go whom it holds, there is no line.
-func (d *decision) lineStopped() *finding {
+func (d *decision) rolloutHalted() *finding {
 	x := d.x
-	if !slices.ContainsFunc(d.order, func(c candidate) bool { return c.inLine() }) {
+	if !slices.ContainsFunc(d.order, func(c candidate) bool { return c.inPartitionOrder() }) {
 		return nil
 	}
 	failed := make([]int, len(x.Pools))
@@ -113,7 +113,7 @@ func (d *decision) lineStopped() *finding {
 	for i := range x.Pools {
 		if most := int(x.Spec.Policy.MaxFailed); failed[i] >= most && failed[i] > 0 {
 			p := example[i]
-			why := p.AwayWhy
+			why := p.UnavailableReason
 			if p.Claim != nil { // how far that is changes again and again, and is not what is wrong
 				why = cmp.Or(p.Unready(), "not back")
 			}
@@ -125,8 +125,10 @@ func (d *decision) lineStopped() *finding {
 	return nil
 }
 
-// inLine: a line that is stopped holds it.
-func (c *candidate) inLine() bool { return !c.forced && !c.outside && !c.failed && !c.bringsNoUpdate() }
+// inPartitionOrder: a line that is stopped holds it.
+func (c *candidate) inPartitionOrder() bool {
+	return !c.forced && !c.outside && !c.failed && !c.bringsNoUpdate()
+}
 
 // lastGood names the revision to which a person can go back.
 func lastGood(p *model.Pool) string {
@@ -241,7 +243,7 @@ func refuseVersion(x *cluster.Index, p *model.Pool, next model.EngineVersion, ne
 		all.Oldest = own.Oldest // named first
 	}
 	switch {
-	case floor.Known && next.Compare(floor.Newest.Version) < 0 && x.Spec.Policy.Downgrade == model.HoldAlways:
+	case floor.Known && next.Compare(floor.Newest.Version) < 0 && x.Spec.Policy.Downgrade == model.PermissionHold:
 		return fmt.Sprintf("%s is older than %s and policy.downgrade is Hold", p.Version, floor.Newest.Runs(p))
 	case !all.Known, own.Known && next.Compare(own.Oldest.Version) == 0:
 		return "" // nothing runs that could be compared, or it stays as it is
@@ -261,7 +263,7 @@ func refuseVersion(x *cluster.Index, p *model.Pool, next model.EngineVersion, ne
 	return ""
 }
 
-var healthRank = map[model.Verdict]int{model.Red: 1, model.Yellow: 2, model.Recoverable: 3, model.Green: 4}
+var healthRank = map[model.Verdict]int{model.VerdictRed: 1, model.VerdictYellow: 2, model.VerdictRecoverable: 3, model.VerdictGreen: 4}
 
 func (d *decision) unhealthy() *finding {
 	h, least := d.x.Snapshot.Health, d.x.Spec.Policy.Health
@@ -277,7 +279,7 @@ func (d *decision) unhealthy() *finding {
 		return nil
 	}
 	unblocks := fmt.Sprintf("a verdict of at least %s", least)
-	if h.Verdict == model.Recoverable {
+	if h.Verdict == model.VerdictRecoverable {
 		unblocks += ", or policy.health: Recoverable, if what is missing comes back only with the update"
 	}
 	return found(fmt.Sprintf("the database is %s, policy.health requires at least %s%s", h.Verdict, least, because(h.Reason)), unblocks)

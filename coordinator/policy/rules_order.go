@@ -10,11 +10,11 @@ import (
 
 // These rules are about who goes before whom.
 
-func (d *decision) inOrder(c *candidate) *finding {
-	if f := d.wouldComeBackOld(c); f != nil {
+func (d *decision) orderedReady(c *candidate) *finding {
+	if f := d.wouldReturnOutdated(c); f != nil {
 		return f
 	}
-	if c.OwnPool.Management != model.OrderedReady {
+	if c.OwnPool.Management != model.ManagementOrderedReady {
 		return nil
 	}
 	var other *cluster.Pod
@@ -22,13 +22,13 @@ func (d *decision) inOrder(c *candidate) *finding {
 		// Its controller comes to no other pod while this one is broken, and waits for no
 		// lower one that is Ready: a correction waits for those only while they are not, or
 		// are to be corrected themselves.
-		stands := p.Phase == model.Ready && !d.isChosen[p.At] && d.x.WhyBroken(p) == ""
+		stands := p.Phase == model.PodPhaseReady && !d.isChosen[p.At] && d.x.FailureReason(p) == ""
 		first := (c.broken || d.curing || d.x.NoAgents && d.late(c.Pod)) && (p.Ordinal > c.Ordinal || stands)
 		// Two that are away by themselves would wait for each other.
-		both := c.Away && p.Phase == model.Ready && !d.byHand(p)
+		both := c.Unavailable && p.Phase == model.PodPhaseReady && !d.byHand(p)
 		// Nor does it come to those above a pod that is to be corrected before that has gone. What serves is made
 		// again only if all of them go, too.
-		with := d.goesWith(p) && (c.outside || p.Phase == model.Missing || p.Phase == model.Terminating || cluster.IsOutdated(p))
+		with := d.goesWith(p) && (c.outside || p.Phase == model.PodPhaseMissing || p.Phase == model.PodPhaseTerminating || cluster.IsOutdated(p))
 		if p != c.Pod && !d.goesInUnit(p, c) && !first && !both && !with {
 			other = p
 			break
@@ -37,7 +37,7 @@ func (d *decision) inOrder(c *candidate) *finding {
 	if other == nil {
 		return nil
 	}
-	return found(fmt.Sprintf("pool %s is OrderedReady and %s is unavailable (%s)", c.OwnPool.Name, other.Name, other.HowAway()), cluster.OrAdvice(other.Name+" back"+d.orForce(c), other)).forOthers()
+	return found(fmt.Sprintf("pool %s is OrderedReady and %s is unavailable (%s)", c.OwnPool.Name, other.Name, other.Unavailability()), cluster.OrAdvice(other.Name+" back"+d.orForce(c), other)).forOthers()
 }
 
 // byHand: the pod is claimed or chosen.
@@ -48,8 +48,8 @@ func (d *decision) byHand(p *cluster.Pod) bool {
 // goesInUnit: the pod is of the candidate's unit, all of which may be away at once. But the controller does not make
 // the candidate again above one that is not Ready and stays as it is.
 func (d *decision) goesInUnit(p *cluster.Pod, c *candidate) bool {
-	stays := p.Ordinal < c.Ordinal && p.Phase != model.Ready && !d.byHand(p)
-	return p.OwnUnit == c.OwnUnit && c.OwnUnit != cluster.Unit{} && (!stays || c.action == model.Remove || d.x.Outage())
+	stays := p.Ordinal < c.Ordinal && p.Phase != model.PodPhaseReady && !d.byHand(p)
+	return p.OwnUnit == c.OwnUnit && c.OwnUnit != cluster.Unit{} && (!stays || c.action == model.ActionRemove || d.x.Outage())
 }
 
 func (d *decision) versionOrder(c *candidate) *finding {
@@ -62,7 +62,7 @@ func (d *decision) versionOrder(c *candidate) *finding {
 		case name == c.Name:
 		case !known:
 			return found(fmt.Sprintf("%s must carry the new version first, and is not known", name), name+" known")
-		case d.waitsFor(&d.x.Pods[at], c) && c.prepare == model.PrepareHandoff && !d.prepared:
+		case d.waitsFor(&d.x.Pods[at], c) && c.prepare == model.PrepareHandoff && !d.drained:
 			// One of the two must go first. It is asked again when it has handed over.
 		case d.x.Pods[at].Revision != d.x.Pods[at].OwnPool.Revision || !d.x.Pods[at].Live:
 			f := found(fmt.Sprintf("%s must carry the new version first", name), name+" up to date and live")
@@ -105,15 +105,15 @@ func (d *decision) rankOrder(c *candidate) *finding {
 	why := fmt.Sprintf("%s has the lower rank %d and is outdated or unavailable; its own rank is %d", low.Name, low.Rank, c.Rank)
 	switch {
 	case low.OwnReport == nil:
-		why = fmt.Sprintf("%s is unavailable (%s) and might be of a lower rank: without a report nobody knows; its own rank is %d", low.Name, low.HowAway(), c.Rank)
-	case low.OwnReport.Member != model.Live && low.Rank == 0:
-		why = fmt.Sprintf("%s is unavailable (%s) and might be of a lower rank: only a live member tells; its own rank is %d", low.Name, low.HowAway(), c.Rank)
+		why = fmt.Sprintf("%s is unavailable (%s) and might be of a lower rank: without a report nobody knows; its own rank is %d", low.Name, low.Unavailability(), c.Rank)
+	case low.OwnReport.Member != model.MembershipLive && low.Rank == 0:
+		why = fmt.Sprintf("%s is unavailable (%s) and might be of a lower rank: only a live member tells; its own rank is %d", low.Name, low.Unavailability(), c.Rank)
 	}
 	return found(why, "all pods of a lower rank up to date and back").forOthers()
 }
 
 // holdsRanks: those of a higher rank wait for the candidate, unless it waits for its pool itself.
-func (d *decision) holdsRanks(c *candidate) bool { return c.rolls() && d.wouldComeBackOld(c) == nil }
+func (d *decision) holdsRanks(c *candidate) bool { return c.rolls() && d.wouldReturnOutdated(c) == nil }
 
 func lower(lowest **cluster.Pod, p *cluster.Pod) {
 	if *lowest == nil || p.Rank < (*lowest).Rank {
@@ -142,10 +142,10 @@ func (d *decision) leaderLast(c *candidate) *finding {
 				rolesText(c.OwnReport), counted(c.place, "pod goes", "pods go"), earlier.Name), "everybody else up to date and back").forOthers()
 		}
 	}
-	for _, p := range slices.Concat(d.ledger.Away, d.ledger.Chosen) {
-		waits := d.waitsFor(p, c) && (d.byHand(p) && p.Phase == model.Ready && c.frees() || d.corrects(p))
+	for _, p := range slices.Concat(d.ledger.Unavailable, d.ledger.Chosen) {
+		waits := d.waitsFor(p, c) && (d.byHand(p) && p.Phase == model.PodPhaseReady && c.frees() || d.corrects(p))
 		if p != c.Pod && !waits && !d.goesWith(p) {
-			return found(fmt.Sprintf("it holds %s and goes last: %s is unavailable (%s)", rolesText(c.OwnReport), p.Name, p.HowAway()),
+			return found(fmt.Sprintf("it holds %s and goes last: %s is unavailable (%s)", rolesText(c.OwnReport), p.Name, p.Unavailability()),
 				p.Name+" back").forOthers()
 		}
 	}
@@ -161,7 +161,7 @@ func (d *decision) lastWaitsFor(c, earlier *candidate) bool {
 		return false // nor could either be made again without the other
 	case cluster.IsOutdated(earlier.Pod) && (!cluster.IsOutdated(c.Pod) || c.bringsNoUpdate() || c.leaves && d.waitsForCanary(earlier)):
 		return false // it is no part of that rollout, or leaves in spite of it
-	case c.Serves && !earlier.Away:
+	case c.Serves && !earlier.Unavailable:
 		return false
 	}
 	return c.reason == model.ReasonAdopt || earlier.reason != model.ReasonAdopt || !d.asksToAdopt(earlier)
@@ -170,13 +170,13 @@ func (d *decision) lastWaitsFor(c, earlier *candidate) bool {
 // behindAnotherLast: the line of its pool frees o only after another pod that goes last, which comes
 // after c and waits for it. All three would wait for each other, so c does not wait for o.
 func (d *decision) behindAnotherLast(o, c *candidate) bool {
-	if !o.frees() && d.wouldComeBackOld(o) == nil {
+	if !o.frees() && d.wouldReturnOutdated(o) == nil {
 		return false // the line does not keep it
 	}
 	return slices.ContainsFunc(d.lasts, func(place int) bool {
 		l := &d.order[place]
-		above := l.OwnPool == o.OwnPool && l.Ordinal > o.Ordinal && l.onLine()
-		waits := place > c.place && l.OwnReport.Fresh && d.over.of(model.LeaderLast, l.Name) == nil
+		above := l.OwnPool == o.OwnPool && l.Ordinal > o.Ordinal && l.atPartition()
+		waits := place > c.place && l.OwnReport.Fresh && d.over.of(model.RuleLeaderLast, l.Name) == nil
 		return above && waits && d.lastWaitsFor(l, c)
 	})
 }
@@ -184,7 +184,7 @@ func (d *decision) behindAnotherLast(o, c *candidate) bool {
 // waitsForRevision: o would come back on the old revision, until all of the pool, and so c, is on
 // the new one.
 func (d *decision) waitsForRevision(o, c *candidate) bool {
-	return o.OwnPool == c.OwnPool && cluster.IsOutdated(c.Pod) && d.wouldComeBackOld(o) != nil
+	return o.OwnPool == c.OwnPool && cluster.IsOutdated(c.Pod) && d.wouldReturnOutdated(o) != nil
 }
 
 // waitsForCanary: a person, or a clock, says when it goes on.
@@ -192,6 +192,6 @@ func (d *decision) waitsForCanary(o *candidate) bool { return !o.outside && d.ca
 
 // waitsForOperation: o may go only when the scale-down is over for which c goes.
 func waitsForOperation(o, c *candidate) bool {
-	return c.reason == model.ReasonScaleDown && o.OwnPool == c.OwnPool && o.OwnPool.Operation != model.NoOperation &&
+	return c.reason == model.ReasonScaleDown && o.OwnPool == c.OwnPool && o.OwnPool.Operation != model.OperationNone &&
 		o.reason != model.ReasonScaleDown && o.reason != model.ReasonReplacement
 }

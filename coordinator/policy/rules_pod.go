@@ -12,18 +12,18 @@ import (
 // old revision, again and again, and the line is not ours to lower.
 func (d *decision) belowPartition(c *candidate) *finding {
 	p := c.OwnPool
-	if p.Strategy != model.RollingUpdateStrategy || !cluster.IsOutdated(c.Pod) || c.leaves || p.Force {
+	if p.Strategy != model.StrategyRollingUpdate || !cluster.IsOutdated(c.Pod) || c.leaves || p.Force {
 		return nil
 	}
 	line := p.Partition
 	switch {
-	case p.ByLine && c.Ordinal < line && !d.x.Snapshot.Cluster.Status.Initialized:
+	case p.ByPartition && c.Ordinal < line && !d.x.Snapshot.Cluster.Status.Initialized:
 		return found(fmt.Sprintf("the partition of pool %s is %d, and is left alone until the database has been healthy once", p.Name, line),
 			fmt.Sprintf("the database healthy, or a partition of at most %d", c.Ordinal))
-	case p.ByLine && p.Ordered != nil && c.Ordinal < *p.Ordered:
+	case p.ByPartition && p.Ordered != nil && c.Ordinal < *p.Ordered:
 		return found(fmt.Sprintf("a person set the partition of pool %s to %d: ordinals below it stay on the old revision", p.Name, *p.Ordered),
 			fmt.Sprintf("a partition of at most %d", c.Ordinal))
-	case p.ByLine && c.action != model.Replace:
+	case p.ByPartition && c.action != model.ActionReplace:
 		return nil
 	case p.Ordered != nil:
 		line = max(line, *p.Ordered)
@@ -36,7 +36,7 @@ func (d *decision) belowPartition(c *candidate) *finding {
 }
 
 func (d *decision) otherOperation(c *candidate) *finding {
-	if c.OwnPool.Operation == model.NoOperation || d.curing || c.reason == model.ReasonScaleDown || c.reason == model.ReasonReplacement {
+	if c.OwnPool.Operation == model.OperationNone || d.curing || c.reason == model.ReasonScaleDown || c.reason == model.ReasonReplacement {
 		return nil
 	}
 	return found(fmt.Sprintf("pool %s has an operation under way: %s", c.OwnPool.Name, c.OwnPool.Operation),
@@ -65,9 +65,9 @@ func (d *decision) noReport(c *candidate) *finding {
 		return found("the report at hand is that of another pod with its name", "a report from its own agent")
 	case c.OwnReport == nil:
 		return d.unheard(c, "its agent has sent no report", "a report from its agent")
-	case c.OwnReport.Member != model.Live && c.OwnReport.Member != model.NotLive:
+	case c.OwnReport.Member != model.MembershipLive && c.OwnReport.Member != model.MembershipNotLive:
 		return d.unheard(c, "its report does not tell whether the database has it as a member", "a report that does")
-	case c.OwnReport.Member == model.Live && neverRuns(c.Phase):
+	case c.OwnReport.Member == model.MembershipLive && neverRuns(c.Phase):
 		return found(fmt.Sprintf("its report says that it is live in the database, and its phase is %s", c.Phase),
 			"the two agreeing")
 	}
@@ -95,7 +95,7 @@ func (d *decision) cannotEmpty(c *candidate, what string) *finding {
 
 // neverRuns: no process that could be a member of the database runs in this phase.
 func neverRuns(p model.PodPhase) bool {
-	return p == model.Pending || p == model.NotStarted || p == model.Failed
+	return p == model.PodPhasePending || p == model.PodPhaseNotStarted || p == model.PodPhaseFailed
 }
 
 func (d *decision) staleReport(c *candidate) *finding {
@@ -118,22 +118,22 @@ func ageOf(r *model.Report) time.Duration {
 	return cluster.Span(r.AgeSeconds)
 }
 
-// onDeadNode: nobody is there to end the pod's containers and to say so. An
+// nodeGone: nobody is there to end the pod's containers and to say so. An
 // override lets whoever acts delete the pod's object without that: see ForceDeletes.
-func (d *decision) onDeadNode(c *candidate) *finding {
-	if !d.x.NeverEnds(c.Pod) {
+func (d *decision) nodeGone(c *candidate) *finding {
+	if !d.x.StuckOnGoneNode(c.Pod) {
 		return nil
 	}
 	return found("it is terminating on "+nameOr(c.Node, "a node")+", which is gone: nothing there reports that its containers have ended",
-		model.NodeGone.Advice())
+		model.ProblemNodeGone.Advice())
 }
 
-func (d *decision) onItsWay(c *candidate) *finding {
-	if c.Phase != model.Terminating {
+func (d *decision) terminating(c *candidate) *finding {
+	if c.Phase != model.PodPhaseTerminating {
 		return d.inHands(c)
 	}
-	if c.Problem == model.StuckEnding {
-		return found("it is terminating for longer than it may"+cluster.About(c.Pod), model.StuckEnding.Advice())
+	if c.Problem == model.ProblemStuckTerminating {
+		return found("it is terminating for longer than it may"+cluster.About(c.Pod), model.ProblemStuckTerminating.Advice())
 	}
 	return found("it is terminating", "the recreated pod back")
 }

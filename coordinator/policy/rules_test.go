@@ -56,12 +56,12 @@ func lacks(rule model.Rule, holds, passes, overridden *script) []string {
 		missing = append(missing, "_passes has a hold by it, or no step")
 	}
 	field := fmt.Sprintf("].rule is %s, which cannot be overridden", rule)
-	refused := slices.ContainsFunc(overridden.holds(model.BadInput), func(line string) bool { return strings.Contains(line, field) })
+	refused := slices.ContainsFunc(overridden.holds(model.RuleBadInput), func(line string) bool { return strings.Contains(line, field) })
 	note := fmt.Sprintf("override of %s until ", rule)
 	noted := slices.ContainsFunc(Decide(overridden.snapshot).Steps, func(s model.Step) bool {
 		return slices.ContainsFunc(s.Notes, func(n string) bool { return strings.HasPrefix(n, note) })
 	})
-	if rule == model.OnDeadNode { // its override lets nobody go: the pod is going, and its object is deleted
+	if rule == model.RuleNodeGone { // its override lets nobody go: the pod is going, and its object is deleted
 		noted = len(overridden.holds(rule)) == 0 && len(ForceDeletes(overridden.snapshot)) == 1
 	}
 	switch {
@@ -89,7 +89,7 @@ func TestEveryRuleHasScripts(t *testing.T) {
 // TestScriptsOfTheWrongContent: a script that has the name and does not show
 // what it is named for is noticed.
 func TestScriptsOfTheWrongContent(t *testing.T) {
-	for _, rule := range []model.Rule{model.Busy, model.Claimed, model.Unhealthy} {
+	for _, rule := range []model.Rule{model.RuleBusy, model.RuleClaimed, model.RuleHealth} {
 		base := "testdata/rule_" + string(rule)
 		holds, passes, overridden := readScript(t, base+"_holds.txt"), readScript(t, base+"_passes.txt"), readScript(t, base+"_overridden.txt")
 		require.Empty(t, lacks(rule, holds, passes, overridden))
@@ -161,7 +161,7 @@ func requireSound(t testing.TB, s model.Snapshot, p model.Plan) {
 	t.Helper()
 	seen := map[string]int{}
 	for _, step := range p.Steps {
-		if step.Action != model.Restore {
+		if step.Action != model.ActionRestore {
 			seen[step.Pod]++
 		}
 	}
@@ -195,6 +195,6 @@ func TestExplainTellsAllThatHolds(t *testing.T) {
 		require.Equal(t, s.Pods[0].Name, h.Pod)
 		rules = append(rules, h.Rule)
 	}
-	require.Equal(t, []model.Rule{model.Paused, model.Busy, model.LeaderLast}, rules)
+	require.Equal(t, []model.Rule{model.RulePaused, model.RuleBusy, model.RuleLeaderLast}, rules)
 	require.Empty(t, Explain(s, "nobody"))
 }

@@ -13,11 +13,11 @@ func (w *smallWorld) pursue(claim model.Claim) (acted, over bool) {
 	at := slices.IndexFunc(w.s.Pods, func(p model.Pod) bool { return p.Name == claim.Pod })
 	if at < 0 || w.s.Pods[at].UID != claim.UID {
 		r := Returned(w.s, claim)
-		over = r.Done || r.Failed && w.s.Pods[at].Phase != model.Missing && slices.Contains(Decide(w.s).Order, claim.Pod)
+		over = r.Done || r.Failed && w.s.Pods[at].Phase != model.PodPhaseMissing && slices.Contains(Decide(w.s).Order, claim.Pod)
 		return over, over
 	}
 	p := &w.s.Pods[at]
-	if p.Phase == model.Terminating {
+	if p.Phase == model.PodPhaseTerminating {
 		return false, false
 	}
 	step, hold := Recheck(w.s, p.Name)
@@ -30,7 +30,7 @@ func (w *smallWorld) pursue(claim model.Claim) (acted, over bool) {
 		return true, true
 	}
 	w.mustBeSafe(p, step)
-	p.Phase, p.Since, w.s.Cluster.Status.LastProgress = model.Terminating, w.s.Now, &model.Time{Time: w.s.Now.Time}
+	p.Phase, p.Since, w.s.Cluster.Status.LastProgress = model.PodPhaseTerminating, w.s.Now, &model.Time{Time: w.s.Now.Time}
 	w.s.Cluster.Status.Claims[w.claimOf(p.Name)].Phase = model.PhaseGone
 	w.say("%s goes: %s %s", p.Name, step.Action, step.Reason)
 	w.elect()
@@ -46,20 +46,20 @@ func (w *smallWorld) pass() (acted bool) {
 		}
 	})
 	for _, step := range Decide(w.s).Steps {
-		if step.Action == model.Restore || w.claimOf(step.Pod) >= 0 {
+		if step.Action == model.ActionRestore || w.claimOf(step.Pod) >= 0 {
 			continue
 		}
 		acted = true
 		w.made++
 		p := w.s.Pods[slices.IndexFunc(w.s.Pods, func(p model.Pod) bool { return p.Name == step.Pod })]
 		claim := model.Claim{ID: fmt.Sprint(w.made), Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
-			From: p.Revision, To: "v2", Phase: model.PhasePrepared, Zone: p.Zone, BeforeTurn: step.BeforeTurn,
-			Groups: map[string]int32{}, Broken: map[string]int32{}, Unseen: p.Report == nil || p.Report.Member != model.Live}
+			From: p.Revision, To: "v2", Phase: model.PhaseDrained, Zone: p.Zone, BeforeTurn: step.BeforeTurn,
+			Groups: map[string]int32{}, Broken: map[string]int32{}, Unseen: p.Report == nil || p.Report.Member != model.MembershipLive}
 		for _, g := range w.s.Groups {
 			n := 0
 			for _, m := range g.Members {
-				n += cluster.Count(m.State == model.Active)
-				claim.Broken[g.ID] += int32(cluster.Count(m.State != model.Active && m.Pod == p.Name))
+				n += cluster.Count(m.State == model.MemberActive)
+				claim.Broken[g.ID] += int32(cluster.Count(m.State != model.MemberActive && m.Pod == p.Name))
 			}
 			if n < len(g.Members) {
 				claim.Groups[g.ID] = int32(n)
@@ -75,7 +75,7 @@ func (w *smallWorld) pass() (acted bool) {
 
 // serves: nothing is wrong with the pod.
 func (w *smallWorld) serves(p *model.Pod) bool {
-	return p.Phase == model.Ready && (p.Report == nil || p.Report.Member == model.Live && p.Report.Settled)
+	return p.Phase == model.PodPhaseReady && (p.Report == nil || p.Report.Member == model.MembershipLive && p.Report.Settled)
 }
 
 // mustBeSafe: of what serves no more goes by Rollcall than may be away, whatever else is.
@@ -117,7 +117,7 @@ func (w *smallWorld) mustBeSafe(p *model.Pod, step *model.Step) {
 func (w *smallWorld) copiesMustBeSafe(p *model.Pod) {
 	for i := range w.s.Groups {
 		g := &w.s.Groups[i]
-		if !slices.ContainsFunc(g.Members, func(m model.Member) bool { return m.Pod == p.Name && m.State == model.Active }) {
+		if !slices.ContainsFunc(g.Members, func(m model.Member) bool { return m.Pod == p.Name && m.State == model.MemberActive }) {
 			continue
 		}
 		if total, missing := w.missing(g, p); total > 1 && (missing+1 > w.limit || missing+1 == total) {

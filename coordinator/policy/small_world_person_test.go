@@ -13,7 +13,7 @@ func (w *smallWorld) asksPerson() bool {
 	order := Decide(w.s).Order
 	for i := range w.s.Pods {
 		p := &w.s.Pods[i]
-		if p.Phase == model.Missing && !w.waitsForLower(p) || slices.Contains(order, p.Name) && !w.barred(p, order) {
+		if p.Phase == model.PodPhaseMissing && !w.waitsForLower(p) || slices.Contains(order, p.Name) && !w.barred(p, order) {
 			return false
 		}
 	}
@@ -27,23 +27,23 @@ func (w *smallWorld) is(p *model.Pod, letters string) bool {
 // waitsForLower: its controller makes it only when a lower one is Ready.
 func (w *smallWorld) waitsForLower(p *model.Pod) bool {
 	return w.ordered && slices.ContainsFunc(w.s.Pods, func(o model.Pod) bool {
-		return o.Pool == p.Pool && o.Ordinal < p.Ordinal && o.Phase != model.Ready
+		return o.Pool == p.Pool && o.Ordinal < p.Ordinal && o.Phase != model.PodPhaseReady
 	})
 }
 
 // barred: there is no room for the pod, nobody knows of it, or somebody that is barred goes before it.
 func (w *smallWorld) barred(p *model.Pod, order []string) bool {
-	if w.waitsForLower(p) || !p.Agent && p.Phase == model.Started && p.Report == nil {
+	if w.waitsForLower(p) || !p.Agent && p.Phase == model.PodPhaseStarted && p.Report == nil {
 		return true
 	}
-	if p.Phase == model.Failed || w.is(p, "t") {
+	if p.Phase == model.PodPhaseFailed || w.is(p, "t") {
 		return false // a correction always gets through
 	}
 	away, first, failed := 0, false, false
 	alone, unit := true, 1 // of those away all are of its unit
 	for i := range w.s.Pods {
 		o := &w.s.Pods[i]
-		failed = failed || o.Phase == model.Failed && o.Revision == "v2"
+		failed = failed || o.Phase == model.PodPhaseFailed && o.Revision == "v2"
 		if o.Name == p.Name {
 			continue
 		}
@@ -69,7 +69,7 @@ func (w *smallWorld) barred(p *model.Pod, order []string) bool {
 func (w *smallWorld) groupBars(p *model.Pod) bool {
 	for i := range w.s.Groups {
 		g := &w.s.Groups[i]
-		state := model.Down
+		state := model.MemberDown
 		for _, m := range g.Members {
 			if m.Pod == p.Name {
 				state = m.State
@@ -77,7 +77,7 @@ func (w *smallWorld) groupBars(p *model.Pod) bool {
 		}
 		total, missing := w.missing(g, p)
 		led := slices.ContainsFunc(g.Members, func(m model.Member) bool { return m.Leader })
-		if !led || state != model.Down && missing > 0 && (missing+1 > w.limit || missing+1 == total) {
+		if !led || state != model.MemberDown && missing > 0 && (missing+1 > w.limit || missing+1 == total) {
 			return true
 		}
 	}
@@ -97,7 +97,7 @@ func (w *smallWorld) missing(g *model.Group, p *model.Pod) (total, missing int) 
 	for i := range g.Members {
 		m := &g.Members[i]
 		at := slices.IndexFunc(w.s.Pods, func(o model.Pod) bool { return o.Name == m.Pod })
-		counts := m.State == model.Active && at >= 0 && (w.serves(&w.s.Pods[at]) || w.is(p, "ip") && w.is(&w.s.Pods[at], "ip"))
+		counts := m.State == model.MemberActive && at >= 0 && (w.serves(&w.s.Pods[at]) || w.is(p, "ip") && w.is(&w.s.Pods[at], "ip"))
 		before, seen := there[domain(m)]
 		there[domain(m)] = counts && (!seen || before)
 		if m.Pod == p.Name {

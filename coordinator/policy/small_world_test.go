@@ -63,7 +63,7 @@ func (w *smallWorld) start() {
 	s.Cluster.Namespace, s.Cluster.Name = "prod", "shop"
 	s.Cluster.Status.LastProgress = &model.Time{Time: noon.Add(-24 * time.Hour)}
 	spec := &s.Cluster.Spec
-	spec.Engine, spec.Update.Adopt, spec.Update.NodeDrains.Follow, spec.Drain.Data.NodeDrain = model.Solr, model.AdoptAllow, true, model.Keep
+	spec.Engine, spec.Update.Adopt, spec.Update.NodeDrains.Follow, spec.Drain.Data.NodeDrain = model.Solr, model.AdoptAllow, true, model.DataKeep
 	spec.Policy.MaxUnavailable, spec.Policy.MaxShardUnavailable = &limit, &limit
 	if w.zones {
 		spec.Policy.Unit = model.UnitZone
@@ -73,10 +73,10 @@ func (w *smallWorld) start() {
 		pool := defaultPool()
 		pool.Name, pool.Replicas, pool.Revision = string(rune('a'+i)), int32(len(letters)-strings.Count(letters, "z")), "v2"
 		if w.ordered {
-			pool.Management = model.OrderedReady
+			pool.Management = model.ManagementOrderedReady
 		}
 		if w.guarded {
-			pool.Strategy = model.RollingUpdateStrategy
+			pool.Strategy = model.StrategyRollingUpdate
 		}
 		s.Pools = append(s.Pools, pool)
 		for n := range letters {
@@ -95,7 +95,7 @@ func (w *smallWorld) start() {
 func (w *smallWorld) come(p *model.Pod, revision string) {
 	kind, r := w.kinds[p.Name], defaultReport()
 	is := func(letters string) bool { return strings.IndexByte(letters, kind) >= 0 }
-	p.Phase, p.Problem, p.Revision = model.Ready, "", revision
+	p.Phase, p.Problem, p.Revision = model.PodPhaseReady, "", revision
 	if is("obcswhlatdifyp") {
 		p.Revision = "v1"
 	}
@@ -109,17 +109,17 @@ func (w *smallWorld) come(p *model.Pod, revision string) {
 	}
 	switch {
 	case is("bxeq"):
-		p.Phase, p.Problem = model.Failed, model.CrashLoop
-		r.Member, r.NotLiveSeconds, r.Settled = model.NotLive, 86400, false
+		p.Phase, p.Problem = model.PodPhaseFailed, model.ProblemCrashLoop
+		r.Member, r.NotLiveSeconds, r.Settled = model.MembershipNotLive, 86400, false
 	case is("svwy"):
 		r.Settled = false
 	case is("ip"):
-		p.Phase = model.Started
+		p.Phase = model.PodPhaseStarted
 	case is("t"):
-		p.Phase = model.Started
-		r.Member, r.NotLiveSeconds, r.Settled = model.NotLive, 86400, false
+		p.Phase = model.PodPhaseStarted
+		r.Member, r.NotLiveSeconds, r.Settled = model.MembershipNotLive, 86400, false
 	case is("m"):
-		p.Phase, p.UID, p.Revision, p.Report = model.Missing, "", "", nil
+		p.Phase, p.UID, p.Revision, p.Report = model.PodPhaseMissing, "", "", nil
 		return
 	}
 	p.Report, w.words[p.Name] = &r, r
@@ -129,7 +129,9 @@ func (w *smallWorld) come(p *model.Pod, revision string) {
 // claimed hands over.
 func (w *smallWorld) elect() {
 	s := &w.s
-	agents := slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Agent && (p.Phase == model.Ready || p.Phase == model.Started) })
+	agents := slices.ContainsFunc(s.Pods, func(p model.Pod) bool {
+		return p.Agent && (p.Phase == model.PodPhaseReady || p.Phase == model.PodPhaseStarted)
+	})
 	led := map[string]string{}
 	for _, g := range s.Groups {
 		for _, m := range g.Members {
@@ -138,11 +140,11 @@ func (w *smallWorld) elect() {
 			}
 		}
 	}
-	s.Groups, s.Health.Verdict = nil, model.Green
+	s.Groups, s.Health.Verdict = nil, model.VerdictGreen
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		switch {
-		case p.Agent || p.Phase == model.Missing || p.Phase == model.NotStarted || p.Phase == model.Terminating:
+		case p.Agent || p.Phase == model.PodPhaseMissing || p.Phase == model.PodPhaseNotStarted || p.Phase == model.PodPhaseTerminating:
 		case !agents:
 			p.Report = nil
 		default:
@@ -150,8 +152,8 @@ func (w *smallWorld) elect() {
 			r.Self, p.Report = false, &r
 		}
 	}
-	if !slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Agent && p.Phase != model.Missing }) {
-		s.Health.Verdict = model.UnknownHealth
+	if !slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Agent && p.Phase != model.PodPhaseMissing }) {
+		s.Health.Verdict = model.VerdictUnknown
 		return
 	}
 	for n, id := range []string{"all", "part"}[:1+cluster.Count(w.part)] {
@@ -170,11 +172,11 @@ func (w *smallWorld) elect() {
 					m.Domain = p.Zone
 				}
 				g.Members = append(g.Members, m)
-				if k := len(g.Members) - 1; m.State == model.Active && (leader < 0 || better(k) > better(leader)) {
+				if k := len(g.Members) - 1; m.State == model.MemberActive && (leader < 0 || better(k) > better(leader)) {
 					leader = k
 				}
-				if m.State != model.Active && s.Health.Verdict == model.Green {
-					s.Health.Verdict = model.Recoverable
+				if m.State != model.MemberActive && s.Health.Verdict == model.VerdictGreen {
+					s.Health.Verdict = model.VerdictRecoverable
 				}
 			}
 		}
@@ -182,7 +184,7 @@ func (w *smallWorld) elect() {
 		case leader >= 0:
 			g.Members[leader].Leader = true
 		case len(g.Members) > 0:
-			s.Health.Verdict = model.Red
+			s.Health.Verdict = model.VerdictRed
 		}
 		if len(g.Members) > 0 {
 			s.Groups = append(s.Groups, g)
@@ -198,10 +200,10 @@ func (w *smallWorld) emptied(p *model.Pod) bool {
 
 func (w *smallWorld) stateOf(p *model.Pod) model.MemberState {
 	switch kind := w.kinds[p.Name]; {
-	case p.Phase != model.Ready && p.Phase != model.Started || strings.IndexByte("ckgtf", kind) >= 0:
-		return model.Down
+	case p.Phase != model.PodPhaseReady && p.Phase != model.PodPhaseStarted || strings.IndexByte("ckgtf", kind) >= 0:
+		return model.MemberDown
 	case strings.IndexByte("svy", kind) >= 0:
-		return model.Recovering
+		return model.MemberRecovering
 	}
-	return model.Active
+	return model.MemberActive
 }

@@ -15,15 +15,15 @@ func (w *smallWorld) turn() bool {
 	defer w.elect()
 	for i := range s.Pods {
 		switch p := &s.Pods[i]; p.Phase {
-		case model.Terminating:
+		case model.PodPhaseTerminating:
 			if p.Ordinal >= s.Pools[int(p.Pool[0]-'a')].Replicas {
 				s.Pods = slices.Delete(s.Pods, i, i+1)
 				return true
 			}
 			w.turnOne(p)
-			p.Phase, p.Report, p.Since, p.Revision, p.UID, p.Node = model.Missing, nil, s.Now, "", "", ""
+			p.Phase, p.Report, p.Since, p.Revision, p.UID, p.Node = model.PodPhaseMissing, nil, s.Now, "", "", ""
 			return true
-		case model.NotStarted:
+		case model.PodPhaseNotStarted:
 			w.come(p, p.Revision)
 			p.Since, s.Cluster.Status.LastProgress = s.Now, &model.Time{Time: s.Now.Time}
 			w.say("%s is %s on %s", p.Name, p.Phase, p.Revision)
@@ -32,13 +32,13 @@ func (w *smallWorld) turn() bool {
 	}
 	for i := range s.Pods { // a controller makes what is missing
 		p := &s.Pods[i]
-		if p.Phase != model.Missing || w.ordered && slices.ContainsFunc(s.Pods, func(o model.Pod) bool {
-			return o.Pool == p.Pool && o.Ordinal < p.Ordinal && o.Phase != model.Ready
+		if p.Phase != model.PodPhaseMissing || w.ordered && slices.ContainsFunc(s.Pods, func(o model.Pod) bool {
+			return o.Pool == p.Pool && o.Ordinal < p.Ordinal && o.Phase != model.PodPhaseReady
 		}) {
 			continue
 		}
 		w.made++
-		p.Phase, p.Since, p.UID, p.Revision, p.Agent = model.NotStarted, s.Now, fmt.Sprint(p.Name, " ", w.made), "v2", true
+		p.Phase, p.Since, p.UID, p.Revision, p.Agent = model.PodPhaseNotStarted, s.Now, fmt.Sprint(p.Name, " ", w.made), "v2", true
 		p.Restart, w.kinds[p.Name] = false, mended(w.kinds[p.Name])
 		return true
 	}
@@ -49,7 +49,7 @@ func (w *smallWorld) turn() bool {
 func (w *smallWorld) turnOne(gone *model.Pod) {
 	for i := range w.s.Pods {
 		p := &w.s.Pods[i]
-		if w.turns != 0 && !w.turned && p != gone && p.Phase == model.Ready && w.kinds[p.Name] == 'o' {
+		if w.turns != 0 && !w.turned && p != gone && p.Phase == model.PodPhaseReady && w.kinds[p.Name] == 'o' {
 			w.turned, w.kinds[p.Name] = true, w.turns
 			w.come(p, p.Revision)
 			p.Since = w.s.Now

@@ -9,7 +9,7 @@ import (
 
 // onRequest are the rules by which a person or a clock said when to go on.
 var onRequest = map[model.Rule]bool{
-	model.ObserveOnly: true, model.Paused: true, model.OutsideWindow: true, model.FleetFull: true, model.NeedsApproval: true, model.CanaryFirst: true,
+	model.RuleObserveOnly: true, model.RulePaused: true, model.RuleOutsideWindow: true, model.RuleFleetFull: true, model.RuleApproval: true, model.RuleCanary: true,
 }
 
 // OnRequest says whether a rule holds because a person or a clock said when to go on. Of canary see LostCanaries.
@@ -24,7 +24,7 @@ type wait struct {
 // onRequest: the rule holds the candidate because a person or a clock said so. Canary pods that are not back
 // are nothing that anybody asked for.
 func (d *decision) onRequest(rule model.Rule, c *candidate) bool {
-	return onRequest[rule] && !(rule == model.CanaryFirst && d.lostCanary(c.PoolPos))
+	return onRequest[rule] && !(rule == model.RuleCanary && d.lostCanary(c.PoolPos))
 }
 
 // stalled: no progress for too long, and not because somebody said so.
@@ -35,12 +35,12 @@ func (d *decision) stalled(p *model.Plan, claims int) bool {
 	if claims > 0 {
 		return true
 	}
-	return len(p.Steps) == 0 && d.inVain(p.Holds)
+	return len(p.Steps) == 0 && d.stuckForGood(p.Holds)
 }
 
-// inVain: somebody is held, and not on request. Who waits only for others of the order is left out while
+// stuckForGood: somebody is held, and not on request. Who waits only for others of the order is left out while
 // somebody is held on request, and nobody else is away: they wait for that.
-func (d *decision) inVain(holds []model.Hold) bool {
+func (d *decision) stuckForGood(holds []model.Hold) bool {
 	asked, waiting := false, false
 	for _, h := range holds {
 		switch {
@@ -67,7 +67,7 @@ func (d *decision) inVain(holds []model.Hold) bool {
 	if !waiting {
 		return false
 	}
-	for _, p := range d.ledger.Away {
+	for _, p := range d.ledger.Unavailable {
 		if p.At == cluster.Unseen || !heldOnRequest[p.At] {
 			return true
 		}

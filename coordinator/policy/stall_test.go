@@ -10,7 +10,7 @@ import (
 
 // Who waits for a person, a window, a limit or a clock, and who waits only for those, is not stalled. All
 // else is, also where somebody else waits for a person.
-func TestHeldInVain(t *testing.T) {
+func TestHeldForGood(t *testing.T) {
 	for _, c := range []struct {
 		name, script string
 		change       func(*model.Snapshot)

@@ -21,7 +21,7 @@ func Successors(s model.Snapshot, name string) []string {
 	var fit []*cluster.Pod
 	for i := range d.x.Pods {
 		p := &d.x.Pods[i]
-		if p.Name != name && p.Claim == nil && p.Phase == model.Ready && p.OwnReport != nil && p.OwnReport.Member == model.Live {
+		if p.Name != name && p.Claim == nil && p.Phase == model.PodPhaseReady && p.OwnReport != nil && p.OwnReport.Member == model.MembershipLive {
 			fit = append(fit, p)
 		}
 	}
@@ -55,7 +55,7 @@ func ableToLead(x *cluster.Index, pods []*cluster.Pod, name string) []*cluster.P
 			continue
 		}
 		for _, m := range g.Members {
-			able[m.Pod] = able[m.Pod] || m.Eligible && m.State == model.Active
+			able[m.Pod] = able[m.Pod] || m.Eligible && m.State == model.MemberActive
 		}
 	}
 	some := kept(pods, func(p *cluster.Pod) bool { return able[p.Name] })
@@ -101,7 +101,7 @@ func (d *decision) goLast(pods []*cluster.Pod) []*cluster.Pod {
 		goes[d.order[i].Pod] = &d.order[i]
 	}
 	stays := func(p *cluster.Pod) bool { return goes[p] == nil }
-	free := func(p *cluster.Pod) bool { return !goes[p].leaves && !p.OwnPool.ByLine } // whoever leads can wait for the others
+	free := func(p *cluster.Pod) bool { return !goes[p].leaves && !p.OwnPool.ByPartition } // whoever leads can wait for the others
 	comesBack := func(p *cluster.Pod) bool { return !goes[p].leaves }
 	for _, better := range []func(*cluster.Pod) bool{stays, free} {
 		if some := kept(pods, better); len(some) > 0 {
@@ -113,7 +113,7 @@ func (d *decision) goLast(pods []*cluster.Pod) []*cluster.Pod {
 	}
 	// The line comes to the lowest ordinal last.
 	low := slices.MinFunc(pods, func(a, b *cluster.Pod) int { return cmp.Compare(a.Ordinal, b.Ordinal) }).Ordinal
-	return kept(pods, func(p *cluster.Pod) bool { return p.Ordinal == low || !p.OwnPool.ByLine })
+	return kept(pods, func(p *cluster.Pod) bool { return p.Ordinal == low || !p.OwnPool.ByPartition })
 }
 
 func kept(pods []*cluster.Pod, keep func(*cluster.Pod) bool) []*cluster.Pod {

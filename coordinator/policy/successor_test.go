@@ -31,10 +31,10 @@ func TestSuccessors(t *testing.T) {
 		"the lowest is claimed, too": {"partition", 4, func(m *replicated) {
 			m.s.Cluster.Status.Claims = []model.Claim{{ID: "k", Pod: "mysql-0", UID: "u0"}}
 		}, []string{"mysql-1"}},
-		"the lowest is not ready": {"partition", 4, func(m *replicated) { m.s.Pods[0].Phase = model.Started }, []string{"mysql-1"}},
+		"the lowest is not ready": {"partition", 4, func(m *replicated) { m.s.Pods[0].Phase = model.PodPhaseStarted }, []string{"mysql-1"}},
 		"the lowest lags": {"partition", 4, func(m *replicated) {
 			m.s.Pods[0].Report.Settled = false
-			m.s.Pods[0].Report.Member = model.UnknownMember
+			m.s.Pods[0].Report.Member = model.MembershipUnknown
 		}, []string{"mysql-1"}},
 		"some are updated": {"partition", 2, func(m *replicated) { updated(m, 3, 4) }, []string{"mysql-3", "mysql-4"}},
 		"some are too new": {"partition", 2, func(m *replicated) {
@@ -52,7 +52,7 @@ func TestSuccessors(t *testing.T) {
 		"only the newest are there": {"partition", 2, func(m *replicated) {
 			updated(m, 3, 4)
 			m.versions["v2"] = "9.4.0"
-			m.s.Pods[0].Phase, m.s.Pods[1].Phase = model.Started, model.Started
+			m.s.Pods[0].Phase, m.s.Pods[1].Phase = model.PodPhaseStarted, model.PodPhaseStarted
 		}, []string{"mysql-2"}},
 		"an updated one is about to go": {"OnDelete", 0, func(m *replicated) {
 			updated(m, 1, 2, 3, 4)
@@ -70,11 +70,11 @@ func TestSuccessors(t *testing.T) {
 			m.s.Nodes = []model.Node{{Name: "n", Cordoned: true}}
 			m.s.Pods[1].Node = "n"
 		}, []string{"mysql-2"}},
-		"nobody else":                {"OnDelete", 0, func(m *replicated) { all(m, func(p *model.Pod) { p.Phase = model.Missing }) }, []string{}},
+		"nobody else":                {"OnDelete", 0, func(m *replicated) { all(m, func(p *model.Pod) { p.Phase = model.PodPhaseMissing }) }, []string{}},
 		"none could take over":       {"OnDelete", 0, func(m *replicated) { m.unfit = true }, []string{"mysql-1", "mysql-2", "mysql-3", "mysql-4"}},
 		"it leads nothing":           {"OnDelete", 0, func(m *replicated) { m.primary = 3 }, []string{"mysql-1", "mysql-2", "mysql-3", "mysql-4"}},
 		"a number is a number":       {"partition", 10, func(*replicated) {}, []string{"mysql-0"}},
-		"of eleven, without 0":       {"partition", 10, func(m *replicated) { m.s.Pods[0].Phase = model.Pending }, []string{"mysql-1"}},
+		"of eleven, without 0":       {"partition", 10, func(m *replicated) { m.s.Pods[0].Phase = model.PodPhasePending }, []string{"mysql-1"}},
 		"by the partition, restarts": {"partition", 1, func(m *replicated) { updated(m, 0, 1, 2, 3, 4); m.s.Pods[0].Restart = true }, []string{"mysql-2", "mysql-3", "mysql-4"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,8 +98,8 @@ func TestSuccessorsOfAnything(t *testing.T) {
 			for _, name := range who {
 				o := podOf(s, name)
 				require.NotEqual(t, p.Name, name)
-				require.Equal(t, model.Ready, o.Phase)
-				require.Equal(t, model.Live, o.Report.Member)
+				require.Equal(t, model.PodPhaseReady, o.Phase)
+				require.Equal(t, model.MembershipLive, o.Report.Member)
 				for _, c := range s.Cluster.Status.Claims {
 					require.NotEqual(t, name, c.Pod)
 				}

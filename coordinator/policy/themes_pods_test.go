@@ -14,10 +14,10 @@ var themesOfPods = []theme{
 	func(g *generator, s *model.Snapshot) { g.some(s).Report = nil },
 	func(g *generator, s *model.Snapshot) {
 		r, _ := g.heard(s)
-		r.Member = pick(g, model.UnknownMember, model.NotLive)
+		r.Member = pick(g, model.MembershipUnknown, model.MembershipNotLive)
 	},
 	func(g *generator, s *model.Snapshot) { r, _ := g.heard(s); r.Fresh = false },
-	func(g *generator, s *model.Snapshot) { g.some(s).Phase = model.Terminating },
+	func(g *generator, s *model.Snapshot) { g.some(s).Phase = model.PodPhaseTerminating },
 	claimed,
 	func(g *generator, s *model.Snapshot) { r, _ := g.heard(s); r.Veto = "no" },
 	func(g *generator, s *model.Snapshot) { r, _ := g.heard(s); r.Busy = "backup" },
@@ -30,7 +30,7 @@ var themesOfPods = []theme{
 		r, _ := g.heard(s)
 		r.Last = true
 		if g.rarely(2) {
-			g.lastOnLines(s)
+			g.lastByPartition(s)
 		}
 	},
 	func(g *generator, s *model.Snapshot) { // it holds the role that a person wants to approve
@@ -51,7 +51,7 @@ var themesOfPods = []theme{
 		one := model.Count(1)
 		s.Cluster.Spec.Policy.MaxZonesUnavailable = &one
 	},
-	refuse(model.ForeignBudget), refuse(model.Unstable), refuse(model.ForeignBudget), refuse(model.Unstable),
+	refuse(model.RuleForeignBudget), refuse(model.RuleConflict), refuse(model.RuleForeignBudget), refuse(model.RuleConflict),
 	func(g *generator, s *model.Snapshot) { g.some(s).Restart = true },
 	func(g *generator, s *model.Snapshot) { g.some(s).Remove = true },
 	func(g *generator, s *model.Snapshot) { at := g.ago(100); g.some(s).Removal.Marked = &at },
@@ -71,18 +71,18 @@ var themesOfPods = []theme{
 		for range 2 {
 			g.brake(s, true)
 		}
-		g.somePool(s).Management = model.OrderedReady
+		g.somePool(s).Management = model.ManagementOrderedReady
 	},
 	func(g *generator, s *model.Snapshot) { // missing, with an entry or without
 		p := g.some(s)
-		*p = model.Pod{Name: p.Name, Pool: p.Pool, Ordinal: p.Ordinal, Phase: model.Missing, Since: pick(g, model.Time{}, g.ago(2000))}
+		*p = model.Pod{Name: p.Name, Pool: p.Pool, Ordinal: p.Ordinal, Phase: model.PodPhaseMissing, Since: pick(g, model.Time{}, g.ago(2000))}
 	},
 	func(g *generator, s *model.Snapshot) {
 		if len(s.Pods) > 1 {
 			s.Pods = slices.Delete(s.Pods, 0, 1)
 		}
 	},
-	func(g *generator, s *model.Snapshot) { g.some(s).Problem = model.NodeGone },
+	func(g *generator, s *model.Snapshot) { g.some(s).Problem = model.ProblemNodeGone },
 	func(g *generator, s *model.Snapshot) { g.endOnDeadNode(s) },
 	func(g *generator, s *model.Snapshot) { g.endOnDeadNode(s) },
 	func(g *generator, s *model.Snapshot) { s.Nodes[g.IntN(len(s.Nodes))].Gone = true },
@@ -95,7 +95,7 @@ var themesOfPods = []theme{
 		p := g.some(s)
 		p.Guard = pick(g, model.GuardOpen, model.GuardNone)
 		for i := range s.Pools {
-			s.Pools[i].Strategy = model.RollingUpdateStrategy
+			s.Pools[i].Strategy = model.StrategyRollingUpdate
 		}
 	},
 }
@@ -103,7 +103,7 @@ var themesOfPods = []theme{
 // endOnDeadNode has an outdated pod terminate where nobody ends it.
 func (g *generator) endOnDeadNode(s *model.Snapshot) {
 	p := g.some(s)
-	p.Phase, p.Problem, p.Revision = model.Terminating, pick(g, model.NodeGone, model.NodeGone, model.StuckEnding), "v1"
+	p.Phase, p.Problem, p.Revision = model.PodPhaseTerminating, pick(g, model.ProblemNodeGone, model.ProblemNodeGone, model.ProblemStuckTerminating), "v1"
 }
 
 // refuse makes one rule that is found while acting the only one left.
@@ -120,13 +120,13 @@ func refuse(rule model.Rule) theme {
 // brake lets a pod fail to start, or fail; one that hosts nothing goes first.
 func (g *generator) brake(s *model.Snapshot, hostsNothing bool) {
 	r, p := g.heard(s)
-	p.Phase, p.Problem = pick(g, model.Pending, model.NotStarted, model.Failed, model.Started, model.Ready), pick(g, model.NoProblem, model.ImagePull, model.CrashLoop)
+	p.Phase, p.Problem = pick(g, model.PodPhasePending, model.PodPhaseNotStarted, model.PodPhaseFailed, model.PodPhaseStarted, model.PodPhaseReady), pick(g, model.ProblemNone, model.ProblemImagePull, model.ProblemCrashLoop)
 	p.Since = g.ago(1200)
-	r.Member, r.Fresh, r.Self = model.NotLive, !g.rarely(6), !g.rarely(6)
+	r.Member, r.Fresh, r.Self = model.MembershipNotLive, !g.rarely(6), !g.rarely(6)
 	for i := range s.Groups {
 		for j := range s.Groups[i].Members {
 			if m := &s.Groups[i].Members[j]; hostsNothing && m.Pod == p.Name {
-				m.State, m.Leader = pick(g, model.Down, model.Down, model.Recovering), false
+				m.State, m.Leader = pick(g, model.MemberDown, model.MemberDown, model.MemberRecovering), false
 			}
 		}
 	}
@@ -138,16 +138,16 @@ func claimed(g *generator, s *model.Snapshot) {
 		return
 	}
 	*claims = append(*claims, model.Claim{
-		ID: "k-" + p.Name, Pod: p.Name, UID: pick(g, p.UID, p.UID, "before", ""), Action: pick(g, model.Restart, model.Restart, model.Remove),
+		ID: "k-" + p.Name, Pod: p.Name, UID: pick(g, p.UID, p.UID, "before", ""), Action: pick(g, model.ActionRestart, model.ActionRestart, model.ActionRemove),
 		To: pick(g, "v2", "v2", "v1"), Zone: pick(g, "", "z1"), Reason: model.ReasonOutdated,
-		Phase: pick(g, model.PhaseClaimed, model.PhasePrepared, model.PhaseEmptied, model.PhaseOpened, model.PhaseGone, model.PhaseSettling),
+		Phase: pick(g, model.PhaseClaimed, model.PhaseDrained, model.PhaseEmptied, model.PhaseOpened, model.PhaseGone, model.PhaseSettling),
 	})
 }
 
 // themesOfGroups make one group different.
 var themesOfGroups = []theme{
-	torn(model.Shard), torn(model.Quorum), torn(model.Acks), torn(model.Role),
-	torn(model.Quorum), torn(model.Acks), torn(model.Role),
+	torn(model.GroupShard), torn(model.GroupQuorum), torn(model.GroupAcks), torn(model.GroupRole),
+	torn(model.GroupQuorum), torn(model.GroupAcks), torn(model.GroupRole),
 	func(g *generator, s *model.Snapshot) { g.someGroup(s).Moving = true },
 	func(g *generator, s *model.Snapshot) { g.someGroup(s).Moving = true },
 	func(g *generator, s *model.Snapshot) { g.someGroup(s).Moving = true },
@@ -173,7 +173,7 @@ var themesOfGroups = []theme{
 	recovers, recovers, recovers,
 	func(g *generator, s *model.Snapshot) { // it cannot be protected
 		gr := g.someGroup(s)
-		s.Cluster.Spec.Policy.Unprotected = pick(g, model.Allow, model.HoldAlways)
+		s.Cluster.Spec.Policy.Unprotected = pick(g, model.PermissionAllow, model.PermissionHold)
 		for i := range gr.Members {
 			if i < 2 || g.rarely(2) {
 				gr.Members[i].Pod = gr.Members[0].Pod
@@ -181,7 +181,7 @@ var themesOfGroups = []theme{
 		}
 	},
 	func(g *generator, s *model.Snapshot) { // its data is lost
-		s.Cluster.Spec.Drain.Data.Restart = model.Lose
+		s.Cluster.Spec.Drain.Data.Restart = model.DataLose
 		gr := g.someGroup(s)
 		gr.Members = gr.Members[:min(len(gr.Members), 1+g.IntN(2))]
 		g.brake(s, true)
@@ -198,7 +198,7 @@ var themesOfGroups = []theme{
 		gr := g.someGroup(s)
 		for i := range gr.Members {
 			if g.rarely(2) {
-				gr.Members[i].State = pick(g, model.Recovering, model.Moving, model.Down, model.UnknownState)
+				gr.Members[i].State = pick(g, model.MemberRecovering, model.MemberMoving, model.MemberDown, model.MemberUnknown)
 			}
 		}
 	},
@@ -215,12 +215,12 @@ func noneElseLeads(g *generator, s *model.Snapshot) {
 	switch g.IntN(8) {
 	case 0: // nobody else ever may
 	case 1, 2, 3:
-		s.Cluster.Spec.Policy.Unprotected = model.HoldAlways
+		s.Cluster.Spec.Policy.Unprotected = model.PermissionHold
 	default: // another one may, and does not now
 		if len(gr.Members) < 2 {
 			break
 		}
-		gr.Members[1].Eligible, gr.Members[1].State = true, pick(g, model.Recovering, model.Down)
+		gr.Members[1].Eligible, gr.Members[1].State = true, pick(g, model.MemberRecovering, model.MemberDown)
 	}
 	g.only(s, gr)
 }
@@ -228,11 +228,11 @@ func noneElseLeads(g *generator, s *model.Snapshot) {
 func noneElseServes(g *generator, s *model.Snapshot) {
 	roomy(s)
 	none := int32(0)
-	gr := model.Group{ID: "one-serves", Kind: pick(g, model.Acks, model.Role), MinAvailable: &none}
+	gr := model.Group{ID: "one-serves", Kind: pick(g, model.GroupAcks, model.GroupRole), MinAvailable: &none}
 	g.spread(s, &gr, 2+g.IntN(2))
 	for i := range gr.Members {
 		if i > 0 {
-			gr.Members[i].State = pick(g, model.Down, model.Recovering)
+			gr.Members[i].State = pick(g, model.MemberDown, model.MemberRecovering)
 		}
 	}
 	g.only(s, gr)
@@ -246,7 +246,7 @@ func recovers(g *generator, s *model.Snapshot) {
 	gr.ID = "recovers"
 	g.spread(s, &gr, 4)
 	for i := range gr.Members {
-		gr.Members[i].State = []model.MemberState{model.Active, model.Recovering, pick(g, model.Down, model.Recovering), model.Active}[i]
+		gr.Members[i].State = []model.MemberState{model.MemberActive, model.MemberRecovering, pick(g, model.MemberDown, model.MemberRecovering), model.MemberActive}[i]
 	}
 	g.only(s, gr)
 }
@@ -317,7 +317,7 @@ func nonsense(g *generator, s *model.Snapshot) {
 		flaw{"pods[" + p.Name + "].estimateSeconds", func() { p.EstimateSeconds = math.Inf(1) }},
 		flaw{"pods[" + p.Name + "].report.member", func() { p.Report = &model.Report{Member: "Alive"} }},
 		flaw{"groups[" + gr.ID + "].kind", func() { gr.Kind = "Ring" }},
-		flaw{"groups[" + gr.ID + "].minAvailable", func() { gr.Kind, gr.MinAvailable = model.Quorum, pick(g, nil, &minus) }},
+		flaw{"groups[" + gr.ID + "].minAvailable", func() { gr.Kind, gr.MinAvailable = model.GroupQuorum, pick(g, nil, &minus) }},
 		flaw{"groups[" + gr.ID + "].id", func() { s.Groups = append(s.Groups, *gr) }},
 		flaw{"fleet.max", func() { s.Fleet.Max = -1 }},
 		flaw{fmt.Sprintf("cluster.status.claims[%s].pod", p.Name), func() {
@@ -325,10 +325,10 @@ func nonsense(g *generator, s *model.Snapshot) {
 			s.Cluster.Status.Claims = []model.Claim{k, k}
 		}},
 		flaw{"cluster.spec.overrides[0].expires", func() {
-			s.Cluster.Spec.Overrides = []model.Override{{Rule: model.Busy, Pods: []string{"a-0"}, Reason: "why not"}}
+			s.Cluster.Spec.Overrides = []model.Override{{Rule: model.RuleBusy, Pods: []string{"a-0"}, Reason: "why not"}}
 		}},
 		flaw{"cluster.spec.overrides[0].rule", func() {
-			s.Cluster.Spec.Overrides = []model.Override{{Rule: model.Claimed, Pods: []string{"a-0"}, Reason: "why not", Expires: model.At(noon.Add(time.Hour))}}
+			s.Cluster.Spec.Overrides = []model.Override{{Rule: model.RuleClaimed, Pods: []string{"a-0"}, Reason: "why not", Expires: model.At(noon.Add(time.Hour))}}
 		}},
 	)
 	f.apply()

@@ -36,10 +36,10 @@ func (g generator) calm() model.Snapshot {
 	for i := range 1 + g.IntN(4) {
 		gr := defaultGroup()
 		gr.ID = fmt.Sprintf("g%d", i)
-		gr.Kind = pick(g, model.Shard, model.Shard, model.Shard, model.Quorum, model.Acks, model.Role)
-		gr.NeedsLeader = gr.Kind == model.Shard
+		gr.Kind = pick(g, model.GroupShard, model.GroupShard, model.GroupShard, model.GroupQuorum, model.GroupAcks, model.GroupRole)
+		gr.NeedsLeader = gr.Kind == model.GroupShard
 		g.spread(&s, &gr, 1+g.IntN(4))
-		if least := int32(len(gr.Members)/2 + 1); gr.Kind != model.Shard {
+		if least := int32(len(gr.Members)/2 + 1); gr.Kind != model.GroupShard {
 			gr.MinAvailable = &least
 		}
 		g.domains(&gr)
@@ -77,7 +77,7 @@ func (g *generator) themed() model.Snapshot {
 		themes[g.IntN(len(themes))](g, &s)
 	}
 	silentWithoutAgents(&s)
-	if s.Cluster.Spec.Update.RollingUpdate != model.ByPartition { // a later theme may have said so
+	if s.Cluster.Spec.Update.RollingUpdate != model.RollingUpdateByPartition { // a later theme may have said so
 		s.Cluster.Spec.Guard, s.Cluster.GuardEnforcing = model.GuardEnforce, true
 	}
 	if g.rarely(25) {
@@ -88,7 +88,7 @@ func (g *generator) themed() model.Snapshot {
 
 // silentWithoutAgents: while no pod has an agent, nobody is there to say anything.
 func silentWithoutAgents(s *model.Snapshot) {
-	if slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Agent && p.Phase != model.Missing }) {
+	if slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Agent && p.Phase != model.PodPhaseMissing }) {
 		return
 	}
 	for i := range s.Pods {
@@ -142,11 +142,11 @@ func torn(kind model.GroupKind) theme {
 		s.Cluster.Spec.Policy.MaxShardUnavailable = nil
 		gr := model.Group{ID: "torn", Kind: kind}
 		g.spread(s, &gr, 3)
-		if least := int32(min(2, len(gr.Members)-1)); kind != model.Shard {
+		if least := int32(min(2, len(gr.Members)-1)); kind != model.GroupShard {
 			gr.MinAvailable = &least
 		}
 		last := &gr.Members[len(gr.Members)-1]
-		last.State = pick(g, model.Down, model.Recovering, model.UnknownState)
+		last.State = pick(g, model.MemberDown, model.MemberRecovering, model.MemberUnknown)
 		g.only(s, gr)
 	}
 }
@@ -163,14 +163,14 @@ type theme func(*generator, *model.Snapshot)
 var themes = slices.Concat(themesOfTheCluster, themesOfPods, themesOfGroups, []theme{forget, forget, forget})
 
 var themesOfTheCluster = []theme{
-	func(_ *generator, s *model.Snapshot) { s.Cluster.Spec.Update.Mode = model.Observe },
+	func(_ *generator, s *model.Snapshot) { s.Cluster.Spec.Update.Mode = model.ModeObserve },
 	func(g *generator, s *model.Snapshot) { g.partitions(s) },
 	func(g *generator, s *model.Snapshot) {
 		s.Cluster.Spec.Update.Paused, s.Cluster.Paused = g.rarely(2), true
 	},
 	func(g *generator, s *model.Snapshot) {
 		p := g.somePool(s)
-		p.Strategy, p.Partition = model.RollingUpdateStrategy, p.Start+pick(g, int32(0), 0, 2, 9)
+		p.Strategy, p.Partition = model.StrategyRollingUpdate, p.Start+pick(g, int32(0), 0, 2, 9)
 		if line := p.Start + 1; g.rarely(2) {
 			p.Ordered = &line
 		}
@@ -185,7 +185,7 @@ var themesOfTheCluster = []theme{
 	func(g *generator, s *model.Snapshot) {
 		s.Cluster.Spec.Policy.MaxFailed = 1
 		r, p := g.heard(s)
-		p.Revision, p.Phase, r.Member = "v2", pick(g, model.Started, model.Failed), model.NotLive
+		p.Revision, p.Phase, r.Member = "v2", pick(g, model.PodPhaseStarted, model.PodPhaseFailed), model.MembershipNotLive
 	},
 	func(_ *generator, s *model.Snapshot) { s.Health.Disagree = "they see different leaders" },
 	func(g *generator, s *model.Snapshot) {
@@ -194,10 +194,10 @@ var themesOfTheCluster = []theme{
 		s.Cluster.Engine.MinSourceVersion = pick(g, "", "9.0.0", "9.9.1")
 		s.Cluster.Engine.MaxMajorStep = pick(g, 0, 1, 2)
 		s.Cluster.Engine.SameMinor = g.rarely(3)
-		s.Cluster.Spec.Policy.Downgrade = pick(g, model.Permission(""), model.Allow, model.HoldAlways)
+		s.Cluster.Spec.Policy.Downgrade = pick(g, model.Permission(""), model.PermissionAllow, model.PermissionHold)
 	},
 	func(g *generator, s *model.Snapshot) {
-		s.Health.Verdict, s.Cluster.Spec.Policy.Health = pick(g, model.Recoverable, model.Yellow, model.Red, model.UnknownHealth), pick(g, model.LeastGreen, model.LeastRecoverable, model.LeastAny, "")
+		s.Health.Verdict, s.Cluster.Spec.Policy.Health = pick(g, model.VerdictRecoverable, model.VerdictYellow, model.VerdictRed, model.VerdictUnknown), pick(g, model.LeastGreen, model.LeastRecoverable, model.LeastAny, "")
 	},
 	func(g *generator, s *model.Snapshot) {
 		at := g.ago(40)
@@ -210,7 +210,10 @@ var themesOfTheCluster = []theme{
 		p := g.somePool(s)
 		p.Replicas, p.AllowShutdown = 0, g.rarely(5)
 	},
-	func(g *generator, s *model.Snapshot) { roomy(s); g.somePool(s).Management = model.OrderedReady },
+	func(g *generator, s *model.Snapshot) {
+		roomy(s)
+		g.somePool(s).Management = model.ManagementOrderedReady
+	},
 	func(g *generator, s *model.Snapshot) {
 		one := model.Count(1)
 		s.Cluster.Spec.Policy.MaxUnavailable = &one
@@ -251,7 +254,7 @@ var themesOfTheCluster = []theme{
 	func(g *generator, s *model.Snapshot) { // nobody is live
 		for i := range s.Pods {
 			if r := s.Pods[i].Report; r != nil {
-				s.Pods[i].Phase, r.Member = pick(g, model.Started, model.Ready, model.Failed), model.NotLive
+				s.Pods[i].Phase, r.Member = pick(g, model.PodPhaseStarted, model.PodPhaseReady, model.PodPhaseFailed), model.MembershipNotLive
 			}
 		}
 		if g.rarely(2) { // and nothing is left to lose
@@ -261,14 +264,14 @@ var themesOfTheCluster = []theme{
 	func(g *generator, s *model.Snapshot) { // no pod becomes Ready
 		s.Cluster.Status.Claims = nil
 		for i := range s.Pods {
-			if p := &s.Pods[i]; p.Phase == model.Ready {
-				p.Phase, p.Since = model.Started, pick(g, model.Time{}, model.Time{}, p.Since)
+			if p := &s.Pods[i]; p.Phase == model.PodPhaseReady {
+				p.Phase, p.Since = model.PodPhaseStarted, pick(g, model.Time{}, model.Time{}, p.Since)
 			}
 		}
 	},
 	func(g *generator, s *model.Snapshot) { // a drained node
 		s.Cluster.Spec.Update.NodeDrains = model.NodeDrains{Follow: !g.rarely(4), Taints: []string{"leave"}}
-		s.Cluster.Spec.Drain.Data.NodeDrain = pick(g, model.DataFate(""), model.Keep, model.Lose)
+		s.Cluster.Spec.Drain.Data.NodeDrain = pick(g, model.DataFate(""), model.DataKeep, model.DataLose)
 		n := &s.Nodes[g.IntN(len(s.Nodes))]
 		n.Cordoned, n.Taints = g.rarely(2), []model.Taint{{Key: pick(g, "leave", "other")}}
 	},

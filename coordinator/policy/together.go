@@ -18,8 +18,8 @@ type behind struct {
 	ends string
 }
 
-// changesLine tells of each pool whether its pods come back with a version to which what runs now does not talk.
-func (d *decision) changesLine() []bool {
+// partitionChanges tells of each pool whether its pods come back with a version to which what runs now does not talk.
+func (d *decision) partitionChanges() []bool {
 	x := d.x
 	changes := make([]bool, len(x.Pools))
 	if !x.Outage() || !x.Snapshot.Cluster.Engine.SameMinor {

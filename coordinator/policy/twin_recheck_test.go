@@ -35,14 +35,14 @@ func TestNaiveTwinRechecks(t *testing.T) {
 	}
 }
 
-// TestNaiveTwinRechecksWhoIsClaimedTogether, by the line, as the policy does.
-func TestNaiveTwinRechecksWhoIsClaimedTogether(t *testing.T) {
+// TestNaiveTwinRechecksPodsClaimedTogether, by the line, as the policy does.
+func TestNaiveTwinRechecksPodsClaimedTogether(t *testing.T) {
 	together := 0
 	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s model.Snapshot) {
 		if g.Broken() != "" {
 			return
 		}
-		claims := g.ClaimedByLine(&s)
+		claims := g.ClaimedByPartition(&s)
 		s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, claims...)
 		for _, claim := range claims {
 			requireRechecked(t, s, claim.Pod)
@@ -52,9 +52,9 @@ func TestNaiveTwinRechecksWhoIsClaimedTogether(t *testing.T) {
 	require.NotZero(t, together)
 }
 
-// TestNaiveTwinRechecksWhoGoesWithACorrection below the line as the policy does: one that is claimed, with others behind it
+// TestNaiveTwinRechecksPodsOfACorrection below the line as the policy does: one that is claimed, with others behind it
 // of which one is broken.
-func TestNaiveTwinRechecksWhoGoesWithACorrection(t *testing.T) {
+func TestNaiveTwinRechecksPodsOfACorrection(t *testing.T) {
 	goes, held := 0, 0
 	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s model.Snapshot) {
 		if g.Broken() != "" {

@@ -59,9 +59,9 @@ func TestNaiveTwinAgreesOnTheScripts(t *testing.T) {
 	}
 }
 
-// TestNaiveTwinAgreesOnCorrectionsBelowTheLine: with whom a broken pod of a pool by line goes, above all in an
+// TestNaiveTwinAgreesOnCorrectionsBelowThePartition: with whom a broken pod of a pool by line goes, above all in an
 // OrderedReady one.
-func TestNaiveTwinAgreesOnCorrectionsBelowTheLine(t *testing.T) {
+func TestNaiveTwinAgreesOnCorrectionsBelowThePartition(t *testing.T) {
 	together, two := 0, 0
 	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s model.Snapshot) {
 		if g.Broken() != "" {
@@ -85,7 +85,7 @@ func goTogether(s model.Snapshot, steps []model.Step) (others, broken int) {
 	for _, pool := range s.Pools {
 		var here, outside int
 		for _, step := range steps {
-			if pool.Management != model.OrderedReady || step.Action != model.LowerPartition || !strings.HasPrefix(step.Pod, pool.Name+"-") {
+			if pool.Management != model.ManagementOrderedReady || step.Action != model.ActionLowerPartition || !strings.HasPrefix(step.Pod, pool.Name+"-") {
 				continue
 			}
 			here++

@@ -52,7 +52,7 @@ func (d *decision) together(at int, asked []bool) []*candidate {
 func cost(unit []*candidate) int {
 	n := 0
 	for _, c := range unit {
-		n += cluster.Count(!c.Away && !c.outside && c.Desired)
+		n += cluster.Count(!c.Unavailable && !c.outside && c.Desired)
 	}
 	return n
 }

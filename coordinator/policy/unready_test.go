@@ -33,13 +33,13 @@ func TestLiveUnreadyAfterAWhile(t *testing.T) {
 func TestRecheckOfAPodThatIsLiveUnready(t *testing.T) {
 	s := neverReady(t, time.Hour)
 	chosen := Decide(s).Steps[0]
-	s.Cluster.Status.Claims = []model.Claim{{ID: "k", Pod: chosen.Pod, UID: chosen.UID, Action: chosen.Action, Reason: chosen.Reason, Phase: model.PhasePrepared, To: "v3", BeforeTurn: chosen.BeforeTurn}}
+	s.Cluster.Status.Claims = []model.Claim{{ID: "k", Pod: chosen.Pod, UID: chosen.UID, Action: chosen.Action, Reason: chosen.Reason, Phase: model.PhaseDrained, To: "v3", BeforeTurn: chosen.BeforeTurn}}
 	step, hold := Recheck(s, chosen.Pod)
 	require.Nil(t, hold)
 	require.NotNil(t, step)
-	s.Groups[0].Members[1].State = model.Recovering
+	s.Groups[0].Members[1].State = model.MemberRecovering
 	_, hold = Recheck(s, chosen.Pod)
-	require.Equal(t, model.ShardsAway, hold.Rule)
+	require.Equal(t, model.RuleShardBudget, hold.Rule)
 }
 
 // The words say what to do about a pod that is live and not Ready in time.
@@ -62,16 +62,16 @@ func TestSuccessorThatIsLiveUnreadyHasAdvice(t *testing.T) {
 
 // Without guards one that is live unready waits for what the line frees with it, and that for it: a person is told
 // of the annotation.
-func TestLiveUnreadyBelowTheLineHasForce(t *testing.T) {
+func TestLiveUnreadyBelowThePartitionCanBeForced(t *testing.T) {
 	s := neverReady(t, time.Hour)
-	s.Cluster.Spec.Update.RollingUpdate, s.Cluster.Spec.Guard = model.ByPartition, model.GuardOff
+	s.Cluster.Spec.Update.RollingUpdate, s.Cluster.Spec.Guard = model.RollingUpdateByPartition, model.GuardOff
 	s.Cluster.Status.Initialized = true
-	s.Pools[0].Strategy, s.Pools[0].Management, s.Pools[0].Partition = model.RollingUpdateStrategy, model.OrderedReady, model.RestLine
+	s.Pools[0].Strategy, s.Pools[0].Management, s.Pools[0].Partition = model.StrategyRollingUpdate, model.ManagementOrderedReady, model.FirstOrdinalNone
 	p := Decide(s)
 	require.Empty(t, p.Steps)
 	require.Len(t, p.Holds, 3)
 	for _, h := range p.Holds {
-		require.Equal(t, model.InOrder, h.Rule)
+		require.Equal(t, model.RuleOrderedReady, h.Rule)
 		require.Contains(t, h.Unblocks, allowForce+", and then "+h.Pod+" deleted")
 		require.Contains(t, h.Unblocks, cluster.UnreadyAdvice)
 	}

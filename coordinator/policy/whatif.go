@@ -84,7 +84,7 @@ func (d *decision) enough(c *candidate, o outcome) *finding {
 		return nil
 	}
 	return found(g.ID+" would have "+strconv.Itoa(int(o.available))+" of "+strconv.Itoa(int(g.Total))+" "+g.Noun()+", needs "+strconv.Itoa(int(g.Least)),
-		d.whoIsMissing(c, g)).of(g.ID)
+		d.missingPods(c, g)).of(g.ID)
 }
 
 // unprotected: no order of restarts could keep enough of this group, so the
@@ -92,12 +92,12 @@ func (d *decision) enough(c *candidate, o outcome) *finding {
 func (d *decision) unprotected(c *candidate, o outcome) *finding {
 	g := o.group
 	switch {
-	case d.x.Spec.Policy.Unprotected == model.HoldAlways:
+	case d.x.Spec.Policy.Unprotected == model.PermissionHold:
 		return found(fmt.Sprintf("%s can never be protected: it has %s on this pod%s, and policy.unprotected is Hold",
 			g.ID, o.words(), needs(g.Least)), "more copies of "+g.ID+", or policy.unprotected: Allow").of(g.ID)
 	case o.othersMissing() > 0:
 		return found(fmt.Sprintf("%s can never be protected, and %d of its %d other %s are missing already",
-			g.ID, o.othersMissing(), g.Total-o.share, g.Noun()), d.whoIsMissing(c, g)).of(g.ID)
+			g.ID, o.othersMissing(), g.Total-o.share, g.Noun()), d.missingPods(c, g)).of(g.ID)
 	}
 	return nil
 }
@@ -136,9 +136,9 @@ func (o outcome) meanwhile(c *candidate) string {
 	switch {
 	case o.share < o.group.Total:
 		return ""
-	case o.group.Kind == model.Shard && c.prepare == model.PrepareEvacuate:
+	case o.group.Kind == model.GroupShard && c.prepare == model.PrepareEvacuate:
 		return ": moved away first"
-	case o.group.Kind == model.Shard, o.group.Kind == model.Role:
+	case o.group.Kind == model.GroupShard, o.group.Kind == model.GroupRole:
 		return ": nobody serves it meanwhile"
 	}
 	return ""
@@ -151,8 +151,8 @@ func needs(least int32) string {
 	return fmt.Sprintf(", needs %d", least)
 }
 
-// whoIsMissing names the first pod whose return would help the group.
-func (d *decision) whoIsMissing(c *candidate, g *cluster.Group) string {
+// missingPods names the first pod whose return would help the group.
+func (d *decision) missingPods(c *candidate, g *cluster.Group) string {
 	best := int32(-1)
 	outside := ""
 	var gone *model.Member // on a pod that was scaled away
@@ -197,20 +197,20 @@ func (d *decision) soleCopy(c *candidate) *finding {
 	if c.lost && d.x.NoAgents {
 		return found("its data does not survive, and nobody can say which other copies there are", "an agent that can")
 	}
-	if c.action == model.Replace && d.x.Dead {
+	if c.action == model.ActionReplace && d.x.Dead {
 		return found("its volume would be given up, and no pod is live that could say which other copies there are", "a pod live in the database")
 	}
 	for i := range c.Hosts {
 		h := &c.Hosts[i]
 		o, asked := d.whatIf(c, h)
-		if c.lost && o.group.Kind != model.Role && (c.reason != model.ReasonNeverStarted || c.leaves) {
+		if c.lost && o.group.Kind != model.GroupRole && (c.reason != model.ReasonNeverStarted || c.leaves) {
 			if f := d.lastCopy(c, o); f != nil {
 				return f
 			}
 		}
 		if asked && o.available <= 0 && !o.group.Unprotectable(o.share) {
 			return found(fmt.Sprintf("%s would have no Active copy of %d", o.group.ID, o.group.Total),
-				d.whoIsMissing(c, o.group)).of(o.group.ID)
+				d.missingPods(c, o.group)).of(o.group.ID)
 		}
 	}
 	return nil
@@ -225,9 +225,9 @@ func (d *decision) lastCopy(c *candidate, o outcome) *finding {
 	if c.Counted {
 		others -= o.group.Loss(c.At, o.own)
 	}
-	moves := c.prepare == model.PrepareEvacuate && c.Live && !d.prepared && !d.x.Outage()
+	moves := c.prepare == model.PrepareEvacuate && c.Live && !d.drained && !d.x.Outage()
 	least := int32(1)
-	if o.group.Kind == model.Quorum && int(o.own.Total) < len(o.group.Members) {
+	if o.group.Kind == model.GroupQuorum && int(o.own.Total) < len(o.group.Members) {
 		least = o.group.Least
 	}
 	if others >= least || moves {
@@ -235,10 +235,10 @@ func (d *decision) lastCopy(c *candidate, o outcome) *finding {
 	}
 	if others > 0 {
 		return found(fmt.Sprintf("%s has %s elsewhere, needs %d, and the data on this pod does not survive", o.group.ID, counted(int(others), "Active member", "Active members"), least),
-			d.whoIsMissing(c, o.group)).of(o.group.ID)
+			d.missingPods(c, o.group)).of(o.group.ID)
 	}
 	return found(fmt.Sprintf("%s has no Active copy elsewhere, and the data on this pod does not survive", o.group.ID),
-		d.whoIsMissing(c, o.group)).of(o.group.ID)
+		d.missingPods(c, o.group)).of(o.group.ID)
 }
 
 // catchingUp: restarting a member that recovers, while others of its group are
@@ -248,7 +248,7 @@ func (d *decision) catchingUp(c *candidate) *finding {
 	if !c.Recovering {
 		return nil
 	}
-	inVain := d.curing && (d.prepared || d.noProgress())
+	inVain := d.curing && (d.drained || d.noProgress())
 	for i := range c.Hosts {
 		h := &c.Hosts[i]
 		if h.Maybe == 0 && (h.Recovering == 0 || inVain) {

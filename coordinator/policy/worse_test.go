@@ -21,7 +21,7 @@ type worsening struct {
 // bringsBadNews: without this report less is known to be wrong, so that losing
 // it is no worsening. It says that the database has lost the pod, or refuses.
 func bringsBadNews(r *model.Report) bool {
-	return r.Member == model.NotLive || r.Veto != "" || r.Busy != ""
+	return r.Member == model.MembershipNotLive || r.Veto != "" || r.Busy != ""
 }
 
 func ofReport(change func(*model.Pod)) func(policy.Generator, *model.Snapshot) (string, bool) {
@@ -55,7 +55,7 @@ func ofMember(change func(*model.Member)) func(policy.Generator, *model.Snapshot
 func leaders(g *model.Group) int {
 	n := 0
 	for _, m := range g.Members {
-		if m.Leader && m.State != model.Down {
+		if m.Leader && m.State != model.MemberDown {
 			n++
 		}
 	}
@@ -63,7 +63,7 @@ func leaders(g *model.Group) int {
 }
 
 func inState(state model.MemberState) func(policy.Generator, *model.Snapshot) (string, bool) {
-	badness := []model.MemberState{model.Active, model.Moving, model.Recovering, model.UnknownState, model.Down}
+	badness := []model.MemberState{model.MemberActive, model.MemberMoving, model.MemberRecovering, model.MemberUnknown, model.MemberDown}
 	return ofMember(func(m *model.Member) {
 		if slices.Index(badness, m.State) < slices.Index(badness, state) {
 			m.State = state
@@ -73,7 +73,7 @@ func inState(state model.MemberState) func(policy.Generator, *model.Snapshot) (s
 
 // neverRuns: a report that says Live contradicts such a phase.
 func neverRuns(phase model.PodPhase) bool {
-	return phase == model.Pending || phase == model.NotStarted || phase == model.Failed
+	return phase == model.PodPhasePending || phase == model.PodPhaseNotStarted || phase == model.PodPhaseFailed
 }
 
 var worsenings = []worsening{
@@ -82,29 +82,29 @@ var worsenings = []worsening{
 	{"stale", ofReport(func(p *model.Pod) { p.Report.Fresh = false })},
 	{"unsettled", ofReport(func(p *model.Pod) { p.Report.Settled = false })},
 	{"settled just now", ofReport(func(p *model.Pod) { at := model.At(policy.Noon); p.Report.SettledSince = &at })},
-	{"membership unknown", ofReport(func(p *model.Pod) { p.Report.Member = model.UnknownMember })},
+	{"membership unknown", ofReport(func(p *model.Pod) { p.Report.Member = model.MembershipUnknown })},
 	{"not live", ofReport(func(p *model.Pod) {
 		// That an answer is known, or no longer contradicts the phase, is no worse.
-		if p.Report.Member == model.Live && !neverRuns(p.Phase) {
-			p.Report.Member = model.NotLive
+		if p.Report.Member == model.MembershipLive && !neverRuns(p.Phase) {
+			p.Report.Member = model.MembershipNotLive
 		}
 	})},
 	{"vetoed", ofReport(func(p *model.Pod) { p.Report.Veto = "no" })},
 	{"busy", ofReport(func(p *model.Pod) { p.Report.Busy = "backup" })},
 	{"must wait for another", ofReport(func(p *model.Pod) { p.Report.After = append(p.Report.After, "nobody") })},
-	{"member recovering", inState(model.Recovering)},
-	{"member down", inState(model.Down)},
-	{"member unknown", inState(model.UnknownState)},
+	{"member recovering", inState(model.MemberRecovering)},
+	{"member down", inState(model.MemberDown)},
+	{"member unknown", inState(model.MemberUnknown)},
 	{"member may not lead", ofMember(func(m *model.Member) { m.Eligible = false })},
 	{"member leads no more", ofMember(func(m *model.Member) { m.Leader = false })},
 	{"health unknown", func(_ policy.Generator, s *model.Snapshot) (string, bool) {
-		s.Health.Verdict = model.UnknownHealth
+		s.Health.Verdict = model.VerdictUnknown
 		return "", !naive.NewJudge(s).NoAgents() // nobody could give a verdict
 	}},
 	{"health red", func(_ policy.Generator, s *model.Snapshot) (string, bool) {
-		known := slices.Contains([]model.Verdict{model.Green, model.Recoverable, model.Yellow}, s.Health.Verdict)
+		known := slices.Contains([]model.Verdict{model.VerdictGreen, model.VerdictRecoverable, model.VerdictYellow}, s.Health.Verdict)
 		if known {
-			s.Health.Verdict = model.Red
+			s.Health.Verdict = model.VerdictRed
 		}
 		return "", known
 	}},
@@ -144,7 +144,7 @@ func requireNoBolder(t testing.TB, g policy.Generator, s model.Snapshot, w worse
 			v = j.AskBeforeItsTurn(name) // only now nobody else goes: but for the order it was free to go
 		}
 		now := naive.NewJudge(&worse)
-		if now.Begun() && !j.Begun() || v.Rule == model.LineStopped && w.name == "unsettled" {
+		if now.Begun() && !j.Begun() || v.Rule == model.RuleRolloutHalted && w.name == "unsettled" {
 			continue // in an outage that has begun waiting helps nobody; and who recovers has not failed to return
 		}
 		if v.Rule != "" && (mayBeBolder(j, now, name, v.Rule) || name == pod && mayBeBolderItself(j, now, name, v.Rule)) {
@@ -161,13 +161,13 @@ func mayBeBolder(before, after *naive.Judge, name string, rule model.Rule) bool 
 		return slices.Contains(notOfTheDenied, rule) // nobody contradicts any more that it is not live
 	}
 	// The line does not go back up over a pod that does not serve.
-	return rule == model.InOrder && before.GoesBackUp(p) && !after.GoesBackUp(q)
+	return rule == model.RuleOrderedReady && before.GoesBackUp(p) && !after.GoesBackUp(q)
 }
 
 // notOfTheDenied are the rules that ask nothing, or less, of a pod that is known not to serve.
 var notOfTheDenied = []model.Rule{
-	model.PodsAway, model.ZonesAway, model.ShardsAway, model.QuorumLost, model.AcksLost, model.RoleLost,
-	model.NoneEligible, model.SoleCopy, model.CatchingUp,
+	model.RulePodBudget, model.RuleZoneBudget, model.RuleShardBudget, model.RuleQuorum, model.RuleAcks, model.RuleRole,
+	model.RuleEligible, model.RuleSoleCopy, model.RuleCatchingUp,
 }
 
 // mayBeBolderItself are the exceptions for the pod that is worse off.
@@ -179,7 +179,7 @@ func mayBeBolderItself(before, after *naive.Judge, name string, rule model.Rule)
 	case !after.CountedOn(q) && (before.CountedOn(p) || before.OnlySoaks(p) && !after.OnlySoaks(q)):
 		// It is away already and costs nothing more. Of an OrderedReady pool it waits for
 		// nobody who is Ready, neither claimed nor chosen: two would wait for each other.
-		return rule == model.PodsAway || rule == model.ZonesAway || rule == model.InOrder
+		return rule == model.RulePodBudget || rule == model.RuleZoneBudget || rule == model.RuleOrderedReady
 	case after.Denied(q) && !before.Denied(p):
 		return slices.Contains(notOfTheDenied, rule)
 	}

@@ -7,34 +7,34 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// Absent is a pod that does not serve, and since when; zero = not known.
-type Absent struct {
-	policy.Absence
+// Unavailable is a pod that does not serve, and since when; zero = not known.
+type Unavailable struct {
+	policy.UnavailablePod
 	Since time.Time
 }
 
-// AbsentPods are the pods that should serve and do not, in mid-rollout and at rest.
-func AbsentPods(m *Moment) []Absent {
+// UnavailablePods are the pods that should serve and do not, in mid-rollout and at rest.
+func UnavailablePods(m *Moment) []Unavailable {
 	if m.Pods.Away == 0 {
 		return nil
 	}
-	absences := policy.Absences(m.Snapshot)
-	list := make([]Absent, 0, len(absences))
+	absences := policy.UnavailablePods(m.Snapshot)
+	list := make([]Unavailable, 0, len(absences))
 	for _, a := range absences {
 		since := a.Since.Time
-		if at, known := m.AwaySince[a.Pod]; known {
+		if at, known := m.UnavailableSince[a.Pod]; known {
 			since = at
 		}
-		list = append(list, Absent{a, since})
+		list = append(list, Unavailable{a, since})
 	}
 	return list
 }
 
 // OverduePods are those that have not served for longer than policy.startSeconds,
 // whatever the cause: nothing that begins with a pod takes as long.
-func OverduePods(m *Moment) []Absent {
+func OverduePods(m *Moment) []Unavailable {
 	start := time.Duration(m.Snapshot.Cluster.Spec.WithDefaults().Policy.StartSeconds) * time.Second
-	return slices.DeleteFunc(AbsentPods(m), func(a Absent) bool {
+	return slices.DeleteFunc(UnavailablePods(m), func(a Unavailable) bool {
 		return a.Since.IsZero() || m.DecidedAt.Sub(a.Since) <= start
 	})
 }

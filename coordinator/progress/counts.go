@@ -20,7 +20,7 @@ func CountPods(s model.Snapshot, plan model.Plan) model.PodCounts {
 		default:
 			c.Current++
 		}
-		if pod.Phase == model.Ready {
+		if pod.Phase == model.PodPhaseReady {
 			c.Ready++
 		}
 		if Failed(pod) {
@@ -35,14 +35,14 @@ func CountPods(s model.Snapshot, plan model.Plan) model.PodCounts {
 // counted; see Overdue.
 func Failed(pod model.Pod) bool {
 	switch {
-	case pod.Problem == model.NodeGone:
+	case pod.Problem == model.ProblemNodeGone:
 		return true
-	case pod.Phase == model.Terminating:
-		return pod.Problem == model.StuckEnding
-	case pod.Phase == model.Ready:
+	case pod.Phase == model.PodPhaseTerminating:
+		return pod.Problem == model.ProblemStuckTerminating
+	case pod.Phase == model.PodPhaseReady:
 		return false
 	}
-	return pod.Phase == model.Failed || pod.Problem.Wrong() != ""
+	return pod.Phase == model.PodPhaseFailed || pod.Problem.Wrong() != ""
 }
 
 // Updated says whether a pod runs its pool's update revision. While that
@@ -52,4 +52,4 @@ func Updated(pod model.Pod, pool model.Pool) bool {
 }
 
 // Exists says whether there is an object of the pod.
-func Exists(pod model.Pod) bool { return pod.Phase != model.Missing }
+func Exists(pod model.Pod) bool { return pod.Phase != model.PodPhaseMissing }

@@ -19,8 +19,8 @@ func (e estimate) with(away time.Duration) estimate {
 	return estimate((int64(e) + seconds + 1) / 2)
 }
 
-// Absence is how long a pod was away that went by a claim and is back.
-type Absence struct {
+// Downtime is how long a pod was away that went by a claim and is back.
+type Downtime struct {
 	Pod    string
 	Lasted time.Duration
 }
@@ -42,7 +42,7 @@ func NewEstimates(all int64, pools map[string]int64) Estimates {
 }
 
 // Learn are the estimates after absences of pods of a snapshot.
-func (e Estimates) Learn(s model.Snapshot, absences []Absence) Estimates {
+func (e Estimates) Learn(s model.Snapshot, absences []Downtime) Estimates {
 	if len(absences) == 0 {
 		return e
 	}

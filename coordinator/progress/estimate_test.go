@@ -23,7 +23,7 @@ func TestEstimatesByPool(t *testing.T) {
 		Pools: []model.Pool{{Name: "hot"}, {Name: "warm"}, {Name: "cold"}},
 		Pods:  []model.Pod{{Name: "hot-0", Pool: "hot"}, {Name: "warm-0", Pool: "warm"}},
 	}
-	e := before.Learn(s, []Absence{{Pod: "hot-0", Lasted: 30 * time.Second}, {Pod: "warm-0", Lasted: 90 * time.Second}, {Pod: "old-1", Lasted: 63 * time.Second}})
+	e := before.Learn(s, []Downtime{{Pod: "hot-0", Lasted: 30 * time.Second}, {Pod: "warm-0", Lasted: 90 * time.Second}, {Pod: "old-1", Lasted: 63 * time.Second}})
 	require.Equal(t, map[string]int64{"hot": 25, "warm": 90}, e.ByPool(s.Pools))
 	require.EqualValues(t, 63, e.Seconds(), "of all, whichever pool they were of")
 	require.Nil(t, e.ByPool(nil))

@@ -35,9 +35,9 @@ type Moment struct {
 	// HeldSince says since when each wait has lasted without a break, by its key, as far as
 	// that is known.
 	HeldSince map[string]time.Time
-	// AwaySince says since when each pod that does not serve has not, as far as that
+	// UnavailableSince says since when each pod that does not serve has not, as far as that
 	// is known.
-	AwaySince map[string]time.Time
+	UnavailableSince map[string]time.Time
 }
 
 // At is the moment of a snapshot: what would be decided at the snapshot's own time.

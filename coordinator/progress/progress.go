@@ -18,9 +18,9 @@ type Progress struct {
 	// stages says how far a claim on each pod has come, by the pod's UID: one that
 	// is given up and made again gets nowhere.
 	stages map[string]int
-	// stands are the UIDs of the pods that there are.
-	stands map[string]bool
-	claims []model.Claim
+	// lastSeen are the UIDs of the pods that there are.
+	lastSeen map[string]bool
+	claims   []model.Claim
 	// best is the furthest that the rollout has come.
 	best      marks
 	busy      bool
@@ -29,8 +29,8 @@ type Progress struct {
 	asked bool
 	// held says since when each wait has lasted.
 	held map[string]time.Time
-	// away says since when each pod that does not serve has not.
-	away map[string]time.Time
+	// unavailable says since when each pod that does not serve has not.
+	unavailable map[string]time.Time
 }
 
 // marks are how many pods are up to date, Ready, and back in the database. Who is back from a blip is not further
@@ -57,9 +57,9 @@ func (p Progress) At() time.Time { return p.at }
 func (p Progress) Next(d *Moment) (next Progress, better bool) {
 	now := d.DecidedAt
 	next = Progress{
-		at: p.at, known: true, stages: map[string]int{}, stands: map[string]bool{}, claims: d.Claims, best: marks{d.Pods.Updated, d.Pods.Ready, int32(well(d.Snapshot))},
+		at: p.at, known: true, stages: map[string]int{}, lastSeen: map[string]bool{}, claims: d.Claims, best: marks{d.Pods.Updated, d.Pods.Ready, int32(well(d.Snapshot))},
 		busy: len(d.Plan.Order)+len(d.Claims) > 0, revisions: Revisions(d.Snapshot),
-		asked: onRequest(now, d), held: map[string]time.Time{}, away: p.awayOf(now, d),
+		asked: onRequest(now, d), held: map[string]time.Time{}, unavailable: p.unavailableOf(now, d),
 	}
 	for _, wait := range WaitKeys(d) {
 		next.held[wait] = now
@@ -68,7 +68,7 @@ func (p Progress) Next(d *Moment) (next Progress, better bool) {
 		}
 	}
 	for _, pod := range d.Snapshot.Pods {
-		next.stands[pod.UID] = pod.Phase != model.Missing
+		next.lastSeen[pod.UID] = pod.Phase != model.PodPhaseMissing
 		if stage := p.stages[pod.UID]; stage > 0 {
 			next.stages[pod.UID] = stage
 		}
@@ -80,7 +80,7 @@ func (p Progress) Next(d *Moment) (next Progress, better bool) {
 	}
 	switch {
 	case next.at.IsZero(),
-		p.known && p.wentOn(next),
+		p.known && p.progressed(next),
 		p.known && next.best.above(p.best),
 		p.known && next.busy && !p.busy,
 		p.known && p.asked && !next.asked, // what was waited for on request is no stall afterwards
@@ -97,17 +97,17 @@ func (p Progress) Next(d *Moment) (next Progress, better bool) {
 // has not.
 func (p Progress) Held() map[string]time.Time { return p.held }
 
-// Away is described with Held.
-func (p Progress) Away() map[string]time.Time { return p.away }
+// Unavailable is described with Held.
+func (p Progress) Unavailable() map[string]time.Time { return p.unavailable }
 
-// awayOf says since when each pod that does not serve has not: since it was first
+// unavailableOf says since when each pod that does not serve has not: since it was first
 // seen so, or, of those that are so in the first pass, since their phase began. A pod
 // that is made anew meanwhile was away all the time.
-func (p Progress) awayOf(now time.Time, d *Moment) map[string]time.Time {
+func (p Progress) unavailableOf(now time.Time, d *Moment) map[string]time.Time {
 	away := map[string]time.Time{}
-	for _, a := range AbsentPods(d) {
+	for _, a := range UnavailablePods(d) {
 		away[a.Pod] = now
-		if at, known := p.away[a.Pod]; known {
+		if at, known := p.unavailable[a.Pod]; known {
 			away[a.Pod] = at
 		} else if !p.known && !a.Since.IsZero() {
 			away[a.Pod] = a.Since
@@ -116,9 +116,9 @@ func (p Progress) awayOf(now time.Time, d *Moment) map[string]time.Time {
 	return away
 }
 
-// wentOn: a claim came further than any on that pod before, or one whose pod had
+// progressed: a claim came further than any on that pod before, or one whose pod had
 // gone is over.
-func (p Progress) wentOn(next Progress) bool {
+func (p Progress) progressed(next Progress) bool {
 	for uid, stage := range next.stages {
 		if stage > p.stages[uid] {
 			return true
@@ -133,7 +133,7 @@ func (p Progress) wentOn(next Progress) bool {
 // claim up brings nobody back.
 func well(s model.Snapshot) (n int) {
 	for i := range s.Pods {
-		if p := &s.Pods[i]; p.Phase == model.Ready && (!p.Agent || p.Report != nil && p.Report.Member == model.Live && p.Report.Settled) {
+		if p := &s.Pods[i]; p.Phase == model.PodPhaseReady && (!p.Agent || p.Report != nil && p.Report.Member == model.MembershipLive && p.Report.Settled) {
 			n++
 		}
 	}
@@ -143,7 +143,7 @@ func well(s model.Snapshot) (n int) {
 // gone says whether the pod of a claim has gone away.
 func (p Progress) gone(c model.Claim) bool {
 	uid := ""
-	if p.stands[c.UID] {
+	if p.lastSeen[c.UID] {
 		uid = c.UID
 	}
 	return HasGone(c, uid)

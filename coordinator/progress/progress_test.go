@@ -43,14 +43,14 @@ func TestProgress(t *testing.T) {
 
 	reported := func(member model.Membership) Moment {
 		d := busy(1, 2)
-		d.Snapshot.Pods = []model.Pod{{Name: "s-0", UID: "a", Phase: model.Ready, Agent: true, Report: &model.Report{Member: member, Settled: true}}}
+		d.Snapshot.Pods = []model.Pod{{Name: "s-0", UID: "a", Phase: model.PodPhaseReady, Agent: true, Report: &model.Report{Member: member, Settled: true}}}
 		return d
 	}
-	note(at(90), reported(model.NotLive))
+	note(at(90), reported(model.MembershipNotLive))
 	require.Equal(t, at(80), p.at, "Ready, and not back in the database")
-	note(at(100), reported(model.Live))
+	note(at(100), reported(model.MembershipLive))
 	require.Equal(t, at(100), p.at, "back")
-	note(at(110), reported(model.NotLive))
+	note(at(110), reported(model.MembershipNotLive))
 	require.Equal(t, at(100), p.at)
 }
 
@@ -70,28 +70,28 @@ func TestWaitsHaveADeadlineOfTheirOwn(t *testing.T) {
 		return better
 	}
 	note(at(5), Moment{})
-	require.True(t, note(at(10), waits(model.OutsideWindow)), "there is something to do")
-	require.False(t, note(at(5000), waits(model.OutsideWindow)))
+	require.True(t, note(at(10), waits(model.RuleOutsideWindow)), "there is something to do")
+	require.False(t, note(at(5000), waits(model.RuleOutsideWindow)))
 	require.Empty(t, p.held, "nobody needs to look at what was asked for")
-	require.True(t, note(at(6000), waits(model.Unhealthy)), "the window has opened")
-	require.False(t, note(at(6100), waits(model.Unhealthy)))
+	require.True(t, note(at(6000), waits(model.RuleHealth)), "the window has opened")
+	require.False(t, note(at(6100), waits(model.RuleHealth)))
 	require.Equal(t, at(6000), p.held["health"])
-	require.False(t, note(at(6200), waits(model.ViewSplit)))
+	require.False(t, note(at(6200), waits(model.RuleViewSplit)))
 	require.Equal(t, map[string]time.Time{"view-split": at(6200)}, p.held, "one that ends and comes again begins again")
 
-	claim := model.Claim{ID: "a", Pod: "s-0", UID: "u0", Phase: model.PhasePrepared}
-	require.True(t, note(at(7000), waits(model.ViewSplit, claim)))
+	claim := model.Claim{ID: "a", Pod: "s-0", UID: "u0", Phase: model.PhaseDrained}
+	require.True(t, note(at(7000), waits(model.RuleViewSplit, claim)))
 	for i := range 5 {
 		claim.ID += "a"
 		claim.Phase = model.PhaseClaimed
-		require.False(t, note(at(7100+100*i), waits(model.ViewSplit)), "given up")
-		require.False(t, note(at(7110+100*i), waits(model.ViewSplit, claim)), "claimed again")
-		claim.Phase = model.PhasePrepared
-		require.False(t, note(at(7120+100*i), waits(model.ViewSplit, claim)), "and drained again")
+		require.False(t, note(at(7100+100*i), waits(model.RuleViewSplit)), "given up")
+		require.False(t, note(at(7110+100*i), waits(model.RuleViewSplit, claim)), "claimed again")
+		claim.Phase = model.PhaseDrained
+		require.False(t, note(at(7120+100*i), waits(model.RuleViewSplit, claim)), "and drained again")
 		claim.Phase = model.PhaseRestoring
-		require.False(t, note(at(7130+100*i), waits(model.ViewSplit, claim)), "and undone")
+		require.False(t, note(at(7130+100*i), waits(model.RuleViewSplit, claim)), "and undone")
 	}
 	require.Equal(t, at(7000), p.at)
 	claim.Phase = model.PhaseOpened
-	require.True(t, note(at(8000), waits(model.ViewSplit, claim)), "it went on")
+	require.True(t, note(at(8000), waits(model.RuleViewSplit, claim)), "it went on")
 }

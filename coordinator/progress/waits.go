@@ -40,8 +40,8 @@ func Held(m *Moment) []model.Hold {
 	var held []model.Hold
 	lost := lostCanaries(m)
 	for _, h := range m.Plan.Holds {
-		canary := h.Rule == model.CanaryFirst && lost[h.Pod]
-		if h.Rule == model.Claimed || h.Rule == model.OnItsWay || policy.OnRequest(h.Rule) && !canary {
+		canary := h.Rule == model.RuleCanary && lost[h.Pod]
+		if h.Rule == model.RuleClaimed || h.Rule == model.RuleTerminating || policy.OnRequest(h.Rule) && !canary {
 			continue
 		}
 		held = append(held, h)
@@ -52,7 +52,7 @@ func Held(m *Moment) []model.Hold {
 // lostCanaries are the pods that a canary holds whose own pods are not back.
 func lostCanaries(m *Moment) map[string]bool {
 	pods := map[string]bool{}
-	if !slices.ContainsFunc(m.Plan.Holds, func(h model.Hold) bool { return h.Rule == model.CanaryFirst }) {
+	if !slices.ContainsFunc(m.Plan.Holds, func(h model.Hold) bool { return h.Rule == model.RuleCanary }) {
 		return pods
 	}
 	pools := policy.LostCanaries(m.Snapshot)

@@ -164,10 +164,10 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, in secretInput) config.File {
 			MaxLagSeconds: connection.MaxLagSeconds,
 		},
 		Drain: config.Drain{
-			Evacuate:       spec.Drain.Data.Restart == model.Lose,
+			Evacuate:       spec.Drain.Data.Restart == model.DataLose,
 			TimeoutSeconds: int(spec.Drain.TimeoutSeconds),
 		},
-		Observe:       spec.Update.Mode == model.Observe,
+		Observe:       spec.Update.Mode == model.ModeObserve,
 		Secrets:       in.allowed.secrets,
 		GossipCIDRs:   in.gossip.only,
 		PodNetworks:   in.gossip.first,

@@ -212,7 +212,7 @@ func TestConnectionAndDrain(t *testing.T) {
 		Host: "localhost", Port: 8984, Failover: model.FailoverExternal, MaxLagSeconds: 25,
 		TLS: model.ConnectionTLS{Enabled: true, ServerName: "solr", InsecureSkipVerify: true},
 	}
-	w.cluster.Spec.Drain.Data.Restart = model.Lose
+	w.cluster.Spec.Drain.Data.Restart = model.DataLose
 	w.ensure()
 	file := w.file()
 	require.Equal(t, config.Connection{
@@ -229,7 +229,7 @@ func TestConnectionAndDrain(t *testing.T) {
 	w.p.opts.StopHookCIDRs = []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}
 	require.Equal(t, 1, w.ensure().Writes)
 	require.Equal(t, w.p.opts.StopHookCIDRs, w.file().StopHookCIDRs)
-	w.cluster.Spec.Update.Mode = model.Observe
+	w.cluster.Spec.Update.Mode = model.ModeObserve
 	require.Equal(t, 1, w.ensure().Writes)
 	require.True(t, w.file().Observe)
 

@@ -20,7 +20,7 @@ func (a *step) annotate() {
 			continue
 		}
 		switch {
-		case r.rule != model.Vetoed:
+		case r.rule != model.RuleVeto:
 			pod.Refused = r.rule
 		case pod.Report != nil && pod.Report.Veto == "":
 			report := *pod.Report
@@ -36,7 +36,7 @@ func (a *step) annotate() {
 // refuse, so that they are not drained in vain. What the StatefulSet controller
 // or a delete removes is asked of no budget.
 func (a *step) refuseEvictions() {
-	if len(a.Budgets) == 0 || a.Snapshot.Cluster.Spec.WithDefaults().Update.Method != model.Evict {
+	if len(a.ForeignBudgets) == 0 || a.Snapshot.Cluster.Spec.WithDefaults().Update.Method != model.MethodEvict {
 		return
 	}
 	rolling := map[string]bool{}
@@ -45,8 +45,8 @@ func (a *step) refuseEvictions() {
 	}
 	for i := range a.Snapshot.Pods {
 		pod := &a.Snapshot.Pods[i]
-		if budget := a.Budgets[pod.Name]; budget != "" && pod.Refused == "" && !rolling[pod.Pool] {
-			pod.Refused, pod.RefusedBy = model.ForeignBudget, budget
+		if budget := a.ForeignBudgets[pod.Name]; budget != "" && pod.Refused == "" && !rolling[pod.Pool] {
+			pod.Refused, pod.RefusedBy = model.RuleForeignBudget, budget
 		}
 	}
 }
@@ -65,7 +65,7 @@ func (a *step) refuseReplacements() {
 		nobodyEmpties := !hasAgent(pod) && !a.emptiedByOthers(pod)
 		nobodySays := !othersHaveAgents(*s, pod.Name) && !isWrittenEmpty(*s, pod)
 		if wanted[pod.Name] && (nobodyEmpties || nobodySays) {
-			pod.Refused = model.Vetoed
+			pod.Refused = model.RuleVeto
 		}
 	}
 }

@@ -28,29 +28,29 @@ type attempt struct {
 	// restarts: the pod is restarted before it can be replaced.
 	restarts bool
 	// askedIn is how many settings had been restored when the agent was asked what
-	// its drain will change; queuedTill is until when another drain had to write the same
+	// its drain will change; settingBusyUntil is until when another drain had to write the same
 	// setting first; over: the claim needs the setting no more.
-	askedIn    int
-	queuedTill time.Time
-	over       bool
+	askedIn          int
+	settingBusyUntil time.Time
+	settingReleased  bool
 	// drainBegan is when the agent was first asked to drain the pod, or another to hand over.
 	drainBegan time.Time
 	// inherited: the claim is a predecessor's.
 	inherited bool
 	// takenAt is when this coordinator took the claim up. When it says that it was made is by
 	// a clock that may be another's, or may have been set since.
-	takenAt time.Time
-	said    string
+	takenAt    time.Time
+	lastLogged string
 }
 
 // orders are those of which an agent may still be carrying one out.
 type orders struct {
-	// notAfter is the time past which no agent of the claimed pod starts a write, lostTill
+	// notAfter is the time past which no agent of the claimed pod starts a write, unansweredUntil
 	// the same as far as orders go that nobody has answered.
-	notAfter, lostTill time.Time
-	// othersTill is the time past which no other pod's agent starts a write for the claimed one,
+	notAfter, unansweredUntil time.Time
+	// othersUnansweredUntil is the time past which no other pod's agent starts a write for the claimed one,
 	// by an order that it has not answered.
-	othersTill time.Time
+	othersUnansweredUntil time.Time
 }
 
 // refusals are the removals that were refused, in a row.
@@ -95,21 +95,21 @@ func (a *step) attemptOf(claim model.Claim) *attempt {
 	}
 	r = &attempt{inherited: !a.s.made[claim.ID], takenAt: a.now}
 	if r.inherited {
-		r.known.Guard = PossiblyOpen
+		r.known.Guard = GuardMaybeOpen
 		r.notAfter = a.now.Add(effect.WriteAhead)
-		r.lostTill = r.notAfter
+		r.unansweredUntil = r.notAfter
 		if a.Engine.EvacuatesOthers && replaces(claim) {
-			r.othersTill = r.notAfter
+			r.othersUnansweredUntil = r.notAfter
 		}
 	}
 	a.s.attempts[claim.ID] = r
 	return r
 }
 
-// shown: the pod is in sight again.
-func (r *attempt) shown() {
-	if r.known.Hidden {
-		r.known.Hidden = false
+// reappeared: the pod is in sight again.
+func (r *attempt) reappeared() {
+	if r.known.StillExists {
+		r.known.StillExists = false
 		r.succeeded()
 	}
 }
@@ -118,8 +118,8 @@ func (r *attempt) shown() {
 // closed, and opened again after that, given what is there then.
 func (r *attempt) backToBarrier() {
 	r.observedAt, r.led = time.Time{}, nil
-	if r.known.Guard == KnownOpen {
-		r.known.Guard = PossiblyOpen
+	if r.known.Guard == GuardKnownOpen {
+		r.known.Guard = GuardMaybeOpen
 	}
 }
 
@@ -137,16 +137,16 @@ func (r *attempt) due(move Move) time.Time {
 	return r.retryAt
 }
 
-// sent notes that the pod goes, or has gone.
-func (r *attempt) sent(now time.Time) {
+// removalAccepted notes that the pod goes, or has gone.
+func (r *attempt) removalAccepted(now time.Time) {
 	r.refusals = refusals{unanswered: r.unanswered, refusedUntil: r.refusedUntil}
-	r.known.Guard, r.sentAt = RemovalSent, now
+	r.known.Guard, r.sentAt = RemovalAccepted, now
 }
 
-// gone notes that the pod goes, so that its guard is nobody's business any more.
-func (r *attempt) gone(now time.Time) {
-	if r.known.Guard != KnownClosed {
-		r.known.Guard = LeftAlone
+// podGoing notes that the pod goes, so that its guard is nobody's business any more.
+func (r *attempt) podGoing(now time.Time) {
+	if r.known.Guard != GuardKnownClosed {
+		r.known.Guard = GuardUntouched
 	}
 	if r.wentAt.IsZero() {
 		r.wentAt = now
@@ -159,15 +159,15 @@ func (r *attempt) abandon(why string, rule model.Rule) {
 		return
 	}
 	r.giveUp, r.backoff = why, rule
-	if r.known.Guard == KnownClosed {
-		r.known.Guard = LeftAlone // the API server must say so after this
+	if r.known.Guard == GuardKnownClosed {
+		r.known.Guard = GuardUntouched // the API server must say so after this
 	}
 	r.succeeded()
 }
 
-// keepOn takes back that a claim is to be given up which can not be any more: it is
+// cancelGiveUp takes back that a claim is to be given up which can not be any more: it is
 // tried again after a while.
-func (r *attempt) keepOn(now time.Time) {
+func (r *attempt) cancelGiveUp(now time.Time) {
 	r.problem, r.retryAt = r.giveUp, now.Add(lastRetry)
 	r.giveUp, r.backoff = "", ""
 	r.notHeld()
@@ -191,7 +191,7 @@ func (r *attempt) mayWriteUntil() time.Time {
 	if !r.known.Drained.confirmed() {
 		return r.notAfter
 	}
-	return r.lostTill
+	return r.unansweredUntil
 }
 
 // ordered notes an order to the agent of the pod, and what came of it. One that was never sent
@@ -201,9 +201,9 @@ func (r *attempt) ordered(order effect.Order, err error) {
 		return
 	}
 	if r.notAfter = order.NotAfter; err != nil {
-		r.lostTill = order.NotAfter
+		r.unansweredUntil = order.NotAfter
 	}
 	if err != nil && order.For != (effect.Subject{}) {
-		r.othersTill = order.NotAfter
+		r.othersUnansweredUntil = order.NotAfter
 	}
 }

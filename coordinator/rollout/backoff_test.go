@@ -41,7 +41,7 @@ func TestAPodIsLeftAloneLongerEachTime(t *testing.T) {
 	for _, want := range []time.Duration{
 		10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second, 5 * time.Minute, 5 * time.Minute,
 	} {
-		a.leaveAlone("u1", model.Vetoed, "its agent refuses")
+		a.leaveAlone("u1", model.RuleVeto, "its agent refuses")
 		require.Equal(t, want, a.s.backoffs["u1"].until.Sub(a.now))
 		require.False(t, a.backsOff("u2"))
 		began := a.now
@@ -68,10 +68,10 @@ func TestRefusedRemovals(t *testing.T) {
 		rule   model.Rule
 		pauses func(i int) time.Duration
 	}{
-		"the pod keeps changing":    {effect.ErrConflict, 5, model.Unstable, func(int) time.Duration { return 0 }},
-		"a foreign budget":          {effect.ErrBudget, 6, model.ForeignBudget, func(int) time.Duration { return 5 * time.Second }},
-		"the cache is behind":       {effect.ErrBehind, 30, model.Unstable, func(int) time.Duration { return time.Second }},
-		"no reason with a name":     {errors.New("a webhook"), 10, model.Vetoed, func(i int) time.Duration { return growing[i] }},
+		"the pod keeps changing":    {effect.ErrConflict, 5, model.RuleConflict, func(int) time.Duration { return 0 }},
+		"a foreign budget":          {effect.ErrBudget, 6, model.RuleForeignBudget, func(int) time.Duration { return 5 * time.Second }},
+		"the cache is behind":       {effect.ErrBehind, 30, model.RuleConflict, func(int) time.Duration { return time.Second }},
+		"no reason with a name":     {errors.New("a webhook"), 10, model.RuleVeto, func(i int) time.Duration { return growing[i] }},
 		"the object has changed":    {effect.ErrChanged, 0, "", func(int) time.Duration { return 0 }},
 		"the StatefulSet has":       {effect.ErrSetChanged, 0, "", func(int) time.Duration { return 0 }},
 		"another coordinator leads": {effect.ErrSuperseded, 0, "", func(int) time.Duration { return 0 }},

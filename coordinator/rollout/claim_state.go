@@ -5,7 +5,7 @@ import "github.com/rollcall-dev/rollcall/coordinator/model"
 // Case is all that the next move about a claim depends on.
 type Case struct {
 	Claim model.Claim
-	Pod   Whereabouts
+	Pod   PodPresence
 	// Known is what this coordinator has learned by its own moves.
 	Known Known
 
@@ -15,93 +15,93 @@ type Case struct {
 	GiveUp bool
 	// Observed: pod and witnesses have looked since the pod was drained, not long ago.
 	Observed bool
-	// Alone: the pod serves and has no agent; another pod's can hand over for it.
-	Alone bool
-	// Forced: a person has handed the pod to its controller, which takes it when it
+	// WithoutAgent: the pod serves and has no agent; another pod's can hand over for it.
+	WithoutAgent bool
+	// HandedToController: a person has handed the pod to its controller, which takes it when it
 	// likes: no partition, no guard, and nothing else is asked.
-	Forced bool
-	// Awaited: the controller takes nobody before this pod is Ready, which it can not become.
-	Awaited bool
-	// Behind: others in its pool, which the partition would free with it, go first.
-	Behind bool
+	HandedToController bool
+	// BlocksController: the controller takes nobody before this pod is Ready, which it can not become.
+	BlocksController bool
+	// WaitsForOthers: others in its pool, which the partition would free with it, go first.
+	WaitsForOthers bool
 	// CaughtUp: the cache shows the pod as it is since its guard was opened, and so
 	// everything that happened to other pods before that.
 	CaughtUp bool
-	// Listed: the claim is listed with a cluster setting that its drain writes.
-	Listed bool
-	// Queued: another drain writes that setting first, or it is put back first.
-	Queued bool
+	// SettingRecorded: the claim is listed with a cluster setting that its drain writes.
+	SettingRecorded bool
+	// SettingBusy: another drain writes that setting first, or it is put back first.
+	SettingBusy bool
 	// Held: deciding again for this pod alone, it may not go now.
 	Held bool
-	// Stopped: the claim can not be given up any more, and is not to be carried out now;
+	// Suspended: the claim can not be given up any more, and is not to be carried out now;
 	// or the volumes of a pod that has gone for good are not to be deleted now.
-	Stopped bool
-	// Restarts: the pod has come without an agent that could drain it, or from a template that
+	Suspended bool
+	// RestartFirst: the pod has come without an agent that could drain it, or from a template that
 	// it does not start from. The claim can not be given up any more, so a restart puts that right first.
-	Restarts bool
+	RestartFirst bool
 	// Empty: pod and witnesses agree that the database has nothing left on the pod.
 	Empty bool
 
 	// Of a pod that has gone:
 
-	// Vanished: nothing is shown of the pod's pool, which says nothing about its pods.
-	Vanished bool
+	// PoolHidden: nothing is shown of the pod's pool, which says nothing about its pods.
+	PoolHidden bool
 	// Recreated: there is a pod of that name with another UID.
 	Recreated bool
 	// Rejoined: the recreated pod is a live member of the database.
 	Rejoined bool
-	// Back: everything that was asked of the recreated pod is true.
-	Back bool
-	// Failed: the recreated pod is broken, or late; it may still come back.
-	Failed bool
-	// Superseded: the recreated pod should go, too, and counts as away by itself.
-	Superseded bool
+	// Returned: everything that was asked of the recreated pod is true.
+	Returned bool
+	// ReturnFailed: the recreated pod is broken, or late; it may still come back.
+	ReturnFailed bool
+	// SuccessorMustGo: the recreated pod should go, too, and counts as away by itself.
+	SuccessorMustGo bool
 }
 
-// prepares says whether a claim's pod is drained before it goes.
-func prepares(c model.Claim) bool {
+// needsDrain says whether a claim's pod is drained before it goes.
+func needsDrain(c model.Claim) bool {
 	return c.Prepare == model.PrepareHandoff || c.Prepare == model.PrepareEvacuate
 }
 
 // replaces says whether a claim's pod comes back with fresh data.
-func replaces(c model.Claim) bool { return c.Action == model.Replace }
+func replaces(c model.Claim) bool { return c.Action == model.ActionReplace }
 
 // committed: the claim's volumes may have been deleted, by us or by a late write
 // of a predecessor. Nothing may come back to them, so it is not given up.
 func committed(c model.Claim) bool { return replaces(c) && c.EmptiedAt != nil }
 
-// handedOver: the pod's own controller takes it when it likes.
-func (c *Case) handedOver() bool { return c.Forced && !c.Held }
+// leftToController: the pod's own controller takes it when it likes.
+func (c *Case) leftToController() bool { return c.HandedToController && !c.Held }
 
 // mustDrain: the pod is to be drained, and is not.
-func (c *Case) mustDrain() bool { return prepares(c.Claim) && c.Known.Drained == NotDrained }
+func (c *Case) mustDrain() bool { return needsDrain(c.Claim) && c.Known.Drained == NotDrained }
 
 // mustRecordVolumes: the pod's own volume claims are known and not written down.
 func (c *Case) mustRecordVolumes() bool {
-	return replaces(c.Claim) && len(c.Claim.Volumes) == 0 && len(c.Known.Volumes) > 0 && (len(c.Claim.Undo) > 0 || c.Known.Asked)
+	return replaces(c.Claim) && len(c.Claim.Volumes) == 0 && len(c.Known.Volumes) > 0 && (len(c.Claim.Undo) > 0 || c.Known.DrainPlanned)
 }
 
 // removed: no pod of that name is to come back.
-func (c *Case) scalesDown() bool { return c.Claim.Action == model.Remove }
+func (c *Case) scalesDown() bool { return c.Claim.Action == model.ActionRemove }
 
-// ends: the claim is not carried out, and its pod stays.
-func (c *Case) ends() bool { return c.Pod == Here && c.GiveUp && !committed(c.Claim) }
+// mustEnd: the claim is not carried out, and its pod stays.
+func (c *Case) mustEnd() bool { return c.Pod == PodPresent && c.GiveUp && !committed(c.Claim) }
 
-// leftForGood: the pod is not wanted any more, and none of its name is there.
-func (c *Case) leftForGood() bool { return c.Back && !c.Recreated }
+// goneForGood: the pod is not wanted any more, and none of its name is there.
+func (c *Case) goneForGood() bool { return c.Returned && !c.Recreated }
 
 // awaitsVolumes: it is not yet known that nothing is left of the claimed volumes. Where
 // no pod of that name is wanted any more, it is enough that none gets at them: those that may
 // be deleted late have been deleted.
 func (c *Case) awaitsVolumes() bool {
 	deleted := !committed(c.Claim) || c.Known.VolumesDeleted
-	return replaces(c.Claim) && len(c.Claim.Volumes) > 0 && !c.Known.VolumesNew && !(c.leftForGood() && deleted)
+	return replaces(c.Claim) && len(c.Claim.Volumes) > 0 && !c.Known.VolumesNew && !(c.goneForGood() && deleted)
 }
 
 // mustRestore: a drain whose undo was never recorded has changed nothing; but an
 // agent whose pod stays must hear that the claim is over.
 func (c *Case) mustRestore() bool {
-	return prepares(c.Claim) && !c.Known.Restored && !c.Known.Left && (c.Pod == Here || len(c.Claim.Undo) > 0)
+	return needsDrain(c.Claim) && !c.Known.Restored && !c.Known.UndoDeferred && (c.Pod == PodPresent || len(c.Claim.Undo) > 0)
 }
 
 // stateOf is the state of a claim: what stands in it as its phase. The written one may lag
@@ -112,35 +112,35 @@ func (c *Case) mustRestore() bool {
 // leaves. The moves that each allows are in claim_transitions.go; DESIGN.md has the picture.
 func stateOf(c *Case) model.ClaimPhase {
 	switch {
-	case c.Pod == Gone && c.Known.Hidden && !c.Known.Confirmed:
+	case c.Pod == PodGone && c.Known.StillExists && !c.Known.GoneConfirmed:
 		return c.Claim.Phase // it is there, and stays as far as it was
-	case c.Pod == Gone && c.awaitsVolumes():
+	case c.Pod == PodGone && c.awaitsVolumes():
 		return model.PhaseGone
-	case c.Pod == Gone && (c.Rejoined || c.Failed) && c.mustRestore():
+	case c.Pod == PodGone && (c.Rejoined || c.ReturnFailed) && c.mustRestore():
 		return model.PhaseRestoring
-	case c.Pod == Gone && c.Rejoined:
+	case c.Pod == PodGone && c.Rejoined:
 		return model.PhaseSettling
-	case c.Pod == Gone:
+	case c.Pod == PodGone:
 		return model.PhaseGone
-	case c.Pod == Leaving, c.Known.Guard == RemovalSent, c.Known.Guard == KnownOpen:
+	case c.Pod == PodTerminating, c.Known.Guard == RemovalAccepted, c.Known.Guard == GuardKnownOpen:
 		return model.PhaseOpened
-	case c.ends() && c.Known.Guard == KnownClosed && c.mustRestore():
+	case c.mustEnd() && c.Known.Guard == GuardKnownClosed && c.mustRestore():
 		return model.PhaseRestoring
 	case committed(c.Claim):
 		return model.PhaseEmptied
-	case !prepares(c.Claim):
+	case !needsDrain(c.Claim):
 		return model.PhaseClaimed
 	case c.Known.Drained != NotDrained:
-		return model.PhasePrepared
-	case len(c.Claim.Undo) > 0 || c.Known.Asked:
-		return model.PhasePreparing
+		return model.PhaseDrained
+	case len(c.Claim.Undo) > 0 || c.Known.DrainPlanned:
+		return model.PhaseDraining
 	}
 	return model.PhaseClaimed
 }
 
 // asRestart is a claim of a pod that keeps its volumes.
 func asRestart(claim model.Claim) model.Claim {
-	claim.Action, claim.Prepare = model.Restart, model.PrepareNone
+	claim.Action, claim.Prepare = model.ActionRestart, model.PrepareNone
 	return claim
 }
 

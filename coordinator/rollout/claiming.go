@@ -9,7 +9,7 @@ import (
 // claimSteps adds claims for the plan's steps, except for a database cluster that is being
 // deleted. The claims of the snapshot are those that remain.
 func (a *step) claimSteps() {
-	if !a.Object.Deleted.IsZero() {
+	if !a.Object.DeletionTimestamp.IsZero() {
 		return
 	}
 	steps := a.unclaimed()
@@ -43,11 +43,11 @@ func (a *step) canDo(step model.Step) bool {
 	case step.UID == "":
 		return false
 	case !carriesOut(step.Action):
-		if step.Action != model.Restore {
+		if step.Action != model.ActionRestore {
 			a.out.error("step that cannot be carried out", "pod", step.Pod, "action", string(step.Action))
 		}
 		return false
-	case step.Prepare != model.PrepareHandoff && step.Prepare != model.PrepareEvacuate && !unprepared(a.Snapshot, step):
+	case step.Prepare != model.PrepareHandoff && step.Prepare != model.PrepareEvacuate && !undrained(a.Snapshot, step):
 		a.out.error("step without a drain for a pod that can be drained", "pod", step.Pod, "reason", string(step.Reason))
 		return false
 	}
@@ -59,16 +59,16 @@ func (a *step) canDo(step model.Step) bool {
 // drains the node before that. Restore concerns claims that exist already.
 func carriesOut(action model.Action) bool {
 	switch action {
-	case model.Restart, model.LowerPartition, model.Remove, model.Replace, model.Handoff, model.Evacuate:
+	case model.ActionRestart, model.ActionLowerPartition, model.ActionRemove, model.ActionReplace, model.ActionHandoff, model.ActionEvacuate:
 		return true
 	}
 	return false
 }
 
-// unprepared says who may go without a prepare: pods that are broken, that have
+// undrained says who may go without a prepare: pods that are broken, that have
 // no agent, that a person hands to their controller, or whose whole pool is shut
 // down, or database taken down, on purpose.
-func unprepared(s model.Snapshot, step model.Step) bool {
+func undrained(s model.Snapshot, step model.Step) bool {
 	if step.OutsideBudget || outage(s) || step.Reason == model.ReasonNeverStarted || step.Reason == model.ReasonFailed {
 		return true
 	}
@@ -77,7 +77,7 @@ func unprepared(s model.Snapshot, step model.Step) bool {
 		return true
 	}
 	pool := poolOf(s, step.Pod)
-	return pool != nil && (pool.AllowShutdown && pool.Replicas == 0 || rolls(pool) && pool.Force && step.Action == model.LowerPartition)
+	return pool != nil && (pool.AllowShutdown && pool.Replicas == 0 || rolls(pool) && pool.Force && step.Action == model.ActionLowerPartition)
 }
 
 // newClaim is the intent to carry out a step, on what was decided from s. It has no id yet:
@@ -88,7 +88,7 @@ func newClaim(epoch int64, s model.Snapshot, step model.Step) model.Claim {
 		Epoch: epoch, Phase: model.PhaseClaimed, StartedAt: s.Now, BeforeTurn: step.BeforeTurn,
 	}
 	claim.Groups, claim.Broken = notFull(s, step.Pod)
-	claim.Unseen = !slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Report != nil && p.Report.Member == model.Live })
+	claim.Unseen = !slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Report != nil && p.Report.Member == model.MembershipLive })
 	if pod := podNamed(s, step.Pod); pod != nil {
 		claim.From, claim.Zone = pod.Revision, pod.Zone
 		for _, pool := range s.Pools {
@@ -118,7 +118,7 @@ func notFull(s model.Snapshot, pod string) (active, broken map[string]int32) {
 			own := member.Pod == pod
 			hosted = hosted || own
 			switch {
-			case member.State == model.Active:
+			case member.State == model.MemberActive:
 				there++
 			case own:
 				missing++

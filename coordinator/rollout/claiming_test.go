@@ -10,16 +10,16 @@ import (
 
 // A claim says when nobody could tell what was not Active on its pod: no pod had an agent, or
 // none was live.
-func TestAClaimSaysThatNobodyCouldTell(t *testing.T) {
-	step := model.Step{Pod: "db-1", UID: "u1", Action: model.Restart}
+func TestClaimSaysThatNobodyKnew(t *testing.T) {
+	step := model.Step{Pod: "db-1", UID: "u1", Action: model.ActionRestart}
 	for name, c := range map[string]struct {
 		reports []*model.Report
 		unseen  bool
 	}{
 		"no agents":             {reports: []*model.Report{nil, nil}, unseen: true},
-		"nobody live":           {reports: []*model.Report{{Member: model.NotLive}, nil}, unseen: true},
-		"another can tell":      {reports: []*model.Report{{Member: model.Live}, nil}},
-		"it can tell by itself": {reports: []*model.Report{nil, {Member: model.Live}}},
+		"nobody live":           {reports: []*model.Report{{Member: model.MembershipNotLive}, nil}, unseen: true},
+		"another can tell":      {reports: []*model.Report{{Member: model.MembershipLive}, nil}},
+		"it can tell by itself": {reports: []*model.Report{nil, {Member: model.MembershipLive}}},
 	} {
 		s := model.Snapshot{Pods: []model.Pod{{Name: "db-0", Report: c.reports[0]}, {Name: "db-1", Report: c.reports[1]}}}
 		require.Equal(t, c.unseen, newClaim(1, s, step).Unseen, name)
@@ -27,7 +27,7 @@ func TestAClaimSaysThatNobodyCouldTell(t *testing.T) {
 }
 
 // At the barrier it is known who was claimed before its turn.
-func TestAClaimSaysWhetherItsPodWentBeforeItsTurn(t *testing.T) {
+func TestClaimRecordsGoingOutOfOrder(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		require.Equal(t, early, newClaim(1, model.Snapshot{}, model.Step{Pod: "db-1", BeforeTurn: early}).BeforeTurn)
 	}

@@ -19,11 +19,11 @@ func TestOnlyBrokenPodsGoUnprepared(t *testing.T) {
 		step model.Step
 		want int
 	}{
-		{model.Step{Pod: "s-2", UID: uid, Action: model.Restart, Prepare: model.PrepareNone, Reason: model.ReasonOutdated}, 0},
-		{model.Step{Pod: "s-2", UID: uid, Action: model.Restart, Prepare: model.PrepareNone, Reason: model.ReasonFailed}, 1},
-		{model.Step{Pod: "s-2", UID: uid, Action: model.Restart, Prepare: model.PrepareHandoff, Reason: model.ReasonOutdated}, 1},
-		{model.Step{Pod: "s-2", UID: uid, Action: model.Replace, Prepare: model.PrepareEvacuate, Reason: model.ReasonReplacement}, 1},
-		{model.Step{Pod: "s-2", UID: "", Action: model.Restart, Prepare: model.PrepareHandoff, Reason: model.ReasonOutdated}, 0},
+		{model.Step{Pod: "s-2", UID: uid, Action: model.ActionRestart, Prepare: model.PrepareNone, Reason: model.ReasonOutdated}, 0},
+		{model.Step{Pod: "s-2", UID: uid, Action: model.ActionRestart, Prepare: model.PrepareNone, Reason: model.ReasonFailed}, 1},
+		{model.Step{Pod: "s-2", UID: uid, Action: model.ActionRestart, Prepare: model.PrepareHandoff, Reason: model.ReasonOutdated}, 1},
+		{model.Step{Pod: "s-2", UID: uid, Action: model.ActionReplace, Prepare: model.PrepareEvacuate, Reason: model.ReasonReplacement}, 1},
+		{model.Step{Pod: "s-2", UID: "", Action: model.ActionRestart, Prepare: model.PrepareHandoff, Reason: model.ReasonOutdated}, 0},
 	} {
 		a := stepOn(Facts{Snapshot: s, Unlimited: true}, now)
 		a.plan.Steps = []model.Step{c.step}
@@ -38,7 +38,7 @@ func TestNothingIsClaimedOfWhatIsBeingDeleted(t *testing.T) {
 	facts := Facts{Record: Record{Epoch: 1}, Snapshot: threePods(now), Unlimited: true}
 	_, before := Step(NewState(1, Before{}), facts, nil, now)
 	require.Len(t, before.Edits.Add, 1)
-	facts.Object.Deleted = now
+	facts.Object.DeletionTimestamp = now
 	_, after := Step(NewState(1, Before{}), facts, nil, now)
 	require.NotEmpty(t, after.Plan.Steps)
 	require.Empty(t, after.Edits.Add)
@@ -46,17 +46,17 @@ func TestNothingIsClaimedOfWhatIsBeingDeleted(t *testing.T) {
 
 // As many claims are opened as other database clusters leave room for. The pods of an outage go
 // together or not at all.
-func TestNoMoreIsClaimedThanThereIsRoomFor(t *testing.T) {
+func TestClaimsStayWithinTheLimit(t *testing.T) {
 	now := time.Unix(10_000, 0)
 	steps := []model.Step{}
 	s := threePods(now)
 	for _, pod := range s.Pods {
-		steps = append(steps, model.Step{Pod: pod.Name, UID: pod.UID, Action: model.Restart, Prepare: model.PrepareHandoff})
+		steps = append(steps, model.Step{Pod: pod.Name, UID: pod.UID, Action: model.ActionRestart, Prepare: model.PrepareHandoff})
 	}
 	for _, unit := range []model.Unit{model.UnitPod, model.UnitAll} {
 		for room, want := range map[model.Unit][]int{model.UnitPod: {0, 1, 2, 3, 3}, model.UnitAll: {0, 0, 0, 3, 3}}[unit] {
 			s.Cluster.Spec.Policy.Unit = unit
-			a := stepOn(Facts{Snapshot: s, Room: room}, now)
+			a := stepOn(Facts{Snapshot: s, ClaimLimit: room}, now)
 			a.plan.Steps = steps
 			a.claimSteps()
 			require.Len(t, a.out.Edits.Add, want, "%s %d", unit, room)

@@ -30,7 +30,7 @@ func TestTimeoutsAreCountedByOneClock(t *testing.T) {
 			a.Snapshot.Cluster.Spec.Drain.TimeoutSeconds = 60
 			r := &attempt{takenAt: now.Add(-c.taken)}
 			if c.queued != 0 {
-				r.queuedTill = now.Add(-c.queued)
+				r.settingBusyUntil = now.Add(-c.queued)
 			}
 			claim := model.Claim{Prepare: model.PrepareHandoff, StartedAt: model.At(now.Add(-c.started))}
 			require.Equal(t, c.out, a.timedOut(claim, r))
@@ -39,7 +39,7 @@ func TestTimeoutsAreCountedByOneClock(t *testing.T) {
 }
 
 // The coordinator's clock is set ahead by ten minutes a second after it has made a claim.
-func TestAPrepareIsNotLateThoughTheClockIsSet(t *testing.T) {
+func TestDrainIsNotLateWhenTheClockIsSet(t *testing.T) {
 	began := time.Now()
 	claim := model.Claim{ID: "c", StartedAt: model.At(began), Prepare: model.PrepareHandoff}
 	a := stepOn(Facts{}, began)

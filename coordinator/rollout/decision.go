@@ -8,8 +8,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// Decision is what a step comes to.
-type Decision struct {
+// Outcome is what a step comes to.
+type Outcome struct {
 	// Moment is what was decided, on the snapshot of the facts with what acting has found out.
 	progress.Moment
 	// Edits of the status are written by compare-and-swap on the object that the facts were
@@ -19,8 +19,8 @@ type Decision struct {
 	Effects []effect.Effect
 	// Wake is when to step again if nothing happens before; zero: never.
 	Wake time.Time
-	// Absences are the pods whose claims end in this step, and how long they were away.
-	Absences []progress.Absence
+	// Downtimes are the pods whose claims end in this step, and how long they were away.
+	Downtimes []progress.Downtime
 	// Drains are how long drains took that were confirmed since the last step.
 	Drains []time.Duration
 	// LastProgress is when something last became better, and Estimates how long restarts take.
@@ -39,14 +39,14 @@ type LogEntry struct {
 	Args    []any
 }
 
-func (d *Decision) setting(what, why string) {
+func (d *Outcome) setting(what, why string) {
 	if d.Settings == nil {
 		d.Settings = map[string]string{}
 	}
 	d.Settings[what] = why
 }
 
-func (d *Decision) wake(at time.Time) {
+func (d *Outcome) wake(at time.Time) {
 	if at.IsZero() {
 		return
 	}
@@ -55,20 +55,20 @@ func (d *Decision) wake(at time.Time) {
 	}
 }
 
-func (d *Decision) info(message string, args ...any) {
+func (d *Outcome) info(message string, args ...any) {
 	d.Log = append(d.Log, LogEntry{slog.LevelInfo, message, args})
 }
 
-func (d *Decision) warn(message string, args ...any) {
+func (d *Outcome) warn(message string, args ...any) {
 	d.Log = append(d.Log, LogEntry{slog.LevelWarn, message, args})
 }
 
-func (d *Decision) error(message string, args ...any) {
+func (d *Outcome) error(message string, args ...any) {
 	d.Log = append(d.Log, LogEntry{slog.LevelError, message, args})
 }
 
 // NameClaims gives the new claims their ids. Ids are random, so they come from outside.
-func (d *Decision) NameClaims(s *State, newID func() string) {
+func (d *Outcome) NameClaims(s *State, newID func() string) {
 	for i := range d.Edits.Add {
 		id := newID()
 		d.Edits.Add[i].ID = id

@@ -13,7 +13,7 @@ import (
 func (a *step) order(claim model.Claim) effect.Order {
 	order := effect.Order{Claim: claim.ID, Epoch: a.s.epoch, Prepare: claim.Prepare, Eligible: policy.Successors(a.Snapshot, claim.Pod)}
 	if record := sharedBy(&a.Record, claim.ID); record != nil {
-		order.Shared = effect.Shared{Knob: record.Knob, Undo: record.Undo}
+		order.Setting = effect.ClusterSetting{Name: record.Name, Undo: record.Undo}
 	}
 	return order
 }
@@ -36,12 +36,12 @@ func (a *step) learnDrainPlanned(res effect.DrainPlanned) {
 	var own *effect.OwnAgentOnlyError
 	switch {
 	case errors.As(res.Err, &own):
-		r.abandon(own.Why, model.Vetoed)
+		r.abandon(own.Why, model.RuleVeto)
 	case res.Err != nil:
 		r.failed(a.now, fmt.Errorf("plan the drain: %w", res.Err))
 	default:
 		r.succeeded()
-		r.known.Asked, r.known.Undo, r.known.Shared = true, res.Undo, res.Shared
+		r.known.DrainPlanned, r.known.Undo, r.known.Setting = true, res.Undo, res.Setting
 	}
 }
 
@@ -67,7 +67,7 @@ func (a *step) learnDrainAnswered(res effect.DrainAnswered) {
 	switch {
 	case res.Err != nil:
 		r.failed(a.now, fmt.Errorf("drain: %w", res.Err))
-	case res.Progress.State == model.DrainPrepared:
+	case res.Progress.State == model.DrainDone:
 		r.succeeded()
 		r.known.Drained = DrainedBySelf
 		if res.Order.For != (effect.Subject{}) {
@@ -76,7 +76,7 @@ func (a *step) learnDrainAnswered(res effect.DrainAnswered) {
 		r.backToBarrier()
 		a.out.Drains = append(a.out.Drains, a.now.Sub(r.drainBegan))
 	case res.Progress.State == model.DrainRefused:
-		r.abandon("drain refused: "+res.Progress.Detail, model.Vetoed)
+		r.abandon("drain refused: "+res.Progress.Detail, model.RuleVeto)
 	default:
 		r.succeeded()
 		r.problem = res.Progress.Detail

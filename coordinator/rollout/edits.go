@@ -15,14 +15,14 @@ func (a *step) edit(claim model.Claim, r *attempt, c Case, move Move) bool {
 	switch move {
 	case MoveWait:
 	case MoveRecordDrain:
-		if len(r.known.Undo) > 0 || r.known.Shared.Knob != "" {
+		if len(r.known.Undo) > 0 || r.known.Setting.Name != "" {
 			edits.Undo[claim.ID] = r.known.Undo
 		}
 		if len(r.known.Volumes) > 0 && len(claim.Volumes) == 0 {
 			edits.Volumes[claim.ID] = r.known.Volumes
 		}
-		if r.known.Shared.Knob != "" {
-			edits.Share[claim.ID], a.s.shared[claim.ID] = r.known.Shared, true
+		if r.known.Setting.Name != "" {
+			edits.RecordSetting[claim.ID], a.s.shared[claim.ID] = r.known.Setting, true
 		}
 	case MoveRecordEmpty:
 		edits.Emptied[claim.ID] = model.At(a.now)
@@ -30,20 +30,20 @@ func (a *step) edit(claim model.Claim, r *attempt, c Case, move Move) bool {
 		if r.busy {
 			break // what is under way is about the pod that has gone
 		}
-		edits.Follow[claim.ID] = r.known.Inheritor
+		edits.Successors[claim.ID] = r.known.Successor
 		delete(a.s.attempts, claim.ID) // nothing that was heard of the pod is true of its successor
 		a.s.made[claim.ID] = false
 	case MoveRelease:
-		if r.backoff != "" && c.Pod == Here {
+		if r.backoff != "" && c.Pod == PodPresent {
 			a.leaveAlone(claim.UID, r.backoff, r.giveUp)
 			r.backoff = ""
 		}
-		if away, ok := r.finished(a.now); ok && c.Back {
-			a.out.Absences = append(a.out.Absences, progress.Absence{Pod: claim.Pod, Lasted: away})
+		if away, ok := r.finished(a.now); ok && c.Returned {
+			a.out.Downtimes = append(a.out.Downtimes, progress.Downtime{Pod: claim.Pod, Lasted: away})
 		}
 		edits.Drop = append(edits.Drop, claim.ID)
-		if r.known.Left && len(claim.Undo) > 0 {
-			edits.Leave = append(edits.Leave, model.Leftover{Claim: claim.ID, Pod: claim.Pod, Undo: claim.Undo})
+		if r.known.UndoDeferred && len(claim.Undo) > 0 {
+			edits.RecordLeftovers = append(edits.RecordLeftovers, model.Leftover{Claim: claim.ID, Pod: claim.Pod, Undo: claim.Undo})
 		}
 	default:
 		return false
@@ -59,31 +59,31 @@ type Edits struct {
 	Add []model.Claim
 	// Undo maps claims to what their agents answered.
 	Undo map[string][]byte
-	// Share maps claims to the setting of the whole database that their prepare
+	// RecordSetting maps claims to the setting of the whole database that their prepare
 	// will write; it is written together with their Undo.
-	Share map[string]effect.Shared
-	// Unshare are the settings that are put back.
-	Unshare []string
+	RecordSetting map[string]effect.ClusterSetting
+	// ForgetSettings are the settings that are put back.
+	ForgetSettings []string
 	// Volumes maps claims to the volume claims that are their pod's own.
 	Volumes map[string][]model.VolumeClaim
 	// Emptied maps claims to when nothing was left on their pod.
 	Emptied map[string]model.Time
-	// Follow maps claims to the UID of the pod that they are for from now on.
-	Follow map[string]string
+	// Successors maps claims to the UID of the pod that they are for from now on.
+	Successors map[string]string
 	// Phase maps claims to what their phase is by now.
 	Phase map[string]model.ClaimPhase
 	// Drop are claims that are over.
 	Drop []string
-	// Leave is what claims leave undone that are over; Clear are the claims of leftovers
+	// RecordLeftovers is what claims leave undone that are over; Clear are the claims of leftovers
 	// that are undone.
-	Leave []model.Leftover
-	Clear []string
+	RecordLeftovers []model.Leftover
+	ForgetLeftovers []string
 }
 
 // Urgent says whether something waits for the edits to be written. Phases alone
 // are for people and go with the next write.
 func (e Edits) Urgent() bool {
-	return len(e.Add)+len(e.Undo)+len(e.Drop)+len(e.Unshare)+len(e.Volumes)+len(e.Emptied)+len(e.Follow)+len(e.Clear) > 0
+	return len(e.Add)+len(e.Undo)+len(e.Drop)+len(e.ForgetSettings)+len(e.Volumes)+len(e.Emptied)+len(e.Successors)+len(e.ForgetLeftovers) > 0
 }
 
 // Apply carries the edits out on a status.
@@ -105,19 +105,19 @@ func (e Edits) Apply(status *Record) {
 		if at, ok := e.Emptied[claim.ID]; ok {
 			claim.EmptiedAt, claim.Phase = &at, model.PhaseEmptied
 		}
-		if uid, ok := e.Follow[claim.ID]; ok {
+		if uid, ok := e.Successors[claim.ID]; ok {
 			follow(&claim, uid)
 		}
 		kept = append(kept, claim)
 	}
 	status.Claims = append(kept, e.Add...)
-	status.Settings = slices.DeleteFunc(slices.Clone(status.Settings), func(s model.SharedSetting) bool { return slices.Contains(e.Unshare, s.Knob) })
-	status.Leftovers = slices.DeleteFunc(slices.Concat(status.Leftovers, e.Leave), func(l model.Leftover) bool { return slices.Contains(e.Clear, l.Claim) })
+	status.Settings = slices.DeleteFunc(slices.Clone(status.Settings), func(s model.SharedSetting) bool { return slices.Contains(e.ForgetSettings, s.Name) })
+	status.Leftovers = slices.DeleteFunc(slices.Concat(status.Leftovers, e.RecordLeftovers), func(l model.Leftover) bool { return slices.Contains(e.ForgetLeftovers, l.Claim) })
 	if len(status.Leftovers) == 0 {
 		status.Leftovers = nil
 	}
-	for _, id := range slices.Sorted(maps.Keys(e.Share)) {
-		share(status, id, e.Share[id])
+	for _, id := range slices.Sorted(maps.Keys(e.RecordSetting)) {
+		share(status, id, e.RecordSetting[id])
 	}
 	if len(status.Settings) == 0 {
 		status.Settings = nil
@@ -135,8 +135,8 @@ func follow(claim *model.Claim, uid string) {
 }
 
 func newEdits() Edits {
-	return Edits{Undo: map[string][]byte{}, Share: map[string]effect.Shared{}, Phase: map[string]model.ClaimPhase{},
-		Volumes: map[string][]model.VolumeClaim{}, Emptied: map[string]model.Time{}, Follow: map[string]string{}}
+	return Edits{Undo: map[string][]byte{}, RecordSetting: map[string]effect.ClusterSetting{}, Phase: map[string]model.ClaimPhase{},
+		Volumes: map[string][]model.VolumeClaim{}, Emptied: map[string]model.Time{}, Successors: map[string]string{}}
 }
 
 // remaining are the claims that are not dropped.

@@ -37,7 +37,7 @@ func (a *step) start(claim model.Claim, r *attempt, move Move) {
 	case MoveRestore:
 		a.restore(claim, r)
 	case MoveConfirmGone:
-		a.effect(effect.ConfirmGone{Claim: claim.ID, Pod: pod, SetHidden: vanished(a.Snapshot, claim)})
+		a.effect(effect.ConfirmGone{Claim: claim.ID, Pod: pod, SetHidden: poolHidden(a.Snapshot, claim)})
 	case MoveFindSet:
 		a.effect(effect.FindSet{Claim: claim.ID, Set: model.SetOf(claim.Pod)})
 	}
@@ -90,7 +90,7 @@ func (a *step) expectedOfAll(going string) effect.Expected {
 	e.Pools = a.Pools
 	for i := range a.Snapshot.Pods {
 		p := &a.Snapshot.Pods[i]
-		if p.Phase == model.Missing || p.Phase == model.Terminating || charged(a.Snapshot, p.UID, going) || a.pool(p.Pool) == nil {
+		if p.Phase == model.PodPhaseMissing || p.Phase == model.PodPhaseTerminating || charged(a.Snapshot, p.UID, going) || a.pool(p.Pool) == nil {
 			continue
 		}
 		e.Pods = append(e.Pods, effect.Target{Pod: p.Name, UID: p.UID})
@@ -103,5 +103,5 @@ func (a *step) expectedOfAll(going string) effect.Expected {
 func charged(s model.Snapshot, uid, going string) bool {
 	claims := s.Cluster.Status.Claims
 	its := slices.IndexFunc(claims, func(c model.Claim) bool { return c.UID == uid })
-	return its >= 0 && !slices.ContainsFunc(ahead(s, claims[its]), func(p model.Pod) bool { return p.Name == going })
+	return its >= 0 && !slices.ContainsFunc(goFirst(s, claims[its]), func(p model.Pod) bool { return p.Name == going })
 }

@@ -38,11 +38,11 @@ func (a *step) learnGuardOpened(res effect.GuardOpened) {
 	case r == nil:
 		a.noteSuperseded(res.Err)
 	case res.Err != nil:
-		r.known.Guard = PossiblyOpen // the write may have come through, and only its answer been lost
+		r.known.Guard = GuardMaybeOpen // the write may have come through, and only its answer been lost
 		a.refused(r, res.Err, res.Unanswered)
 	default:
 		r.succeeded()
-		r.known.Guard, r.opened = KnownOpen, res.Pod
+		r.known.Guard, r.opened = GuardKnownOpen, res.Pod
 	}
 }
 
@@ -72,7 +72,7 @@ func (a *step) learnEvicted(res effect.Evicted) {
 		a.refused(r, res.Err, res.Unanswered)
 	default:
 		r.succeeded()
-		r.sent(a.now)
+		r.removalAccepted(a.now)
 	}
 }
 
@@ -85,25 +85,25 @@ func (a *step) refused(r *attempt, err error, unanswered bool) {
 	case errors.Is(err, effect.ErrGone):
 		a.out.info("somebody else removed the pod", "error", err)
 		r.succeeded()
-		r.sent(a.now)
+		r.removalAccepted(a.now)
 		return
 	case errors.Is(err, effect.ErrSuperseded):
 		a.s.superseded = true
 	case errors.Is(err, effect.ErrConflict):
 		r.conflicts++
 		if r.conflicts >= maxConflicts {
-			r.abandon(fmt.Sprintf("the pod kept changing, %d times in a row", r.conflicts), model.Unstable)
+			r.abandon(fmt.Sprintf("the pod kept changing, %d times in a row", r.conflicts), model.RuleConflict)
 		}
 	case errors.Is(err, effect.ErrBudget):
 		r.budgets++
 		r.refusedFor(a.now, refusalPause, err)
 		if r.budgets >= maxRefusals {
-			r.abandon(err.Error(), model.ForeignBudget)
+			r.abandon(err.Error(), model.RuleForeignBudget)
 		}
 	case errors.Is(err, effect.ErrBehind):
 		r.problem, r.refusedUntil = err.Error(), a.now.Add(behindPause)
 		if r.behinds++; r.behinds >= maxBehind {
-			r.abandon(err.Error(), model.Unstable)
+			r.abandon(err.Error(), model.RuleConflict)
 		}
 	case errors.Is(err, effect.ErrChanged), errors.Is(err, effect.ErrSetChanged):
 		// Decide again on what it is now.
@@ -111,7 +111,7 @@ func (a *step) refused(r *attempt, err error, unanswered bool) {
 		// Once is nothing, but a right that is missing, or somebody's webhook, refuses for ever.
 		r.refusedFor(a.now, min(firstRetry<<min(r.rejections, 10), refusalPause), err)
 		if r.rejections++; r.rejections >= maxRejections {
-			r.abandon(fmt.Sprintf("it could not be removed, %d times in a row: %v", r.rejections, err), model.Vetoed)
+			r.abandon(fmt.Sprintf("it could not be removed, %d times in a row: %v", r.rejections, err), model.RuleVeto)
 		}
 	}
 	r.backToBarrier()
@@ -121,7 +121,7 @@ func (a *step) refused(r *attempt, err error, unanswered bool) {
 // and the partition put above a pod without one.
 func (a *step) closeGuard(claim model.Claim, r *attempt) {
 	e := effect.CloseGuard{Claim: claim.ID, Pod: effect.Target{Pod: claim.Pod, UID: claim.UID}, Rewrite: r.unanswered, Expected: a.expectedWith(claim)}
-	if pod := podNamed(a.Snapshot, claim.Pod); onlyLineKeeps(a.Snapshot, claim) {
+	if pod := podNamed(a.Snapshot, claim.Pod); onlyPartitionKeeps(a.Snapshot, claim) {
 		e.Raise = &effect.PartitionRaise{Pool: pod.Pool, Ordinal: pod.Ordinal}
 	}
 	a.effect(e)
@@ -134,14 +134,14 @@ func (a *step) learnGuardClosed(res effect.GuardClosed) {
 	case errors.Is(res.Err, effect.ErrSuperseded):
 		a.s.superseded = true
 	case r == nil:
-	case errors.Is(res.Err, effect.ErrGone), res.Err == nil && res.Pod.Leaving:
+	case errors.Is(res.Err, effect.ErrGone), res.Err == nil && res.Pod.Terminating:
 		// It goes nevertheless. The cache will show it.
-		r.sent(a.now)
+		r.removalAccepted(a.now)
 		r.giveUp = ""
 	case res.Err != nil:
 		r.failed(a.now, fmt.Errorf("close the guard: %w", res.Err))
 	default:
 		r.succeeded()
-		r.known.Guard, r.unanswered = KnownClosed, false
+		r.known.Guard, r.unanswered = GuardKnownClosed, false
 	}
 }

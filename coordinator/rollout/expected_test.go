@@ -12,14 +12,14 @@ import (
 
 // A claimed pod that the partition frees only after another is counted on when that one goes, so it must be there. One that
 // goes first counts as away, and need not be.
-func TestWhoIsFreedLaterMustBeThere(t *testing.T) {
+func TestPodsFreedLaterMustExist(t *testing.T) {
 	now := time.Unix(10_000, 0)
 	s := threePods(now)
-	s.Pools[0].Strategy, s.Pools[0].Partition = model.RollingUpdateStrategy, model.RestLine
+	s.Pools[0].Strategy, s.Pools[0].Partition = model.StrategyRollingUpdate, model.FirstOrdinalNone
 	s.Cluster.GuardEnforcing = false
 	for _, pod := range s.Pods[1:] {
 		s.Cluster.Status.Claims = append(s.Cluster.Status.Claims,
-			model.Claim{ID: "of " + pod.Name, Pod: pod.Name, UID: pod.UID, Action: model.LowerPartition, Phase: model.PhasePrepared})
+			model.Claim{ID: "of " + pod.Name, Pod: pod.Name, UID: pod.UID, Action: model.ActionLowerPartition, Phase: model.PhaseDrained})
 	}
 	a := stepOn(Facts{Snapshot: s, Pools: []effect.Pool{{Name: "s", UID: "set"}}}, now)
 	for going, pods := range map[string][]effect.Target{
@@ -31,9 +31,9 @@ func TestWhoIsFreedLaterMustBeThere(t *testing.T) {
 		require.Equal(t, a.Pools, e.Pools)
 	}
 
-	a.Snapshot.Pods[0].Phase = model.Terminating
+	a.Snapshot.Pods[0].Phase = model.PodPhaseTerminating
 	require.Empty(t, a.expectedOfAll("s-1").Pods, "who is going is counted as unavailable already")
-	a.Snapshot.Pods[0].Phase, a.Pools = model.Ready, nil
+	a.Snapshot.Pods[0].Phase, a.Pools = model.PodPhaseReady, nil
 	require.Empty(t, a.expectedOfAll("s-1").Pods, "nobody can ask for pods of a pool that is not known")
 }
 
@@ -51,7 +51,7 @@ func TestOnlyOwnVolumesAreDeleted(t *testing.T) {
 		"no templates":             {"s-1", map[string][]string{"s": nil}, nil, false},
 	} {
 		claim := model.Claim{ID: "c", Pod: c.pod, UID: "u"}
-		a := stepOn(Facts{Volumes: c.templates, Record: Record{Claims: []model.Claim{claim}}}, time.Unix(10_000, 0))
+		a := stepOn(Facts{VolumeTemplates: c.templates, Record: Record{Claims: []model.Claim{claim}}}, time.Unix(10_000, 0))
 		a.deleteVolumes(claim)
 		require.Len(t, a.out.Effects, 1, name)
 		e := a.out.Effects[0].(effect.DeleteVolumes)
@@ -69,7 +69,7 @@ func TestAPauseThatWasDecidedOnIsExpected(t *testing.T) {
 	for _, paused := range []bool{false, true} {
 		a := stepOn(Facts{Snapshot: threePods(now), Pools: []effect.Pool{{Name: "s"}}}, now)
 		a.Snapshot.Cluster.Paused = paused
-		a.Snapshot.Pools[0].Strategy = model.RollingUpdateStrategy
+		a.Snapshot.Pools[0].Strategy = model.StrategyRollingUpdate
 		a.movePartition(a.Pools[0], model.Line{Pool: "s", Partition: 3})
 		require.Equal(t, paused, a.out.Effects[0].(effect.MovePartition).Expected.Paused)
 		require.Equal(t, paused, a.expectedOfAll("").Paused)

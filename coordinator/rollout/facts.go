@@ -14,26 +14,26 @@ type Facts struct {
 	// Record is what the DatabaseCluster's status says of the rollout.
 	Record   Record
 	Snapshot model.Snapshot
-	// Versions are the resourceVersions of the pods from which Snapshot was made, by UID.
-	Versions map[string]string
+	// ResourceVersions are the resourceVersions of the pods from which Snapshot was made, by UID.
+	ResourceVersions map[string]string
 	// Pools are the StatefulSets from which Snapshot was made.
 	Pools []effect.Pool
-	// Volumes are the names of the volume claim templates of each StatefulSet, by its name.
-	Volumes map[string][]string
-	// Names are the names that the database has for pods, by pod, as far as they are
+	// VolumeTemplates are the names of the volume claim templates of each StatefulSet, by its name.
+	VolumeTemplates map[string][]string
+	// MemberNames are the names that the database has for pods, by pod, as far as they are
 	// certain. They are needed only while pods without an agent go, or pods are replaced.
-	Names map[string]string
+	MemberNames map[string]string
 	// Engine is what the engine's agents can do.
 	Engine Engine
 	// LastDeparture is when the last pod went away that the database may not have noticed yet;
 	// zero: none did.
 	LastDeparture time.Time
-	// Budgets are the foreign PodDisruptionBudgets that refuse evictions now, by pod.
-	Budgets map[string]string
+	// ForeignBudgets are the foreign PodDisruptionBudgets that refuse evictions now, by pod.
+	ForeignBudgets map[string]string
 	// Unlimited, or else Room: how many claims of this database cluster may be open, as far
 	// as other database clusters are concerned.
-	Unlimited bool
-	Room      int
+	Unlimited  bool
+	ClaimLimit int
 }
 
 // Record is what the status of a DatabaseCluster says of the rollout. All that a coordinator
@@ -63,4 +63,4 @@ func (f *Facts) pool(name string) *effect.Pool {
 }
 
 // mayOpen answers whether so many claims may be open, as far as other clusters are concerned.
-func (f *Facts) mayOpen(claims int) bool { return f.Unlimited || claims <= f.Room }
+func (f *Facts) mayOpen(claims int) bool { return f.Unlimited || claims <= f.ClaimLimit }

@@ -14,14 +14,14 @@ func (a *step) learnGoneConfirmed(res effect.GoneConfirmed) {
 	case r == nil:
 	case res.Gone:
 		r.succeeded()
-		r.known.Confirmed = true
+		r.known.GoneConfirmed = true
 	case res.Err != nil:
 		r.failed(a.now, res.Err)
 	case res.Why != "":
-		r.known.Hidden = true
+		r.known.StillExists = true
 		r.failed(a.now, errors.New("the pod is still there: "+res.Why))
 	default:
-		r.known.Hidden = true
+		r.known.StillExists = true
 		r.failed(a.now, errors.New("the pod is still there, although the cache does not show it"))
 	}
 }
@@ -30,8 +30,8 @@ func (a *step) learnGoneConfirmed(res effect.GoneConfirmed) {
 // not shown any more, and neither are its pods: the database runs on, and what was
 // drained is still so in it. Only the API server itself can say that the pods are gone.
 
-// vanished: the snapshot shows nothing of the pool that a claimed pod is of.
-func vanished(s model.Snapshot, claim model.Claim) bool {
+// poolHidden: the snapshot shows nothing of the pool that a claimed pod is of.
+func poolHidden(s model.Snapshot, claim model.Claim) bool {
 	return !slices.ContainsFunc(s.Pools, func(p model.Pool) bool { return model.IsOf(claim.Pod, p.Name) })
 }
 

@@ -37,7 +37,7 @@ func (a *step) restartsFirst(s model.Snapshot, claim model.Claim) bool {
 	if !committed(claim) || pod == nil || pod.UID != claim.UID {
 		return false
 	}
-	return !pod.Agent && !a.emptiedByOthers(pod) || correctedFirst(s, claim, pod) && !keptByLine(s, pod)
+	return !pod.Agent && !a.emptiedByOthers(pod) || correctedFirst(s, claim, pod) && !keptByPartition(s, pod)
 }
 
 // changeWay goes back to the barrier when a pod is to be restarted rather than replaced, or the other way
@@ -62,11 +62,11 @@ func holdOf(s model.Snapshot, claim model.Claim, restarts bool) *model.Hold {
 	pod.Refused, pod.MustReplace = "", nil // the replacement comes after it
 	s.Cluster.Spec.Replacement.UpdateStrategy = model.UpdateDelete
 	if till := pod.Since.Add(policy.AdoptAgain); !pod.Agent && till.After(s.Now.Time) {
-		return &model.Hold{Pod: claim.Pod, Rule: model.NeedsApproval, Reason: "it has come without an agent, and is not restarted for one so soon"}
+		return &model.Hold{Pod: claim.Pod, Rule: model.RuleApproval, Reason: "it has come without an agent, and is not restarted for one so soon"}
 	}
 	step, hold := policy.Recheck(s, claim.Pod)
 	if step == nil && hold == nil {
-		hold = &model.Hold{Pod: claim.Pod, Rule: model.Vetoed, Reason: "it has come without an agent, and is not to have any"}
+		hold = &model.Hold{Pod: claim.Pod, Rule: model.RuleVeto, Reason: "it has come without an agent, and is not to have any"}
 	}
 	return hold
 }
@@ -74,7 +74,7 @@ func holdOf(s model.Snapshot, claim model.Claim, restarts bool) *model.Hold {
 // correctedFirst: if it had no claim, the pod would be let go at once by a restart that
 // corrects it, and that takes nothing away.
 func correctedFirst(s model.Snapshot, claim model.Claim, pod *model.Pod) bool {
-	if pod.Report != nil && pod.Report.Member == model.Live {
+	if pod.Report != nil && pod.Report.Member == model.MembershipLive {
 		return false
 	}
 	step, _ := policy.Recheck(withoutClaim(s, claim), claim.Pod)

@@ -14,7 +14,7 @@ import (
 // up on its old volume, from a template that finds no node; by now there is another.
 func replacing() (*step, model.Claim) {
 	now := time.Unix(10_000, 0)
-	claim := model.Claim{ID: "c", Pod: "s-1", UID: "1", Action: model.Replace, Prepare: model.PrepareEvacuate, Reason: model.ReasonReplacement, Undo: []byte("u")}
+	claim := model.Claim{ID: "c", Pod: "s-1", UID: "1", Action: model.ActionReplace, Prepare: model.PrepareEvacuate, Reason: model.ReasonReplacement, Undo: []byte("u")}
 	a := stepOn(Facts{}, now)
 	s := &a.Snapshot
 	s.Version, s.Now = model.Version, model.At(now)
@@ -22,23 +22,23 @@ func replacing() (*step, model.Claim) {
 	s.Cluster.Spec = s.Cluster.Spec.WithDefaults()
 	s.Cluster.Window.Open, s.Cluster.Status.Initialized = true, true
 	s.Cluster.Status.Claims = []model.Claim{claim}
-	s.Health.Verdict = model.Green
-	s.Pools = []model.Pool{{Name: "s", Replicas: 2, Revision: "v3", Observed: true, Strategy: model.OnDelete, Management: model.Parallel, Agents: true}}
+	s.Health.Verdict = model.VerdictGreen
+	s.Pools = []model.Pool{{Name: "s", Replicas: 2, Revision: "v3", Observed: true, Strategy: model.StrategyOnDelete, Management: model.ManagementParallel, Agents: true}}
 	since := model.At(now.Add(-time.Hour))
 	s.Pods = []model.Pod{
-		{Name: "s-0", UID: "0", Pool: "s", Ordinal: 0, Revision: "v3", Agent: true, Phase: model.Ready, Since: since,
-			Report: &model.Report{UID: "0", Self: true, Fresh: true, Member: model.Live, Settled: true}},
-		{Name: "s-1", UID: "1", Pool: "s", Ordinal: 1, Revision: "v2", Agent: true, Phase: model.Pending, Problem: model.Unschedulable, Since: since},
+		{Name: "s-0", UID: "0", Pool: "s", Ordinal: 0, Revision: "v3", Agent: true, Phase: model.PodPhaseReady, Since: since,
+			Report: &model.Report{UID: "0", Self: true, Fresh: true, Member: model.MembershipLive, Settled: true}},
+		{Name: "s-1", UID: "1", Pool: "s", Ordinal: 1, Revision: "v2", Agent: true, Phase: model.PodPhasePending, Problem: model.ProblemUnschedulable, Since: since},
 	}
 	return a, claim
 }
 
 // A replacement that nobody can carry out makes room for what can: for a correction at
 // once, and else after the time for which a claim may be held.
-func TestAReplacementThatNobodyCanCarryOutIsGivenUp(t *testing.T) {
+func TestImpossibleReplacementIsGivenUp(t *testing.T) {
 	serves := func(pod *model.Pod) {
-		pod.Phase, pod.Problem, pod.Revision = model.Ready, "", "v3"
-		pod.Report = &model.Report{UID: "1", Self: true, Fresh: true, Member: model.Live, Settled: true}
+		pod.Phase, pod.Problem, pod.Revision = model.PodPhaseReady, "", "v3"
+		pod.Report = &model.Report{UID: "1", Self: true, Fresh: true, Member: model.MembershipLive, Settled: true}
 	}
 	emptied := model.At(time.Unix(9000, 0))
 	for name, c := range map[string]struct {
@@ -51,7 +51,7 @@ func TestAReplacementThatNobodyCanCarryOutIsGivenUp(t *testing.T) {
 		"that is so where others could empty it, too": {func(*step, *model.Claim) {}, true, "a restart corrects it first", false},
 		"it never joins": {func(a *step, _ *model.Claim) {
 			pod := &a.Snapshot.Pods[1]
-			pod.Phase, pod.Problem = model.Started, model.CrashLoop
+			pod.Phase, pod.Problem = model.PodPhaseStarted, model.ProblemCrashLoop
 		}, false, "a restart corrects it first", false},
 		"its template is the newest": {func(a *step, _ *model.Claim) { a.Snapshot.Pods[1].Revision = "v3" }, false, "no agent runs in it that could empty it", true},
 		"others can empty it":        {func(a *step, _ *model.Claim) { a.Snapshot.Pods[1].Revision = "v3" }, true, "", false},
@@ -66,14 +66,14 @@ func TestAReplacementThatNobodyCanCarryOutIsGivenUp(t *testing.T) {
 		}, false, "no other pod has an agent that could say that nothing is left on it", true},
 		"it starts": {func(a *step, _ *model.Claim) {
 			serves(&a.Snapshot.Pods[1])
-			a.Snapshot.Pods[1].Phase = model.Started
+			a.Snapshot.Pods[1].Phase = model.PodPhaseStarted
 		}, false, "", false},
 		"a correction is held": {func(a *step, _ *model.Claim) { a.Snapshot.Cluster.Paused = true }, true, "", false},
 		"it is written down as empty": {func(a *step, claim *model.Claim) {
 			claim.EmptiedAt = &emptied
 			a.Snapshot.Cluster.Status.Claims[0].EmptiedAt = &emptied
 		}, false, "", false},
-		"it is to be restarted": {func(_ *step, claim *model.Claim) { claim.Action = model.Restart }, false, "", false},
+		"it is to be restarted": {func(_ *step, claim *model.Claim) { claim.Action = model.ActionRestart }, false, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, claim := replacing()
@@ -100,20 +100,20 @@ func TestAReplacementThatNobodyCanCarryOutIsGivenUp(t *testing.T) {
 }
 
 // A pod whose agent has come after all has all the time of an evacuation.
-func TestAReplacementThatCanGoOnIsNotHeldAgainst(t *testing.T) {
+func TestReplacementThatCanContinueIsNotHeld(t *testing.T) {
 	a, claim := replacing()
 	r := &attempt{}
 	a.Snapshot.Pods[1].Revision = "v3"
 	a.noticeHere(claim, r, a.see(claim))
 	require.False(t, r.heldSince.IsZero())
-	a.Snapshot.Pods[1].Phase, a.Snapshot.Pods[1].Problem = model.Started, ""
+	a.Snapshot.Pods[1].Phase, a.Snapshot.Pods[1].Problem = model.PodPhaseStarted, ""
 	a.noticeHere(claim, r, a.see(claim))
 	require.True(t, r.heldSince.IsZero())
 }
 
 // A pod that is written down as empty is restarted first where nobody in it can empty it and a restart
 // puts that right. When it starts after all, what was decided for that counts no more.
-func TestWhoIsRestartedFirst(t *testing.T) {
+func TestRestartFirst(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(a *step, claim *model.Claim)
 		want   bool
@@ -124,15 +124,15 @@ func TestWhoIsRestartedFirst(t *testing.T) {
 		"another pod has its name":                             {func(a *step, _ *model.Claim) { a.Snapshot.Pods[1].UID = "2" }, false},
 		"a correction is held":                                 {func(a *step, _ *model.Claim) { a.Snapshot.Cluster.Paused = true }, false},
 		"it came without an agent": {func(a *step, _ *model.Claim) {
-			a.Snapshot.Pods[1].Agent, a.Snapshot.Pods[1].Phase, a.Snapshot.Pods[1].Revision = false, model.Ready, "v3"
+			a.Snapshot.Pods[1].Agent, a.Snapshot.Pods[1].Phase, a.Snapshot.Pods[1].Revision = false, model.PodPhaseReady, "v3"
 		}, true},
 		"it is below the partition": {func(a *step, _ *model.Claim) {
-			a.Snapshot.Cluster.Spec.Update.RollingUpdate = model.ByPartition
-			a.Snapshot.Pools[0].Strategy, a.Snapshot.Pools[0].Partition = model.RollingUpdateStrategy, 2
+			a.Snapshot.Cluster.Spec.Update.RollingUpdate = model.RollingUpdateByPartition
+			a.Snapshot.Pools[0].Strategy, a.Snapshot.Pools[0].Partition = model.StrategyRollingUpdate, 2
 		}, false},
 		"it is above the partition": {func(a *step, _ *model.Claim) {
-			a.Snapshot.Cluster.Spec.Update.RollingUpdate = model.ByPartition
-			a.Snapshot.Pools[0].Strategy, a.Snapshot.Pools[0].Partition = model.RollingUpdateStrategy, 1
+			a.Snapshot.Cluster.Spec.Update.RollingUpdate = model.RollingUpdateByPartition
+			a.Snapshot.Pools[0].Strategy, a.Snapshot.Pools[0].Partition = model.StrategyRollingUpdate, 1
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,30 +152,30 @@ func TestWhoIsRestartedFirst(t *testing.T) {
 	r := &attempt{}
 	restarting, _, _ := a.assess(claim, r)
 	require.Equal(t, MoveObserve, next(restarting))
-	r.known.Guard, r.observedAt = KnownOpen, a.now
+	r.known.Guard, r.observedAt = GuardKnownOpen, a.now
 	restarting, _, _ = a.assess(claim, r)
-	require.Equal(t, KnownOpen, restarting.Known.Guard, "nothing has changed")
+	require.Equal(t, GuardKnownOpen, restarting.Known.Guard, "nothing has changed")
 	pod := &a.Snapshot.Pods[1]
-	pod.Phase, pod.Problem = model.Ready, ""
-	pod.Report = &model.Report{UID: "1", Self: true, Fresh: true, Member: model.Live, Settled: true}
+	pod.Phase, pod.Problem = model.PodPhaseReady, ""
+	pod.Report = &model.Report{UID: "1", Self: true, Fresh: true, Member: model.MembershipLive, Settled: true}
 	started, _, _ := a.assess(claim, r)
 	require.Equal(t, MoveCloseGuard, next(started))
-	r.known.Guard, r.known.Found = LeftAlone, true
+	r.known.Guard, r.known.VolumesFound = GuardUntouched, true
 	started, _, _ = a.assess(claim, r)
 	require.Equal(t, MoveDrain, next(started))
 }
 
 // Whatever else its pod is to be restarted for: without an agent it came a moment ago, and might again.
-func TestWhoCameWithoutAnAgentIsNotRestartedAtOnce(t *testing.T) {
+func TestPodWithoutAgentIsNotRestartedAtOnce(t *testing.T) {
 	a, claim := replacing()
 	emptied := model.At(time.Unix(9000, 0))
 	claim.EmptiedAt = &emptied
 	pod := &a.Snapshot.Pods[1]
-	pod.Agent, pod.Phase, pod.Problem = false, model.Ready, ""
-	pod.Report = &model.Report{UID: "1", Fresh: true, Member: model.Live, Settled: true} // as the other says
+	pod.Agent, pod.Phase, pod.Problem = false, model.PodPhaseReady, ""
+	pod.Report = &model.Report{UID: "1", Fresh: true, Member: model.MembershipLive, Settled: true} // as the other says
 	a.Snapshot.Cluster.Spec.Update.Adopt = model.AdoptAllow
 	a.Snapshot.Cluster.Status.Claims = []model.Claim{claim}
 	require.Nil(t, holdOf(a.Snapshot, claim, true))
 	pod.Since = model.At(a.now.Add(1 - policy.AdoptAgain))
-	require.Equal(t, model.NeedsApproval, holdOf(a.Snapshot, claim, true).Rule)
+	require.Equal(t, model.RuleApproval, holdOf(a.Snapshot, claim, true).Rule)
 }

@@ -38,7 +38,7 @@ func (in *inputs) find(prefix string, of reflect.Value) error {
 		field, name := of.Field(i), prefix+of.Type().Field(i).Name
 		some := reflect.New(field.Type()).Elem()
 		switch field.Interface().(type) {
-		case model.Claim, Whereabouts:
+		case model.Claim, PodPresence:
 			continue
 		}
 		switch field.Kind() {
@@ -76,7 +76,7 @@ func (in *inputs) find(prefix string, of reflect.Value) error {
 
 // findValues has each value of an enum be drawn; the last that is set counts.
 func (in *inputs) findValues(name string, field reflect.Value) {
-	last := map[reflect.Type]uint64{reflect.TypeFor[Guard](): uint64(RemovalSent), reflect.TypeFor[Drained](): uint64(DrainSpared)}[field.Type()]
+	last := map[reflect.Type]uint64{reflect.TypeFor[GuardState](): uint64(RemovalAccepted), reflect.TypeFor[Drained](): uint64(DrainNotNeeded)}[field.Type()]
 	for value := uint64(1); value <= last; value++ {
 		in.fields = append(in.fields, input{fmt.Sprint(name, value), func(on bool) {
 			switch {
@@ -93,15 +93,15 @@ func (in *inputs) findValues(name string, field reflect.Value) {
 // however it is prepared, and whatever is written down so far.
 func claims() []model.Claim {
 	var all []model.Claim
-	for _, action := range []model.Action{"", model.Restart, model.Remove, model.Replace} {
+	for _, action := range []model.Action{"", model.ActionRestart, model.ActionRemove, model.ActionReplace} {
 		for _, prepare := range []model.Prepare{"", model.PrepareNone, model.PrepareHandoff, model.PrepareEvacuate} {
-			if action == model.Replace && prepare != model.PrepareEvacuate {
+			if action == model.ActionReplace && prepare != model.PrepareEvacuate {
 				continue // a replacement is always after Evacuate
 			}
 			for written := range 8 {
 				undo, volumes, empty := written&1 != 0, written&2 != 0, written&4 != 0
 				c := model.Claim{ID: "c", Action: action, Prepare: prepare}
-				if undo && !prepares(c) || (volumes || empty) && action != model.Replace {
+				if undo && !needsDrain(c) || (volumes || empty) && action != model.ActionReplace {
 					continue
 				}
 				if undo {
@@ -127,14 +127,14 @@ func (in *inputs) make(d drawn) Case {
 		in.fields[i].set(d.set>>i&1 != 0)
 	}
 	c := in.draw
-	c.Held = c.Held || c.Stopped // which look makes sure of
+	c.Held = c.Held || c.Suspended // which look makes sure of
 	return c
 }
 
 // drawn is a case before it is made.
 type drawn struct {
 	claim model.Claim
-	pod   Whereabouts
+	pod   PodPresence
 	set   uint64
 }
 
@@ -148,7 +148,7 @@ func (in *inputs) all(n int, visit func(Case)) met {
 	var set [64]int
 	var seen [MoveRelease + 1][]drawn
 	for i := range n {
-		d := drawn{in.claims[random.IntN(len(in.claims))], Whereabouts(random.IntN(4)), random.Uint64()}
+		d := drawn{in.claims[random.IntN(len(in.claims))], PodPresence(random.IntN(4)), random.Uint64()}
 		if known := seen[random.IntN(len(seen))]; i%2 == 0 && len(known) > 0 {
 			d = known[random.IntN(len(known))]
 			for range random.IntN(4) {
@@ -195,7 +195,7 @@ func simplest(c Case, breach func(Case) string) Case {
 				of = reflect.ValueOf(&c.Known).Elem()
 			}
 			for _, field := range of.Fields() {
-				if field.Kind() == reflect.Struct || field.Type() == reflect.TypeFor[Whereabouts]() || field.IsZero() {
+				if field.Kind() == reflect.Struct || field.Type() == reflect.TypeFor[PodPresence]() || field.IsZero() {
 					continue
 				}
 				was := reflect.ValueOf(field.Interface())

@@ -8,36 +8,36 @@ import (
 // Known is what one coordinator knows about a claim beyond what the claim says. Repeating
 // moves gives all of it again.
 type Known struct {
-	// Asked: the agent has said what its drain will change; Undo is its answer, and Shared the
+	// DrainPlanned: the agent has said what its drain will change; Undo is its answer, and Shared the
 	// cluster setting that it will write, if any.
-	Asked  bool
-	Undo   []byte
-	Shared effect.Shared
+	DrainPlanned bool
+	Undo         []byte
+	Setting      effect.ClusterSetting
 	// Drained says whether the pod is safe to stop.
 	Drained Drained
 	// HandedOff: another agent has handed over for the pod, or had its time.
 	HandedOff bool
 	// Guard is how far the removal of the pod is, while it is there.
-	Guard Guard
-	// Found: the pod's own volume claims are known, and we may delete them.
-	Found   bool
-	Volumes []model.VolumeClaim
+	Guard GuardState
+	// VolumesFound: the pod's own volume claims are known, and we may delete them.
+	VolumesFound bool
+	Volumes      []model.VolumeClaim
 	// VolumesDeleted: none of the claimed volumes outlives the pod.
 	VolumesDeleted bool
 	// VolumesNew: none of the claimed volumes is left, and the recreated pod has its own.
 	VolumesNew bool
-	// Inheritor is the UID of a recreated pod that stands on a claimed volume; empty = none.
-	Inheritor string
-	// Confirmed: the API server itself knows no pod of the claim's UID.
-	Confirmed bool
-	// Hidden: the API server has the pod, although the cache does not.
-	Hidden bool
+	// Successor is the UID of a recreated pod that stands on a claimed volume; empty = none.
+	Successor string
+	// GoneConfirmed: the API server itself knows no pod of the claim's UID.
+	GoneConfirmed bool
+	// StillExists: the API server has the pod, although the cache does not.
+	StillExists bool
 	// SetGone: the API server has neither the pod's StatefulSet nor any pod of it.
 	SetGone bool
 	// Restored: an agent has confirmed that the drain is undone.
 	Restored bool
-	// Left: nobody can undo the drain now; that is written down, and it is undone later.
-	Left bool
+	// UndoDeferred: nobody can undo the drain now; that is written down, and it is undone later.
+	UndoDeferred bool
 }
 
 // Drained says why a pod counts as drained. The zero value: it does not.
@@ -51,30 +51,30 @@ const (
 	DrainedByOther
 	// DrainOverdue: the drain timed out, and the spec says that the pod goes without it.
 	DrainOverdue
-	// DrainSpared: the pod has broken since, so its restart takes nothing away.
-	DrainSpared
+	// DrainNotNeeded: the pod has broken since, so its restart takes nothing away.
+	DrainNotNeeded
 )
 
 // confirmed: an agent has said so.
 func (d Drained) confirmed() bool { return d == DrainedBySelf || d == DrainedByOther }
 
-// Guard is how far the removal of a claimed pod is, while the pod is there.
-type Guard uint8
+// GuardState is how far the removal of a claimed pod is, while the pod is there.
+type GuardState uint8
 
 const (
-	// LeftAlone: nobody has opened it for this claim.
-	LeftAlone Guard = iota
-	// KnownClosed: the API server has said that it is closed, and the pod not terminating.
-	KnownClosed
-	// PossiblyOpen: it may be open without a decision that stands: a predecessor, a write
+	// GuardUntouched: nobody has opened it for this claim.
+	GuardUntouched GuardState = iota
+	// GuardKnownClosed: the API server has said that it is closed, and the pod not terminating.
+	GuardKnownClosed
+	// GuardMaybeOpen: it may be open without a decision that stands: a predecessor, a write
 	// without an answer or a removal that was refused may have left it so.
-	PossiblyOpen
-	// KnownOpen: the claim is noted on the pod and its guard open, on a decision that
+	GuardMaybeOpen
+	// GuardKnownOpen: the claim is noted on the pod and its guard open, on a decision that
 	// still stands. In a RollingUpdate pool the guard is opened with the removal.
-	KnownOpen
-	// RemovalSent: the API server has accepted the removal, or said that the pod is gone.
-	RemovalSent
+	GuardKnownOpen
+	// RemovalAccepted: the API server has accepted the removal, or said that the pod is gone.
+	RemovalAccepted
 )
 
 // mayBeOpen: the guard keeps nobody from removing the pod, as far as is known.
-func (g Guard) mayBeOpen() bool { return g == PossiblyOpen || g == KnownOpen }
+func (g GuardState) mayBeOpen() bool { return g == GuardMaybeOpen || g == GuardKnownOpen }

@@ -25,11 +25,11 @@ type lasting struct {
 
 // lookedAt: the pod was looked at, is to go, and has not been sent away.
 func (r *attempt) lookedAt() bool {
-	return !r.observedAt.IsZero() && r.known.Guard != RemovalSent && r.giveUp == ""
+	return !r.observedAt.IsZero() && r.known.Guard != RemovalAccepted && r.giveUp == ""
 }
 
-// unprepare notes that the pod is not prepared any more.
-func (r *attempt) unprepare(why string) {
+// forgetDrain notes that the pod is not prepared any more.
+func (r *attempt) forgetDrain(why string) {
 	r.known.Drained, r.confirming = NotDrained, time.Time{}
 	r.backToBarrier()
 	r.problem = "it is no longer drained: " + why
@@ -37,45 +37,45 @@ func (r *attempt) unprepare(why string) {
 
 // lapse is unprepare for a prepare that did not last, which must end some time.
 func (r *attempt) lapse(why string) {
-	r.unprepare(why)
+	r.forgetDrain(why)
 	r.drainBegan = time.Time{}
 	if r.lapses++; r.lapses > maxLapses {
-		r.abandon(fmt.Sprintf("it was drained %d times, and that never lasted: %s", r.lapses, why), model.Vetoed)
+		r.abandon(fmt.Sprintf("it was drained %d times, and that never lasted: %s", r.lapses, why), model.RuleVeto)
 	}
 }
 
-// mustLast says whether a claim's pod may go only while its prepare lasts. What was
+// lastingDrain says whether a claim's pod may go only while its prepare lasts. What was
 // overdue goes without, as its spec says, what is broken by now has nothing to
 // give, and of a pod that was written down as empty only data matters: it must go in the end,
 // whatever is handed to it.
-func (a *step) mustLast(claim model.Claim, r *attempt) bool {
+func (a *step) lastingDrain(claim model.Claim, r *attempt) bool {
 	switch {
-	case !prepares(claim) || r.known.Drained == DrainOverdue || r.known.Drained == DrainSpared || judgeGoing(a.Snapshot, claim).unasked:
+	case !needsDrain(claim) || r.known.Drained == DrainOverdue || r.known.Drained == DrainNotNeeded || judgeGoing(a.Snapshot, claim).unasked:
 		return false
 	case committed(claim):
 		if r.restarts {
 			return false // it keeps what it has
 		}
 		pod := podNamed(a.Snapshot, claim.Pod)
-		return notEmpty(a.Snapshot, claim, a.Names, pod != nil && a.emptiedByOthers(pod)) != ""
+		return notEmpty(a.Snapshot, claim, a.MemberNames, pod != nil && a.emptiedByOthers(pod)) != ""
 	}
 	return true
 }
 
 // lookAgain compares what is seen of a pod that was looked at with what was seen then.
 func (a *step) lookAgain(claim model.Claim, r *attempt) {
-	if r.known.Drained == NotDrained || r.known.Drained == DrainedByOther || !r.lookedAt() || !a.mustLast(claim, r) {
+	if r.known.Drained == NotDrained || r.known.Drained == DrainedByOther || !r.lookedAt() || !a.lastingDrain(claim, r) {
 		return
 	}
 	if why := drainLost(a.Snapshot, claim); why != "" {
 		r.lapse(why)
 		return
 	}
-	if drainAnew(a.Snapshot, claim) {
+	if drainMissing(a.Snapshot, claim) {
 		r.backToBarrier()
 		return
 	}
-	leads := ledBy(a.Snapshot, claim.Pod)
+	leads := groupsLedBy(a.Snapshot, claim.Pod)
 	if r.led == nil {
 		r.led = leads
 		return
@@ -93,23 +93,23 @@ func (a *step) lookAgain(claim model.Claim, r *attempt) {
 func drainLost(s model.Snapshot, claim model.Claim) string {
 	r := freshReport(s, claim)
 	switch {
-	case r == nil || r.Drain == model.DrainPrepared || r.Drain == model.DrainPreparing:
+	case r == nil || r.Drain == model.DrainDone || r.Drain == model.DrainRunning:
 		return ""
 	case r.DrainDetail != "":
-		return fmt.Sprintf("its agent says %s: %s", orNoDrain(r.Drain), r.DrainDetail)
+		return fmt.Sprintf("its agent says %s: %s", drainStateOr(r.Drain), r.DrainDetail)
 	default:
-		return fmt.Sprintf("its agent says %s", orNoDrain(r.Drain))
+		return fmt.Sprintf("its agent says %s", drainStateOr(r.Drain))
 	}
 }
 
-// drainAnew: the pod's own fresh report says that it is being prepared, so a look is to be
+// drainMissing: the pod's own fresh report says that it is being prepared, so a look is to be
 // waited for that began after the one that was confirmed.
-func drainAnew(s model.Snapshot, claim model.Claim) bool {
+func drainMissing(s model.Snapshot, claim model.Claim) bool {
 	r := freshReport(s, claim)
-	return r != nil && r.Drain == model.DrainPreparing
+	return r != nil && r.Drain == model.DrainRunning
 }
 
-func orNoDrain(d model.DrainState) model.DrainState {
+func drainStateOr(d model.DrainState) model.DrainState {
 	if d == "" {
 		return model.DrainNone
 	}

@@ -20,10 +20,10 @@ func TestUntilWhenAnAgentMayWrite(t *testing.T) {
 		"it was asked nothing":                   {attempt{}, time.Time{}},
 		"it prepares":                            {attempt{orders: orders{notAfter: soon}}, soon},
 		"it has drained":                         {attempt{orders: orders{notAfter: soon}, known: Known{Drained: DrainedBySelf}}, time.Time{}},
-		"it has drained, and one order was lost": {attempt{orders: orders{notAfter: later, lostTill: soon}, known: Known{Drained: DrainedBySelf}}, soon},
+		"it has drained, and one order was lost": {attempt{orders: orders{notAfter: later, unansweredUntil: soon}, known: Known{Drained: DrainedBySelf}}, soon},
 		"its time was up":                        {attempt{orders: orders{notAfter: soon}, known: Known{Drained: DrainOverdue}}, soon},
-		"its pod broke meanwhile":                {attempt{orders: orders{notAfter: soon}, known: Known{Drained: DrainSpared}}, soon},
-		"it drains, and one order was lost":      {attempt{orders: orders{notAfter: later, lostTill: soon}}, later},
+		"its pod broke meanwhile":                {attempt{orders: orders{notAfter: soon}, known: Known{Drained: DrainNotNeeded}}, soon},
+		"it drains, and one order was lost":      {attempt{orders: orders{notAfter: later, unansweredUntil: soon}}, later},
 	} {
 		require.Equal(t, c.want, c.attempt.mayWriteUntil(), name)
 	}
@@ -34,14 +34,14 @@ func TestASettingOutlastsAnOrderThatWasLost(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	a := stepOn(Facts{}, now)
 	a.Snapshot.Cluster.Spec.Policy.StartSeconds = 600
-	c := Case{Pod: Gone, Listed: true, Rejoined: true, Known: Known{Confirmed: true, Drained: DrainedBySelf}}
-	r := &attempt{known: c.Known, orders: orders{lostTill: now.Add(20 * time.Second)}}
-	a.noteOver(c, r)
-	require.False(t, r.over)
-	require.Equal(t, r.lostTill, a.out.Wake)
-	a.now = r.lostTill
-	a.noteOver(c, r)
-	require.True(t, r.over)
+	c := Case{Pod: PodGone, SettingRecorded: true, Rejoined: true, Known: Known{GoneConfirmed: true, Drained: DrainedBySelf}}
+	r := &attempt{known: c.Known, orders: orders{unansweredUntil: now.Add(20 * time.Second)}}
+	a.noteSettingReleased(c, r)
+	require.False(t, r.settingReleased)
+	require.Equal(t, r.unansweredUntil, a.out.Wake)
+	a.now = r.unansweredUntil
+	a.noteSettingReleased(c, r)
+	require.True(t, r.settingReleased)
 }
 
 // An order that could not even be sent, as nobody is there to carry it out, does not make those forgotten
@@ -53,10 +53,10 @@ func TestAnOrderThatWasNeverSentForgetsNone(t *testing.T) {
 		a.Snapshot.Pods[i].Report = nil // nobody is well whose agent could evacuate it
 	}
 	pod := &a.Snapshot.Pods[1]
-	pod.Phase, pod.Node = model.Pending, ""
-	claim := model.Claim{ID: "c", Pod: pod.Name, UID: pod.UID, Action: model.Replace, Prepare: model.PrepareEvacuate, Undo: []byte("u"), Epoch: 1}
+	pod.Phase, pod.Node = model.PodPhasePending, ""
+	claim := model.Claim{ID: "c", Pod: pod.Name, UID: pod.UID, Action: model.ActionReplace, Prepare: model.PrepareEvacuate, Undo: []byte("u"), Epoch: 1}
 	a.Record.Claims = []model.Claim{claim}
-	till := orders{notAfter: now.Add(30 * time.Second), lostTill: now.Add(20 * time.Second), othersTill: now.Add(10 * time.Second)}
+	till := orders{notAfter: now.Add(30 * time.Second), unansweredUntil: now.Add(20 * time.Second), othersUnansweredUntil: now.Add(10 * time.Second)}
 	r := &attempt{orders: till}
 	a.s.attempts["c"] = r
 	a.drain(claim)

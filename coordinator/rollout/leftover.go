@@ -33,11 +33,11 @@ func (a *step) restoreLeftovers() {
 		switch {
 		case r.busy:
 		case r.done:
-			a.out.Edits.Clear = append(a.out.Edits.Clear, left.Claim)
+			a.out.Edits.ForgetLeftovers = append(a.out.Edits.ForgetLeftovers, left.Claim)
 			continue
 		case isOpen(a.Snapshot, left.Claim):
 			r.problem = "that claim is open: it is undone when it ends"
-		case preparing(a.Snapshot, left.Pod):
+		case draining(a.Snapshot, left.Pod):
 			// Undone meanwhile, it could take back what that prepare needs, too.
 		case len(targets) == 0:
 			r.problem = "no live pod has an agent"
@@ -54,11 +54,11 @@ func (a *step) restoreLeftovers() {
 	maps.DeleteFunc(a.s.leftovers, func(claim string, r *pending) bool { return !r.busy && !listed[claim] })
 }
 
-// preparing: a pod of that name is claimed anew, and is there; or nothing may come back to the
+// draining: a pod of that name is claimed anew, and is there; or nothing may come back to the
 // volumes that it has left.
-func preparing(s model.Snapshot, pod string) bool {
+func draining(s model.Snapshot, pod string) bool {
 	for _, claim := range s.Cluster.Status.Claims {
-		if claim.Pod == pod && prepares(claim) && (replaces(claim) || whereabouts(s, claim) == Here) {
+		if claim.Pod == pod && needsDrain(claim) && (replaces(claim) || presenceOf(s, claim) == PodPresent) {
 			return true
 		}
 	}

@@ -25,21 +25,21 @@ func undoneBy(t *testing.T, a *step, claim model.Claim, r *attempt, hidden bool)
 
 // After a time without a webhook nobody has an agent, and what a prepare has
 // left waits for the first one that comes: its claim must not wait for it, too.
-func TestWhereNobodyHasAnAgentAClaimEndsWithoutUndoing(t *testing.T) {
+func TestClaimEndsWithoutUndoWhenNoAgentExists(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(a *step)
 		left   bool
 	}{
 		"nobody has one":                   {func(*step) {}, true},
-		"one that is unavailable has none": {func(a *step) { a.Snapshot.Pods[1] = model.Pod{Name: "s-1", Phase: model.Missing, Agent: true} }, true},
-		"one that starts has one":          {func(a *step) { a.Snapshot.Pods[1].Agent, a.Snapshot.Pods[1].Phase = true, model.Pending }, false},
+		"one that is unavailable has none": {func(a *step) { a.Snapshot.Pods[1] = model.Pod{Name: "s-1", Phase: model.PodPhaseMissing, Agent: true} }, true},
+		"one that starts has one":          {func(a *step) { a.Snapshot.Pods[1].Agent, a.Snapshot.Pods[1].Phase = true, model.PodPhasePending }, false},
 		"the pod stays":                    {func(a *step) { a.Snapshot.Pods[0].UID = "0" }, true},
 		"one with an agent is not shown":   {func(*step) {}, false},
 		"a setting is shared": {func(a *step) {
-			a.Record.Settings = []model.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
+			a.Record.Settings = []model.SharedSetting{{Name: "allocation", Claims: []string{"c"}}}
 		}, false},
 		"a setting is shared, and not needed any more": {func(a *step) {
-			a.Record.Settings = []model.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
+			a.Record.Settings = []model.SharedSetting{{Name: "allocation", Claims: []string{"c"}}}
 		}, true},
 	} {
 		a, claim := adopting()
@@ -49,23 +49,23 @@ func TestWhereNobodyHasAnAgentAClaimEndsWithoutUndoing(t *testing.T) {
 		}
 		a.Snapshot.Pods[0].UID = "new"
 		c.change(a)
-		r := &attempt{over: strings.Contains(name, "not needed")}
+		r := &attempt{settingReleased: strings.Contains(name, "not needed")}
 		undoneBy(t, a, claim, r, strings.Contains(name, "not shown"))
-		require.Equal(t, c.left, r.known.Left, name)
+		require.Equal(t, c.left, r.known.UndoDeferred, name)
 		require.False(t, r.known.Restored, name)
 	}
 }
 
 // Nothing of the database runs, and the claim would keep the correction from its pod: then
 // it ends, too. As long as anybody lives, or nothing corrects the pod, it is undone first.
-func TestWhereNothingRunsAClaimMakesRoomForACorrection(t *testing.T) {
+func TestClaimYieldsToACorrectionWhenNothingRuns(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(a *step)
 		left   bool
 	}{
 		"nothing runs": {func(*step) {}, true},
 		"another member lives": {func(a *step) {
-			a.Snapshot.Pods[1].Report.Member, a.Snapshot.Pods[1].Phase = model.Live, model.Ready
+			a.Snapshot.Pods[1].Report.Member, a.Snapshot.Pods[1].Phase = model.MembershipLive, model.PodPhaseReady
 		}, false},
 		"the pod is not to go":        {func(a *step) { a.plan.Order = nil }, false},
 		"the pod may still come back": {func(a *step) { a.Snapshot.Pods[0].Problem = "" }, false},
@@ -80,26 +80,26 @@ func TestWhereNothingRunsAClaimMakesRoomForACorrection(t *testing.T) {
 		claim.Prepare, claim.Undo = model.PrepareHandoff, []byte("marks")
 		for i := range a.Snapshot.Pods {
 			pod := &a.Snapshot.Pods[i]
-			pod.Pool, pod.Agent, pod.Phase, pod.Problem = "s", true, model.Pending, model.Unschedulable
-			pod.Report = &model.Report{Member: model.NotLive}
+			pod.Pool, pod.Agent, pod.Phase, pod.Problem = "s", true, model.PodPhasePending, model.ProblemUnschedulable
+			pod.Report = &model.Report{Member: model.MembershipNotLive}
 			pod.Since = model.At(a.now.Add(-time.Second))
 		}
 		a.Snapshot.Pods[0].UID = "new"
 		c.change(a)
 		r := &attempt{}
 		undoneBy(t, a, claim, r, false)
-		require.Equal(t, c.left, r.known.Left, name)
+		require.Equal(t, c.left, r.known.UndoDeferred, name)
 		require.False(t, r.known.Restored, name)
 	}
 }
 
 // What a claim leaves is written down with its release, and is to be written at once.
-func TestWhatAClaimLeavesIsWrittenDown(t *testing.T) {
+func TestLeftoversAreRecorded(t *testing.T) {
 	claim := model.Claim{ID: "c", Pod: "s-0", UID: "0", Undo: []byte("marks")}
 	record := Record{Claims: []model.Claim{claim}}
 	left := model.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
-	Edits{Drop: []string{"c"}, Leave: []model.Leftover{left}}.Apply(&record)
+	Edits{Drop: []string{"c"}, RecordLeftovers: []model.Leftover{left}}.Apply(&record)
 	require.Empty(t, record.Claims)
 	require.Equal(t, []model.Leftover{left}, record.Leftovers)
-	require.True(t, Edits{Clear: []string{"c"}}.Urgent())
+	require.True(t, Edits{ForgetLeftovers: []string{"c"}}.Urgent())
 }

@@ -6,44 +6,44 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// Whereabouts of the pod that was claimed, by its UID. The zero value is unknown.
-type Whereabouts uint8
+// PodPresence of the pod that was claimed, by its UID. The zero value is unknown.
+type PodPresence uint8
 
 const (
-	Unknown Whereabouts = iota
-	// Here: it exists and nobody has deleted it.
-	Here
-	// Leaving: its deletion was accepted.
-	Leaving
-	// Gone: there is none of that UID.
-	Gone
+	PodUnknown PodPresence = iota
+	// PodPresent: it exists and nobody has deleted it.
+	PodPresent
+	// PodTerminating: its deletion was accepted.
+	PodTerminating
+	// PodGone: there is none of that UID.
+	PodGone
 )
 
-func (w Whereabouts) String() string {
+func (w PodPresence) String() string {
 	return [...]string{"Unknown", "Here", "Leaving", "Gone"}[w]
 }
 
-// whereabouts finds the claimed pod by its UID. A snapshot without any pod of that UID means
+// presenceOf finds the claimed pod by its UID. A snapshot without any pod of that UID means
 // Gone, which MoveConfirmGone checks with the API server.
-func whereabouts(s model.Snapshot, claim model.Claim) Whereabouts {
+func presenceOf(s model.Snapshot, claim model.Claim) PodPresence {
 	for i := range s.Pods {
 		if s.Pods[i].UID != claim.UID {
 			continue
 		}
 		switch s.Pods[i].Phase {
-		case model.Missing:
-		case model.Terminating:
-			return Leaving
+		case model.PodPhaseMissing:
+		case model.PodPhaseTerminating:
+			return PodTerminating
 		default:
-			return Here
+			return PodPresent
 		}
 	}
-	return Gone
+	return PodGone
 }
 
 // sight is what is seen of a claim, whatever is known of it by acting.
 type sight struct {
-	where Whereabouts
+	where PodPresence
 	pod   *model.Pod // of its name; nil: there is none
 
 	// Of a pod that is there:
@@ -65,15 +65,15 @@ type sight struct {
 
 // see looks at a claim. Looking changes nothing.
 func (a *step) see(claim model.Claim) sight {
-	v := sight{where: whereabouts(a.Snapshot, claim), pod: podNamed(a.Snapshot, claim.Pod), listed: sharedBy(&a.Record, claim.ID) != nil}
+	v := sight{where: presenceOf(a.Snapshot, claim), pod: podNamed(a.Snapshot, claim.Pod), listed: sharedBy(&a.Record, claim.ID) != nil}
 	switch v.where {
-	case Here:
-		v.ahead = ahead(a.Snapshot, claim)
+	case PodPresent:
+		v.ahead = goFirst(a.Snapshot, claim)
 		v.byOthers = replaces(claim) && v.pod != nil && a.emptiedByOthers(v.pod)
 		v.restarts = a.restartsFirst(a.Snapshot, claim)
 		v.forced = forced(a.Snapshot, claim)
-	case Gone:
-		v.vanished = vanished(a.Snapshot, claim)
+	case PodGone:
+		v.vanished = poolHidden(a.Snapshot, claim)
 		v.returned = a.judgeReturn(claim)
 	}
 	return v
@@ -81,29 +81,29 @@ func (a *step) see(claim model.Claim) sight {
 
 // recreated: there is a pod of the claimed one's name with another UID.
 func (v *sight) recreated(claim model.Claim) bool {
-	return v.pod != nil && v.pod.UID != "" && v.pod.UID != claim.UID && v.pod.Phase != model.Missing
+	return v.pod != nil && v.pod.UID != "" && v.pod.UID != claim.UID && v.pod.Phase != model.PodPhaseMissing
 }
 
 // caseOf is all that the next move depends on, but for what the policy says of a pod that could
 // go now: see keeps. It changes nothing. stopped: the claim is not to be carried out now.
 func (a *step) caseOf(claim model.Claim, r *attempt, v sight, stopped bool) Case {
-	c := Case{Claim: claim, Pod: v.where, Known: r.known, GiveUp: r.giveUp != "", Listed: v.listed, Forced: v.forced, Restarts: v.restarts, Vanished: v.vanished}
-	c.Observed = !r.observedAt.IsZero() && a.now.Sub(r.observedAt) <= observedFor
-	c.CaughtUp = r.known.Guard == KnownOpen && notBefore(a.Versions[claim.UID], r.opened.ResourceVersion)
+	c := Case{Claim: claim, Pod: v.where, Known: r.known, GiveUp: r.giveUp != "", SettingRecorded: v.listed, HandedToController: v.forced, RestartFirst: v.restarts, PoolHidden: v.vanished}
+	c.Observed = !r.observedAt.IsZero() && a.now.Sub(r.observedAt) <= observationMaxAge
+	c.CaughtUp = r.known.Guard == GuardKnownOpen && notBefore(a.ResourceVersions[claim.UID], r.opened.ResourceVersion)
 	switch v.where {
-	case Here:
-		c.Stopped, c.Held = stopped, stopped
-		c.Queued = r.known.Drained == NotDrained && a.queued(claim, r)
-		c.Awaited = v.forced && broken(claim) && poolOf(a.Snapshot, claim.Pod).Management == model.OrderedReady
-		c.Behind = len(v.ahead) > 0
-		c.Alone = (!prepares(claim) || v.restarts && a.mustBeAnswered(a.Snapshot)) && a.alone(claim)
-	case Gone:
+	case PodPresent:
+		c.Suspended, c.Held = stopped, stopped
+		c.SettingBusy = r.known.Drained == NotDrained && a.queued(claim, r)
+		c.BlocksController = v.forced && broken(claim) && poolOf(a.Snapshot, claim.Pod).Management == model.ManagementOrderedReady
+		c.WaitsForOthers = len(v.ahead) > 0
+		c.WithoutAgent = (!needsDrain(claim) || v.restarts && a.mustBeAnswered(a.Snapshot)) && a.alone(claim)
+	case PodGone:
 		if v.vanished && !r.known.SetGone {
 			break
 		}
 		c.Recreated = v.recreated(claim)
-		c.Rejoined, c.Back, c.Failed, c.Superseded = v.returned.rejoined, v.returned.back, v.returned.failed, v.returned.superseded
-		c.Stopped = c.awaitsVolumes() && c.leftForGood() && a.mayNotDiscard() != ""
+		c.Rejoined, c.Returned, c.ReturnFailed, c.SuccessorMustGo = v.returned.rejoined, v.returned.back, v.returned.failed, v.returned.superseded
+		c.Suspended = c.awaitsVolumes() && c.goneForGood() && a.mayNotDiscard() != ""
 	}
 	return c
 }
@@ -120,61 +120,61 @@ type kept struct {
 	notEmpty string
 }
 
-// keeps finds out what keeps a pod that is drained and was looked at, or that others go before.
+// recheckClaim finds out what keeps a pod that is drained and was looked at, or that others go before.
 // It changes nothing.
-func (a *step) keeps(claim model.Claim, v sight, c *Case) kept {
+func (a *step) recheckClaim(claim model.Claim, v sight, c *Case) kept {
 	switch {
-	case c.Pod != Here || c.GiveUp:
+	case c.Pod != PodPresent || c.GiveUp:
 		return kept{}
-	case c.Behind:
+	case c.WaitsForOthers:
 		return kept{asked: true, why: a.deadlock(claim, v.ahead)}
-	case c.Stopped || !c.Observed && c.Known.Guard != KnownOpen && !c.Forced:
+	case c.Suspended || !c.Observed && c.Known.Guard != GuardKnownOpen && !c.HandedToController:
 		return kept{}
 	}
 	k := kept{asked: true}
-	if hold := holdOf(a.Snapshot, claim, c.Restarts); hold != nil {
+	if hold := holdOf(a.Snapshot, claim, c.RestartFirst); hold != nil {
 		k.held, k.why = true, string(hold.Rule)+": "+hold.Reason
 		return k
 	}
-	if c.Known.Guard == KnownOpen {
-		if !c.CaughtUp && !c.Forced {
+	if c.Known.Guard == GuardKnownOpen {
+		if !c.CaughtUp && !c.HandedToController {
 			k.why = "the cache has not shown the opened guard yet"
 		}
 		return k
 	}
 	if replaces(claim) {
-		k.notEmpty = notEmpty(a.Snapshot, claim, a.Names, v.byOthers)
+		k.notEmpty = notEmpty(a.Snapshot, claim, a.MemberNames, v.byOthers)
 		k.empty = k.notEmpty == ""
 	}
 	return k
 }
 
-// wordsOf says what a claim waits for; empty: for nothing but its next move. It changes nothing.
-func (a *step) wordsOf(claim model.Claim, r *attempt, v sight, c *Case, k kept, noticed string) string {
+// waitReason says what a claim waits for; empty: for nothing but its next move. It changes nothing.
+func (a *step) waitReason(claim model.Claim, r *attempt, v sight, c *Case, k kept, noticed string) string {
 	why := noticed
-	if c.Queued && why == "" {
+	if c.SettingBusy && why == "" {
 		why = "another drain writes the same setting of the whole database, or that is put back first"
 	}
 	switch {
-	case c.Vanished && !c.Known.SetGone:
+	case c.PoolHidden && !c.Known.SetGone:
 		if why = r.problem; why == "" {
 			why = "nothing is shown of StatefulSet " + model.SetOf(claim.Pod)
 		}
-	case c.Pod == Gone:
+	case c.Pod == PodGone:
 		why = v.returned.why
-		if c.awaitsVolumes() && c.leftForGood() {
+		if c.awaitsVolumes() && c.goneForGood() {
 			why = a.mayNotDiscard()
 		}
-	case k.asked && (k.why != "" || c.Behind):
+	case k.asked && (k.why != "" || c.WaitsForOthers):
 		why = k.why
 	case k.notEmpty != "":
 		why = "not empty: " + k.notEmpty
 	}
-	if c.Pod == Gone && c.awaitsVolumes() && r.problem != "" {
+	if c.Pod == PodGone && c.awaitsVolumes() && r.problem != "" {
 		why = r.problem // what is waited for with the recreated pod
 	}
 	switch {
-	case r.problem == "" && why == "" && c.Pod == Here:
+	case r.problem == "" && why == "" && c.Pod == PodPresent:
 		why = r.refusal // nothing has failed since, and the removal is yet to be tried again
 	case r.problem == "":
 	case why == "":

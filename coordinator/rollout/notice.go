@@ -10,25 +10,25 @@ import (
 // for, and whether one that can not be given up is not to be carried out now.
 func (a *step) notice(claim model.Claim, r *attempt, v sight) (why string, stopped bool) {
 	if committed(claim) && r.giveUp != "" {
-		r.keepOn(a.now)
+		r.cancelGiveUp(a.now)
 	}
 	switch {
-	case v.where == Here:
-		r.changeHands(v.byOthers)
+	case v.where == PodPresent:
+		r.changeDrainer(v.byOthers)
 		why, stopped = a.noticeHere(claim, r, v)
 		r.changeWay(v.restarts)
-		r.shown()
+		r.reappeared()
 		a.lookAgain(claim, r)
-		a.lookAtRelieved(claim, r)
-	case v.where == Leaving:
-		r.gone(a.now)
+		a.observeHandoff(claim, r)
+	case v.where == PodTerminating:
+		r.podGoing(a.now)
 		why = "its containers stop"
-	case v.where == Gone && r.known.Confirmed: // until then it may only be out of sight
-		r.gone(a.now)
+	case v.where == PodGone && r.known.GoneConfirmed: // until then it may only be out of sight
+		r.podGoing(a.now)
 	}
-	if r.known.Shared.Knob != "" && !v.listed && r.askedIn != a.s.restored {
+	if r.known.Setting.Name != "" && !v.listed && r.askedIn != a.s.restored {
 		// The agent may have read what a drain had written: that is no value to save.
-		r.known.Asked = false
+		r.known.DrainPlanned = false
 	}
 	if !v.vanished {
 		r.known.SetGone = false
@@ -39,15 +39,15 @@ func (a *step) notice(claim model.Claim, r *attempt, v sight) (why string, stopp
 // noticeHere finds out whether the claim on a pod that is still there is to be
 // carried out.
 func (a *step) noticeHere(claim model.Claim, r *attempt, v sight) (why string, stopped bool) {
-	if r.known.Guard == RemovalSent && a.now.Sub(r.sentAt) > sentFor {
+	if r.known.Guard == RemovalAccepted && a.now.Sub(r.sentAt) > removalTimeout {
 		// It was accepted and yet the pod is here: look at it again from the start.
-		r.known.Guard = PossiblyOpen
+		r.known.Guard = GuardMaybeOpen
 		r.backToBarrier()
 	}
 	if r.giveUp != "" {
 		return r.giveUp, false
 	}
-	if r.known.Guard == RemovalSent {
+	if r.known.Guard == RemovalAccepted {
 		return "the removal was accepted", false
 	}
 	going := judgeGoing(a.Snapshot, claim)
@@ -55,7 +55,7 @@ func (a *step) noticeHere(claim model.Claim, r *attempt, v sight) (why string, s
 	if replaces(claim) && hopeless == "" && r.known.Drained == NotDrained {
 		r.notHeld()
 	}
-	if why = a.stops(claim, going, hopeless, passes); why != "" {
+	if why = a.suspends(claim, going, hopeless, passes); why != "" {
 		if !committed(claim) {
 			r.abandon(why, "")
 		}
@@ -65,13 +65,13 @@ func (a *step) noticeHere(claim model.Claim, r *attempt, v sight) (why string, s
 	case hopeless != "":
 		r.held(a.now, hopeless)
 		return hopeless, false
-	case r.known.Drained == DrainSpared && going.hold == nil && !going.unasked:
-		r.unprepare("it is well again")
-	case prepares(claim) && r.known.Drained == NotDrained && going.unasked:
+	case r.known.Drained == DrainNotNeeded && going.hold == nil && !going.unasked:
+		r.forgetDrain("it is well again")
+	case needsDrain(claim) && r.known.Drained == NotDrained && going.unasked:
 		a.out.warn("the pod is broken now, going on without a drain", "id", claim.ID, "pod", claim.Pod, "problem", r.problem)
 		r.succeeded()
-		r.known.Drained = DrainSpared
-	case prepares(claim) && r.known.Drained == NotDrained && a.timedOut(claim, r):
+		r.known.Drained = DrainNotNeeded
+	case needsDrain(claim) && r.known.Drained == NotDrained && a.timedOut(claim, r):
 		if mayProceed(a.Snapshot, claim) {
 			a.out.warn("drain timed out, going on without it", "id", claim.ID, "pod", claim.Pod)
 			r.known.Drained = DrainOverdue
@@ -81,17 +81,17 @@ func (a *step) noticeHere(claim model.Claim, r *attempt, v sight) (why string, s
 	return "", false
 }
 
-// stops says why a claim on a pod that is there is not to be carried out any more, or, where it
+// suspends says why a claim on a pod that is there is not to be carried out any more, or, where it
 // can not be given up, now; empty: it is.
-func (a *step) stops(claim model.Claim, going going, hopeless string, passes bool) string {
+func (a *step) suspends(claim model.Claim, going going, hopeless string, passes bool) string {
 	switch {
-	case !a.Object.Deleted.IsZero():
+	case !a.Object.DeletionTimestamp.IsZero():
 		return "the DatabaseCluster is being deleted"
 	case !going.wanted:
 		return going.why
 	case going.hold != nil && endsClaim(going.hold.Rule):
 		return fmt.Sprintf("%s: %s", going.hold.Rule, going.hold.Reason)
-	case unforced(a.Snapshot, claim):
+	case noLongerForced(a.Snapshot, claim):
 		return "it was claimed by force, and is forced no more"
 	case hopeless != "" && !passes:
 		return hopeless
@@ -101,5 +101,5 @@ func (a *step) stops(claim model.Claim, going going, hopeless string, passes boo
 
 // endsClaim says which holds are orders to stop rather than things that pass.
 func endsClaim(rule model.Rule) bool {
-	return rule == model.Paused || rule == model.ObserveOnly || rule == model.BadInput
+	return rule == model.RulePaused || rule == model.RuleObserveOnly || rule == model.RuleBadInput
 }

@@ -19,8 +19,8 @@ func (a *step) observe(claim model.Claim, r *attempt) {
 	if r.restarts {
 		going = asRestart(claim) // nobody need call it empty
 	}
-	e := effect.Observe{Claim: claim.ID, Barrier: barrierOf(a.Snapshot, going), Continues: r.goesOn(a.now)}
-	if a.mustLast(claim, r) {
+	e := effect.Observe{Claim: claim.ID, Barrier: barrierOf(a.Snapshot, going), Continues: r.continues(a.now)}
+	if a.lastingDrain(claim, r) {
 		to, order, err := a.address(claim)
 		if err != nil {
 			a.failAtOnce(effect.Observed{Claim: claim.ID, Err: err})
@@ -47,9 +47,9 @@ func (a *step) learnObserved(res effect.Observed) {
 		r.failed(a.now, fmt.Errorf("ask whether it is still drained: %w", res.Err))
 		r.held(a.now, r.problem)
 	case res.Confirmed != nil && res.Progress.State == model.DrainRefused:
-		r.abandon("drain refused: "+res.Progress.Detail, model.Vetoed)
-	case res.Confirmed != nil && res.Progress.State != model.DrainPrepared:
-		r.unconfirmed(a.now, res.Progress.Detail, a.prepareTimeout(*claim))
+		r.abandon("drain refused: "+res.Progress.Detail, model.RuleVeto)
+	case res.Confirmed != nil && res.Progress.State != model.DrainDone:
+		r.unconfirmed(a.now, res.Progress.Detail, a.drainTimeout(*claim))
 	case res.Missing != "":
 		r.backToBarrier()
 		r.failed(a.now, errors.New(res.Missing))
@@ -60,10 +60,10 @@ func (a *step) learnObserved(res effect.Observed) {
 	}
 }
 
-// goesOn: the agent looks whether the pod is still prepared, and was asked a moment ago, so
+// continues: the agent looks whether the pod is still prepared, and was asked a moment ago, so
 // that what it says now is no older than a look may be.
-func (r *attempt) goesOn(now time.Time) bool {
-	return !r.confirming.IsZero() && now.Sub(r.askedAt) <= observedFor
+func (r *attempt) continues(now time.Time) bool {
+	return !r.confirming.IsZero() && now.Sub(r.askedAt) <= observationMaxAge
 }
 
 // unconfirmed notes that the agent looks whether the pod is still prepared. That is no word of
@@ -94,17 +94,17 @@ func barrierOf(s model.Snapshot, claim model.Claim) effect.Barrier {
 	byOthers := replaces(claim) && claimed != nil && claimed.UID == claim.UID && !hasAgent(claimed)
 	for i := range s.Pods {
 		pod := &s.Pods[i]
-		if !pod.Agent || pod.UID == "" || pod.Phase == model.Terminating || pod.Phase == model.Missing {
+		if !pod.Agent || pod.UID == "" || pod.Phase == model.PodPhaseTerminating || pod.Phase == model.PodPhaseMissing {
 			continue
 		}
 		target := effect.Target{Pod: pod.Name, UID: pod.UID}
 		if pod.UID == claim.UID {
-			if (runs(pod) || speaks(pod)) && !byOthers {
+			if (containerRuns(pod) || agentReports(pod)) && !byOthers {
 				b.Own = &target
 			}
 			continue
 		}
-		if pod.Phase == model.Ready {
+		if pod.Phase == model.PodPhaseReady {
 			agents[pod.Name] = target
 		}
 	}

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	nobodyKnows = "it has no agent, and no other member is well whose agent could say whether it may go"
-	leadsUnsaid = "it has no agent, and no other one has said that it may go: %s"
+	databaseUnreachable = "it has no agent, and no other member is well whose agent could say whether it may go"
+	leadersUnknown      = "it has no agent, and no other one has said that it may go: %s"
 )
 
 // onBehalf is who has handed over for a pod that has no agent.
 type onBehalf struct {
-	// passedOver is how many agents gave no answer, relievedBy the one that has handed over; empty:
+	// passedOver is how many agents gave no answer, handoffBy the one that has handed over; empty:
 	// none has. retained are the groups that the pod still led after that.
 	passedOver int
-	relievedBy string
+	handoffBy  string
 	retained   map[string]bool
 }
 
@@ -30,8 +30,8 @@ type onBehalf struct {
 // passed over.
 func (a *step) handOffOnBehalf(claim model.Claim, r *attempt) {
 	e := effect.HandoffOnBehalf{Claim: claim.ID, Pod: effect.Target{Pod: claim.Pod, UID: claim.UID}, Order: a.order(claim)}
-	others := a.relievers(claim)
-	member, named := a.Names[claim.Pod]
+	others := a.handoffAgents(claim)
+	member, named := a.MemberNames[claim.Pod]
 	why := ""
 	switch {
 	case len(others) > 0 && named:
@@ -39,7 +39,7 @@ func (a *step) handOffOnBehalf(claim model.Claim, r *attempt) {
 	case len(others) > 0:
 		why = nameUnknown
 	case a.mustBeAnswered(a.Snapshot):
-		why = nobodyKnows
+		why = databaseUnreachable
 	}
 	if why != "" {
 		a.failAtOnce(effect.HandedOff{Claim: claim.ID, Began: a.now, Err: errors.New(why)})
@@ -61,18 +61,18 @@ func (a *step) learnHandedOff(res effect.HandedOff) {
 	if res.Err != nil {
 		problem = res.Err.Error()
 	}
-	late := a.now.Sub(r.drainBegan) > relieveFor
+	late := a.now.Sub(r.drainBegan) > handoffTimeout
 	var own *effect.OwnAgentOnlyError
 	switch {
-	case res.Err == nil && res.Progress.State == model.DrainPrepared:
-		r.relieved(res.By)
+	case res.Err == nil && res.Progress.State == model.DrainDone:
+		r.handedOffBy(res.By)
 	case errors.As(res.Err, &own):
-		r.abandon(own.Why, model.Vetoed)
+		r.abandon(own.Why, model.RuleVeto)
 	case late && a.mustBeAnswered(a.Snapshot):
-		r.abandon(fmt.Sprintf(leadsUnsaid, problem), model.Vetoed)
+		r.abandon(fmt.Sprintf(leadersUnknown, problem), model.RuleVeto)
 	case late:
 		a.out.warn("nobody could hand over for the pod, it goes as it is", "id", res.Claim, "pod", a.podOfClaim(res.Claim), "problem", problem)
-		r.relieved("")
+		r.handedOffBy("")
 	case res.Err != nil:
 		r.passedOver++
 		r.failed(a.now, res.Err)
@@ -91,71 +91,71 @@ func (a *step) alone(claim model.Claim) bool {
 	case pod == nil || pod.Agent:
 		return false
 	case a.mustBeAnswered(a.Snapshot): // a primary may be busy, and have been broken before
-		return pod.Phase == model.Ready || pod.Phase == model.Started && !broken(claim)
-	case broken(claim) || pod.Phase != model.Ready:
+		return pod.Phase == model.PodPhaseReady || pod.Phase == model.PodPhaseStarted && !broken(claim)
+	case broken(claim) || pod.Phase != model.PodPhaseReady:
 		return false
 	}
-	if _, named := a.Names[claim.Pod]; named && len(a.relievers(claim)) > 0 {
+	if _, named := a.MemberNames[claim.Pod]; named && len(a.handoffAgents(claim)) > 0 {
 		return true
 	}
-	return unattended(a.Snapshot)
+	return withoutAgents(a.Snapshot)
 }
 
 // mustBeAnswered: a pod without an agent goes only when another one has said that it may. There is
 // none while the first pods of a database are adopted: a person sees to these.
 func (a *step) mustBeAnswered(s model.Snapshot) bool {
-	missing := slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Phase == model.Missing })
-	return a.Engine.OwnAgentOnly && (missing || !unattended(s))
+	missing := slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Phase == model.PodPhaseMissing })
+	return a.Engine.OwnAgentOnly && (missing || !withoutAgents(s))
 }
 
-// relieved notes who has handed over for the pod; empty: nobody, it goes as it is.
-func (r *attempt) relieved(by string) {
+// handedOffBy notes who has handed over for the pod; empty: nobody, it goes as it is.
+func (r *attempt) handedOffBy(by string) {
 	r.succeeded()
-	r.known.HandedOff, r.relievedBy = true, by
+	r.known.HandedOff, r.handoffBy = true, by
 	if by != "" {
 		r.backToBarrier()
 	}
 }
 
-// lookAtRelieved looks whether a pod that was relieved leads, as those say who have looked since:
+// observeHandoff looks whether a pod that was relieved leads, as those say who have looked since:
 // somebody may have made it the leader again. An engine that lets a pod go as the leader
 // says so twice.
-func (a *step) lookAtRelieved(claim model.Claim, r *attempt) {
-	if r.relievedBy == "" || !r.known.HandedOff || !r.lookedAt() {
+func (a *step) observeHandoff(claim model.Claim, r *attempt) {
+	if r.handoffBy == "" || !r.known.HandedOff || !r.lookedAt() {
 		return
 	}
-	leads := ledBy(a.Snapshot, claim.Pod)
+	leads := groupsLedBy(a.Snapshot, claim.Pod)
 	maps.DeleteFunc(r.retained, func(group string, _ bool) bool { return !leads[group] })
 	for _, group := range slices.Sorted(maps.Keys(leads)) {
 		if !r.retained[group] {
-			a.relapse(r, leads, fmt.Sprintf("%s has handed over for it, and it leads %s", r.relievedBy, group))
+			a.handoffLost(r, leads, fmt.Sprintf("%s has handed over for it, and it leads %s", r.handoffBy, group))
 			return
 		}
 	}
 }
 
-// relapse has the pod relieved once more, which must end some time.
-func (a *step) relapse(r *attempt, leads map[string]bool, why string) {
+// handoffLost has the pod relieved once more, which must end some time.
+func (a *step) handoffLost(r *attempt, leads map[string]bool, why string) {
 	r.backToBarrier()
-	r.known.HandedOff, r.relievedBy, r.retained = false, "", leads
+	r.known.HandedOff, r.handoffBy, r.retained = false, "", leads
 	r.drainBegan, r.problem = time.Time{}, why
 	switch r.lapses++; {
 	case r.lapses <= maxLapses:
 	case a.mustBeAnswered(a.Snapshot):
-		r.abandon(fmt.Sprintf("that never lasted, %d times: %s", r.lapses, why), model.Vetoed)
+		r.abandon(fmt.Sprintf("that never lasted, %d times: %s", r.lapses, why), model.RuleVeto)
 	default:
 		a.out.warn("others make the pod the leader again and again, it goes as it is", "problem", why)
 		r.known.HandedOff = true
 	}
 }
 
-// relievers are the agents that can hand over for a claimed pod, those of
+// handoffAgents are the agents that can hand over for a claimed pod, those of
 // updated pods first.
-func (a *step) relievers(claim model.Claim) []effect.Target {
+func (a *step) handoffAgents(claim model.Claim) []effect.Target {
 	var updated, others []effect.Target
 	for i := range a.Snapshot.Pods {
 		pod := &a.Snapshot.Pods[i]
-		if pod.Name == claim.Pod || !pod.Agent || pod.Phase != model.Ready || pod.Report == nil || pod.Report.Member != model.Live {
+		if pod.Name == claim.Pod || !pod.Agent || pod.Phase != model.PodPhaseReady || pod.Report == nil || pod.Report.Member != model.MembershipLive {
 			continue
 		}
 		target := effect.Target{Pod: pod.Name, UID: pod.UID}

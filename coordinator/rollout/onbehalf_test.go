@@ -16,36 +16,36 @@ import (
 
 // adopting is a database of which one pod has no agent, and a claim on that.
 func adopting() (*step, model.Claim) {
-	live := func() *model.Report { return &model.Report{Member: model.Live, Fresh: true, Settled: true} }
-	a := stepOn(Facts{Names: map[string]string{"s-0": "n0"}}, time.Unix(10_000, 0))
+	live := func() *model.Report { return &model.Report{Member: model.MembershipLive, Fresh: true, Settled: true} }
+	a := stepOn(Facts{MemberNames: map[string]string{"s-0": "n0"}}, time.Unix(10_000, 0))
 	a.Snapshot.Pods = []model.Pod{
-		{Name: "s-0", UID: "0", Phase: model.Ready, Revision: "v1"},
-		{Name: "s-1", UID: "1", Phase: model.Ready, Revision: "v1", Agent: true, Report: live()},
-		{Name: "s-2", UID: "2", Phase: model.Ready, Revision: "v2", Agent: true, Report: live()},
+		{Name: "s-0", UID: "0", Phase: model.PodPhaseReady, Revision: "v1"},
+		{Name: "s-1", UID: "1", Phase: model.PodPhaseReady, Revision: "v1", Agent: true, Report: live()},
+		{Name: "s-2", UID: "2", Phase: model.PodPhaseReady, Revision: "v2", Agent: true, Report: live()},
 	}
-	claim := model.Claim{ID: "c", Pod: "s-0", UID: "0", Action: model.Restart, Prepare: model.PrepareNone, Reason: model.ReasonOutdated, To: "v2"}
+	claim := model.Claim{ID: "c", Pod: "s-0", UID: "0", Action: model.ActionRestart, Prepare: model.PrepareNone, Reason: model.ReasonOutdated, To: "v2"}
 	a.Record.Claims = []model.Claim{claim}
 	return a, claim
 }
 
-func TestANeighbourHandsOverUpdatedOnesFirst(t *testing.T) {
+func TestHandoffOnBehalfPrefersUpdatedAgents(t *testing.T) {
 	a, claim := adopting()
 	require.True(t, a.alone(claim))
-	require.Equal(t, []effect.Target{{Pod: "s-2", UID: "2"}, {Pod: "s-1", UID: "1"}}, a.relievers(claim))
+	require.Equal(t, []effect.Target{{Pod: "s-2", UID: "2"}, {Pod: "s-1", UID: "1"}}, a.handoffAgents(claim))
 
-	a.Snapshot.Pods[2].Report.Member = model.NotLive
-	a.Snapshot.Pods[1].Phase = model.Started
-	require.Empty(t, a.relievers(claim))
+	a.Snapshot.Pods[2].Report.Member = model.MembershipNotLive
+	a.Snapshot.Pods[1].Phase = model.PodPhaseStarted
+	require.Empty(t, a.handoffAgents(claim))
 	require.False(t, a.alone(claim), "there are agents, but none that can")
 }
 
-func TestWhoIsNotAlone(t *testing.T) {
+func TestWithAgent(t *testing.T) {
 	for name, change := range map[string]func(*step, *model.Claim){
 		"has an agent":          func(a *step, _ *model.Claim) { a.Snapshot.Pods[0].Agent = true },
-		"serves nothing":        func(a *step, _ *model.Claim) { a.Snapshot.Pods[0].Phase = model.Started },
+		"serves nothing":        func(a *step, _ *model.Claim) { a.Snapshot.Pods[0].Phase = model.PodPhaseStarted },
 		"never started":         func(_ *step, c *model.Claim) { c.Reason = model.ReasonNeverStarted },
 		"failed":                func(_ *step, c *model.Claim) { c.Reason = model.ReasonFailed },
-		"is not known by name":  func(a *step, _ *model.Claim) { a.Names = nil },
+		"is not known by name":  func(a *step, _ *model.Claim) { a.MemberNames = nil },
 		"is not there any more": func(a *step, _ *model.Claim) { a.Snapshot.Pods = a.Snapshot.Pods[1:] },
 	} {
 		a, claim := adopting()
@@ -56,38 +56,38 @@ func TestWhoIsNotAlone(t *testing.T) {
 
 func TestTheFirstIsHandedOverByTheCoordinator(t *testing.T) {
 	a, claim := adopting()
-	a.Names = nil
+	a.MemberNames = nil
 	for i := range a.Snapshot.Pods {
 		a.Snapshot.Pods[i].Agent = false
 	}
 	require.True(t, a.alone(claim))
-	require.Empty(t, a.relievers(claim))
+	require.Empty(t, a.handoffAgents(claim))
 }
 
 // A pod that was broken when it was claimed, and serves again, may be the primary.
-func TestABrokenPodThatServesAgainMustBeAnswered(t *testing.T) {
+func TestBrokenPodThatServesAgainMustAnswer(t *testing.T) {
 	a, claim := adopting()
 	claim.Reason = model.ReasonFailed
 	a.Engine.OwnAgentOnly = true
 	require.True(t, a.alone(claim))
-	a.Snapshot.Pods[0].Phase = model.Started
+	a.Snapshot.Pods[0].Phase = model.PodPhaseStarted
 	require.False(t, a.alone(claim), "a correction must get through")
 }
 
 // Somebody makes it the leader again and again: where only an answer frees it, it stays.
-func TestAReliefThatNeverLasts(t *testing.T) {
+func TestHandoffThatNeverLasts(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		a, claim := adopting()
 		a.Snapshot.Groups = []model.Group{{ID: "primary", Members: []model.Member{
-			{Pod: "s-0", State: model.Active}, {Pod: "s-1", State: model.Active, Eligible: true}}}}
+			{Pod: "s-0", State: model.MemberActive}, {Pod: "s-1", State: model.MemberActive, Eligible: true}}}}
 		led := &a.Snapshot.Groups[0].Members[0].Leader
 		a.Engine.OwnAgentOnly = own
 		var r attempt
 		for r.giveUp == "" {
-			r.relieved("s-1")
+			r.handedOffBy("s-1")
 			for _, *led = range []bool{false, true} {
 				r.observedAt = a.now
-				a.lookAtRelieved(claim, &r)
+				a.observeHandoff(claim, &r)
 			}
 			if r.known.HandedOff {
 				break
@@ -100,7 +100,7 @@ func TestAReliefThatNeverLasts(t *testing.T) {
 
 // A primary that nobody can hand over for is left where it is, however long that
 // takes, and the reason is what a person reads.
-func TestAPodThatOnlyItsOwnAgentCouldHandOverStays(t *testing.T) {
+func TestPodThatNeedsItsOwnAgentStays(t *testing.T) {
 	a, claim := adopting()
 	own := fmt.Errorf("hand over for it through s-2: %w", &effect.OwnAgentOnlyError{Why: "s-2 follows s-0, which has no agent"})
 	for _, began := range []time.Time{{}, a.now, a.now.Add(-time.Hour)} {
@@ -109,10 +109,10 @@ func TestAPodThatOnlyItsOwnAgentCouldHandOverStays(t *testing.T) {
 		a.learn(effect.HandedOff{Claim: claim.ID, Began: a.now, By: "s-2", Err: own})
 		require.False(t, r.known.HandedOff)
 		require.Equal(t, "s-2 follows s-0, which has no agent", r.giveUp)
-		require.Equal(t, model.Vetoed, r.backoff)
-		moves := Case{Claim: claim, Pod: Here, Alone: true, GiveUp: r.giveUp != ""}
+		require.Equal(t, model.RuleVeto, r.backoff)
+		moves := Case{Claim: claim, Pod: PodPresent, WithoutAgent: true, GiveUp: r.giveUp != ""}
 		require.Equal(t, MoveCloseGuard, next(moves))
-		moves.Known.Guard = KnownClosed
+		moves.Known.Guard = GuardKnownClosed
 		require.Equal(t, MoveRelease, next(moves))
 	}
 }
@@ -144,10 +144,10 @@ func (n *neighbours) handOff(e effect.HandoffOnBehalf, began time.Time) (effect.
 // One silent neighbour decides nothing: the next one is asked. Where none answers, a pod goes
 // as it is that others would follow in a moment; one for which only its own agent could
 // hand over stays, and says so.
-func TestWhoFreesAPodWithoutAnAgent(t *testing.T) {
-	both, prepared := []string{"s-1", "s-2"}, model.DrainPrepared
+func TestWhichAgentHandsOffOnBehalf(t *testing.T) {
+	both, prepared := []string{"s-1", "s-2"}, model.DrainDone
 	nobody := func(a *step) {
-		a.Snapshot.Pods[1].Report.Member, a.Snapshot.Pods[2].Phase = model.NotLive, model.Started
+		a.Snapshot.Pods[1].Report.Member, a.Snapshot.Pods[2].Phase = model.MembershipNotLive, model.PodPhaseStarted
 	}
 	first := func(a *step) { a.Snapshot.Pods[1].Agent, a.Snapshot.Pods[2].Agent = false, false }
 	for name, c := range map[string]struct {
@@ -164,19 +164,19 @@ func TestWhoFreesAPodWithoutAnAgent(t *testing.T) {
 		"one is silent, and it may lead":     {true, both[1:], prepared, nil, true, []string{"s-2", "s-1"}, "s-1", ""},
 		"all are silent":                     {false, both, prepared, nil, true, []string{"s-2", "s-1", "s-2"}, "", ""},
 		"all are silent, and it may lead":    {true, both, prepared, nil, true, []string{"s-2", "s-1", "s-2"}, "", "through s-2: context deadline exceeded"},
-		"it takes for ever":                  {false, nil, model.DrainPreparing, nil, true, nil, "", ""},
-		"it takes for ever, and it may lead": {true, nil, model.DrainPreparing, nil, true, nil, "", "has said that it may go: 1 left"},
+		"it takes for ever":                  {false, nil, model.DrainRunning, nil, true, nil, "", ""},
+		"it takes for ever, and it may lead": {true, nil, model.DrainRunning, nil, true, nil, "", "has said that it may go: 1 left"},
 		"nobody is well":                     {false, nil, prepared, nobody, false, nil, "", ""},
-		"nobody is well, and it may lead":    {true, nil, prepared, nobody, true, nil, "", nobodyKnows},
-		"its name is not known":              {false, nil, prepared, func(a *step) { a.Names = nil }, false, nil, "", ""},
-		"its name is not known, may lead":    {true, nil, prepared, func(a *step) { a.Names = nil }, true, nil, "", nameUnknown},
+		"nobody is well, and it may lead":    {true, nil, prepared, nobody, true, nil, "", databaseUnreachable},
+		"its name is not known":              {false, nil, prepared, func(a *step) { a.MemberNames = nil }, false, nil, "", ""},
+		"its name is not known, may lead":    {true, nil, prepared, func(a *step) { a.MemberNames = nil }, true, nil, "", nameUnknown},
 		"it is the first":                    {false, nil, prepared, first, true, nil, "", ""},
 		"it is the first, and it may lead":   {true, nil, prepared, first, true, nil, "", ""},
 		"who has an agent is unavailable for a moment": {true, nil, prepared, func(a *step) {
 			first(a)
-			a.Snapshot.Pods[2].Phase = model.Missing
-		}, true, nil, "", nobodyKnows},
-		"it serves no more for a moment": {true, nil, prepared, func(a *step) { a.Snapshot.Pods[0].Phase = model.Started }, true, []string{"s-2"}, "s-2", ""},
+			a.Snapshot.Pods[2].Phase = model.PodPhaseMissing
+		}, true, nil, "", databaseUnreachable},
+		"it serves no more for a moment": {true, nil, prepared, func(a *step) { a.Snapshot.Pods[0].Phase = model.PodPhaseStarted }, true, []string{"s-2"}, "s-2", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, claim := adopting()
@@ -192,7 +192,7 @@ func TestWhoFreesAPodWithoutAnAgent(t *testing.T) {
 			r := &attempt{}
 			a.s.attempts[claim.ID] = r
 			for began := a.now; !r.known.HandedOff && r.giveUp == ""; {
-				require.Less(t, a.now.Sub(began), 2*relieveFor)
+				require.Less(t, a.now.Sub(began), 2*handoffTimeout)
 				a.out.Effects, r.busy = nil, true
 				a.handOffOnBehalf(claim, r)
 				for _, e := range a.out.Effects {
@@ -205,9 +205,9 @@ func TestWhoFreesAPodWithoutAnAgent(t *testing.T) {
 					a.now = r.retryAt
 				}
 			}
-			require.Equal(t, c.by, r.relievedBy)
+			require.Equal(t, c.by, r.handoffBy)
 			require.Equal(t, c.stays != "", r.giveUp != "", r.giveUp)
-			require.Equal(t, c.stays != "", r.backoff == model.Vetoed)
+			require.Equal(t, c.stays != "", r.backoff == model.RuleVeto)
 			require.Contains(t, r.giveUp, c.stays)
 			if c.asked != nil {
 				require.Equal(t, c.asked, agents.asked[:min(len(c.asked), len(agents.asked))])

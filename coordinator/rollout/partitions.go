@@ -80,14 +80,14 @@ func (l *partition) count(now time.Time, pool effect.Pool) {
 // the line comes back on that.
 func (a *step) mayMove(pool effect.Pool, to model.Line) bool {
 	known := slices.IndexFunc(a.Snapshot.Pools, func(p model.Pool) bool { return p.Name == pool.Name })
-	return known >= 0 && (!rests(a.Snapshot, a.Snapshot.Pools[known], to) || pool.CurrentRevision == a.Snapshot.Pools[known].Revision)
+	return known >= 0 && (!raisesAtRest(a.Snapshot, a.Snapshot.Pools[known], to) || pool.CurrentRevision == a.Snapshot.Pools[known].Revision)
 }
 
 func (a *step) movePartition(known effect.Pool, to model.Line) {
 	at := slices.IndexFunc(a.Snapshot.Pools, func(p model.Pool) bool { return p.Name == to.Pool })
 	pool := a.Snapshot.Pools[at]
 	e := effect.MovePartition{Move: effect.PartitionMove{Pool: known, Force: pool.Force, To: to.Partition}, Reason: to.Reason, Expected: a.expected()}
-	if rests(a.Snapshot, pool, to) {
+	if raisesAtRest(a.Snapshot, pool, to) {
 		e.Finished = pool.Revision
 	}
 	if to.Partition < pool.Partition { // a pod that has gone since came back on the old revision

@@ -40,8 +40,8 @@ func (a *step) losePatience(r *attempt, k kept, c *Case) {
 	default:
 		r.notHeld()
 	}
-	if c.Queued {
-		r.queuedTill = a.now // that is not counted as time of its own drain
+	if c.SettingBusy {
+		r.settingBusyUntil = a.now // that is not counted as time of its own drain
 	}
 	c.GiveUp, c.Known = r.giveUp != "", r.known
 }

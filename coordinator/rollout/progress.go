@@ -26,12 +26,12 @@ func (a *step) judgeProgress() {
 		a.decide()
 		m.Snapshot, m.Plan = a.Snapshot, a.plan
 	}
-	m.HeldSince, m.AwaySince = next.Held(), next.Away()
+	m.HeldSince, m.UnavailableSince = next.Held(), next.Unavailable()
 	phase, changes := progress.Judge(m, a.s.stalled, better)
 	a.out.wake(changes)
 	m.Phase = phase
 	a.s.progress, a.s.stalled = next, phase == model.ClusterStalled
-	a.s.estimates = a.s.estimates.Learn(m.Snapshot, a.out.Absences)
+	a.s.estimates = a.s.estimates.Learn(m.Snapshot, a.out.Downtimes)
 	a.out.LastProgress, a.out.Estimates = next.At(), a.s.estimates
 	if m.Plan.RetryAfterSeconds > 0 {
 		a.out.wake(a.now.Add(time.Duration(m.Plan.RetryAfterSeconds) * time.Second))

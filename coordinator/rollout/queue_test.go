@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	knobName = "allocation"
-	before   = "all" // what a person has set
+	settingName = "allocation"
+	before      = "all" // what a person has set
 )
 
 // listed is a database with the claims a and b in the record of the one setting,
@@ -22,12 +22,12 @@ func listed() *step {
 	claims := []model.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}, {ID: "c", Pod: "c", UID: "c"}}
 	a := stepOn(Facts{}, time.Unix(1000, 0))
 	a.Record.Claims = claims
-	a.Record.Settings = []model.SharedSetting{{Knob: knobName, Undo: []byte(before), Claims: []string{"a", "b"}}}
+	a.Record.Settings = []model.SharedSetting{{Name: settingName, Undo: []byte(before), Claims: []string{"a", "b"}}}
 	a.Snapshot.Cluster.Spec.Policy.StartSeconds = 100
 	a.s.shared = map[string]bool{"a": true}
 	for _, claim := range claims {
-		a.Snapshot.Pods = append(a.Snapshot.Pods, model.Pod{Name: claim.Pod, UID: claim.UID, Phase: model.Ready})
-		a.s.attempts[claim.ID] = &attempt{known: Known{Asked: true, Shared: effect.Shared{Knob: knobName}}}
+		a.Snapshot.Pods = append(a.Snapshot.Pods, model.Pod{Name: claim.Pod, UID: claim.UID, Phase: model.PodPhaseReady})
+		a.s.attempts[claim.ID] = &attempt{known: Known{DrainPlanned: true, Setting: effect.ClusterSetting{Name: settingName}}}
 	}
 	a.learnSettings()
 	return a
@@ -54,14 +54,14 @@ func TestQueueOfASharedSetting(t *testing.T) {
 		}, "c"},
 		"the first needs it no more": {func(a *step) {
 			prepared(a, "a", "b")
-			a.Snapshot.Pods[0].UID, a.s.attempts["a"].over = "new", true
+			a.Snapshot.Pods[0].UID, a.s.attempts["a"].settingReleased = "new", true
 		}, "c"},
 		"the first is given up":           {func(a *step) { prepared(a, "a", "b"); a.s.attempts["a"].giveUp = "paused" }, "c"},
 		"nothing is known of the first":   {func(a *step) { prepared(a, "b"); delete(a.s.attempts, "a") }, "bc"},
-		"it is being put back":            {func(a *step) { prepared(a, "a", "b"); a.s.settings[knobName].begun = true }, "c"},
-		"an order may still be late":      {func(a *step) { prepared(a, "a", "b"); a.s.settings[knobName].lateUntil = a.now.Add(1) }, "c"},
-		"no order can be late any more":   {func(a *step) { prepared(a, "a", "b"); a.s.settings[knobName].lateUntil = a.now }, ""},
-		"the record is another setting's": {func(a *step) { a.Record.Settings[0].Knob = "other" }, "b"},
+		"it is being put back":            {func(a *step) { prepared(a, "a", "b"); a.s.settings[settingName].begun = true }, "c"},
+		"an order may still be late":      {func(a *step) { prepared(a, "a", "b"); a.s.settings[settingName].lateUntil = a.now.Add(1) }, "c"},
+		"no order can be late any more":   {func(a *step) { prepared(a, "a", "b"); a.s.settings[settingName].lateUntil = a.now }, ""},
+		"the record is another setting's": {func(a *step) { a.Record.Settings[0].Name = "other" }, "b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := listed()
@@ -79,12 +79,12 @@ func TestQueueOfASharedSetting(t *testing.T) {
 
 // A pod that goes first by the line, whose new claim waits until a setting is put back,
 // waits for the claim of the pod that waits for it. One of the two has to be given up.
-func TestADeadlockBetweenTheLineAndASettingIsSeen(t *testing.T) {
+func TestDeadlockOfPartitionAndSettingIsDetected(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(a *step)
 		why    string
 	}{
-		"it joins a record of which one is over": {func(*step) {}, "c goes first, and its drain waits until " + knobName + " is put back, which this claim still needs"},
+		"it joins a record of which one is over": {func(*step) {}, "c goes first, and its drain waits until " + settingName + " is put back, which this claim still needs"},
 		"it has no claim": {func(a *step) {
 			a.Snapshot.Cluster.Status.Claims = a.Snapshot.Cluster.Status.Claims[:2]
 		}, "c goes first, and has no claim"},
@@ -96,7 +96,7 @@ func TestADeadlockBetweenTheLineAndASettingIsSeen(t *testing.T) {
 			a.Record.Settings[0].Claims = []string{"a", "b", "c"}
 			a.Record.Claims = []model.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}}
 		}, ""},
-		"its drain writes another setting": {func(a *step) { a.s.attempts["c"].known.Shared.Knob = "other" }, ""},
+		"its drain writes another setting": {func(a *step) { a.s.attempts["c"].known.Setting.Name = "other" }, ""},
 		"nothing is known of its drain":    {func(a *step) { delete(a.s.attempts, "c") }, ""},
 		"this claim needs no setting":      {func(a *step) { a.Record.Settings[0].Claims = []string{"a"} }, ""},
 	} {
@@ -114,22 +114,22 @@ func TestADeadlockBetweenTheLineAndASettingIsSeen(t *testing.T) {
 // Nobody needs a setting no more whose pod is not back, for as long as a start may
 // take, or whose agent may still write it.
 func TestOverForASharedSetting(t *testing.T) {
-	gone := Case{Pod: Gone, Listed: true, Rejoined: true, Known: Known{Confirmed: true}}
+	gone := Case{Pod: PodGone, SettingRecorded: true, Rejoined: true, Known: Known{GoneConfirmed: true}}
 	for name, c := range map[string]struct {
 		change func(c *Case, r *attempt, a *step)
 		over   bool
 	}{
 		"back":                      {func(*Case, *attempt, *step) {}, true},
-		"here":                      {func(c *Case, _ *attempt, _ *step) { c.Pod = Here }, false},
-		"leaving, with time left":   {func(c *Case, r *attempt, a *step) { c.Pod, r.wentAt = Leaving, a.now.Add(-99*time.Second) }, false},
-		"leaving, perhaps for ever": {func(c *Case, r *attempt, a *step) { c.Pod, r.wentAt = Leaving, a.now.Add(-100*time.Second) }, true},
+		"here":                      {func(c *Case, _ *attempt, _ *step) { c.Pod = PodPresent }, false},
+		"leaving, with time left":   {func(c *Case, r *attempt, a *step) { c.Pod, r.wentAt = PodTerminating, a.now.Add(-99*time.Second) }, false},
+		"leaving, perhaps for ever": {func(c *Case, r *attempt, a *step) { c.Pod, r.wentAt = PodTerminating, a.now.Add(-100*time.Second) }, true},
 		"leaving, and its agent may write": {func(c *Case, r *attempt, a *step) {
-			c.Pod, r.wentAt, r.notAfter = Leaving, a.now.Add(-100*time.Second), a.now.Add(1)
+			c.Pod, r.wentAt, r.notAfter = PodTerminating, a.now.Add(-100*time.Second), a.now.Add(1)
 		}, false},
-		"gone, says the cache":     {func(c *Case, _ *attempt, _ *step) { c.Known.Confirmed = false }, false},
-		"not listed":               {func(c *Case, _ *attempt, _ *step) { c.Listed = false }, false},
+		"gone, says the cache":     {func(c *Case, _ *attempt, _ *step) { c.Known.GoneConfirmed = false }, false},
+		"not listed":               {func(c *Case, _ *attempt, _ *step) { c.SettingRecorded = false }, false},
 		"not back":                 {func(c *Case, _ *attempt, _ *step) { c.Rejoined = false }, false},
-		"removed":                  {func(c *Case, _ *attempt, _ *step) { c.Rejoined, c.Claim.Action = false, model.Remove }, true},
+		"removed":                  {func(c *Case, _ *attempt, _ *step) { c.Rejoined, c.Claim.Action = false, model.ActionRemove }, true},
 		"not back in time":         {func(c *Case, r *attempt, a *step) { c.Rejoined, r.goneAt = false, a.now.Add(-100*time.Second) }, true},
 		"not back, with time left": {func(c *Case, r *attempt, a *step) { c.Rejoined, r.goneAt = false, a.now.Add(-99*time.Second) }, false},
 		"its agent may write":      {func(_ *Case, r *attempt, a *step) { r.notAfter = a.now.Add(1) }, false},
@@ -141,9 +141,9 @@ func TestOverForASharedSetting(t *testing.T) {
 			a := listed()
 			of, r := gone, &attempt{}
 			c.change(&of, r, a)
-			a.noteOver(of, r)
-			require.Equal(t, c.over, r.over)
-			if !c.over && of.Pod == Gone && of.Listed && of.Known.Confirmed {
+			a.noteSettingReleased(of, r)
+			require.Equal(t, c.over, r.settingReleased)
+			if !c.over && of.Pod == PodGone && of.SettingRecorded && of.Known.GoneConfirmed {
 				require.False(t, a.out.Wake.IsZero(), "only a clock ends it")
 			}
 		})
@@ -154,9 +154,9 @@ func TestOverForASharedSetting(t *testing.T) {
 func TestEveryAgentMayPutASettingBack(t *testing.T) {
 	var s model.Snapshot
 	for i := range 7 {
-		s.Pods = append(s.Pods, model.Pod{Name: fmt.Sprint(i), UID: fmt.Sprint(i), Agent: true, Phase: model.Ready, Report: &model.Report{Member: model.Live}})
+		s.Pods = append(s.Pods, model.Pod{Name: fmt.Sprint(i), UID: fmt.Sprint(i), Agent: true, Phase: model.PodPhaseReady, Report: &model.Report{Member: model.MembershipLive}})
 	}
-	s.Pods[3].Agent, s.Pods[4].Phase, s.Pods[5].Report = false, model.Terminating, nil
+	s.Pods[3].Agent, s.Pods[4].Phase, s.Pods[5].Report = false, model.PodPhaseTerminating, nil
 	asked := map[string]int{}
 	for failures := range 4 {
 		targets := restorers(s, failures)

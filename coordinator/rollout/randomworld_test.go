@@ -47,8 +47,8 @@ func newRandomWorld(r *rand.Rand) *randomWorld {
 	spec.Update.Adopt = pick(w, model.AdoptAllow, spec.Update.Adopt)
 	w.s.Pools[0].Agents = true
 	if w.one(2) {
-		w.s.Pools[0].Strategy, w.s.Pools[0].Partition = model.RollingUpdateStrategy, pick(w, model.RestLine, 0, 2)
-		spec.Update.RollingUpdate = pick(w, model.ByPartition, model.ByGuard)
+		w.s.Pools[0].Strategy, w.s.Pools[0].Partition = model.StrategyRollingUpdate, pick(w, model.FirstOrdinalNone, 0, 2)
+		spec.Update.RollingUpdate = pick(w, model.RollingUpdateByPartition, model.RollingUpdateByGuard)
 	}
 	if w.replaces {
 		for i := range w.s.Pods {
@@ -67,7 +67,7 @@ func newRandomWorld(r *rand.Rand) *randomWorld {
 		w.record.Leftovers = []model.Leftover{{Claim: "old", Pod: "s-1", Undo: []byte("x")}}
 	}
 	if w.one(4) {
-		w.record.Settings = []model.SharedSetting{{Knob: knobName, Undo: []byte(before), Claims: []string{"old"}}}
+		w.record.Settings = []model.SharedSetting{{Name: settingName, Undo: []byte(before), Claims: []string{"old"}}}
 	}
 	return w
 }
@@ -101,15 +101,15 @@ func (w *randomWorld) facts() Facts {
 		s.Pools = nil
 		s.Pods = nil // out of sight
 	}
-	s.Groups = []model.Group{{ID: "books/1", Kind: model.Shard, NeedsLeader: true}}
+	s.Groups = []model.Group{{ID: "books/1", Kind: model.GroupShard, NeedsLeader: true}}
 	leads := w.IntN(3)
 	for i, pod := range s.Pods {
-		if w.replaces && pod.Report != nil && pod.Report.Drain == model.DrainPrepared {
+		if w.replaces && pod.Report != nil && pod.Report.Drain == model.DrainDone {
 			continue // it is empty
 		}
-		state := model.Active
-		if pod.Phase != model.Ready {
-			state = model.Down
+		state := model.MemberActive
+		if pod.Phase != model.PodPhaseReady {
+			state = model.MemberDown
 		}
 		s.Groups[0].Members = append(s.Groups[0].Members, model.Member{ID: pod.Name, Pod: pod.Name, State: state, Eligible: true, Leader: i == leads})
 	}
@@ -117,8 +117,8 @@ func (w *randomWorld) facts() Facts {
 	for _, pod := range s.Pods {
 		versions[pod.UID] = pick(w, "1", "100", "1000")
 	}
-	f := Facts{Object: w.object, Record: w.record, Snapshot: s, Versions: versions, Volumes: map[string][]string{"s": {"data"}}, Names: w.names,
-		Engine: w.engine, Budgets: w.budgets, Unlimited: w.one(2), Room: w.IntN(4)}
+	f := Facts{Object: w.object, Record: w.record, Snapshot: s, ResourceVersions: versions, VolumeTemplates: map[string][]string{"s": {"data"}}, MemberNames: w.names,
+		Engine: w.engine, ForeignBudgets: w.budgets, Unlimited: w.one(2), ClaimLimit: w.IntN(4)}
 	for _, pool := range s.Pools {
 		f.Pools = append(f.Pools, effect.Pool{Name: pool.Name, UID: "set", Generation: int64(w.IntN(9)), CurrentRevision: pick(w, "v1", pool.Revision), Foreign: w.one(2)})
 	}
@@ -132,11 +132,11 @@ func (w *randomWorld) happen() {
 	case 0:
 		w.object.Paused, w.s.Cluster.Paused = "true", true
 	case 1:
-		w.object.Deleted = w.now
+		w.object.DeletionTimestamp = w.now
 	case 2:
 		w.s.Pools[0].Revision = pick(w, "v1", "v2", "v3")
 	case 3:
-		w.s.Health.Verdict = pick(w, model.Red, model.Green)
+		w.s.Health.Verdict = pick(w, model.VerdictRed, model.VerdictGreen)
 	case 4:
 		w.budgets = pick(w, map[string]string{"s-0": "theirs"}, nil)
 	case 5:
@@ -144,25 +144,25 @@ func (w *randomWorld) happen() {
 	case 6:
 		w.s.Pools[0].Observed = !w.s.Pools[0].Observed
 	case 7:
-		spec.Overrides = []model.Override{{Rule: model.OnDeadNode, Pods: []string{"s-0", "s-1", "s-2"}, Reason: "dead", Expires: model.At(w.now.Add(time.Hour))}}
+		spec.Overrides = []model.Override{{Rule: model.RuleNodeGone, Pods: []string{"s-0", "s-1", "s-2"}, Reason: "dead", Expires: model.At(w.now.Add(time.Hour))}}
 	default:
-		w.object.Paused, w.s.Cluster.Paused, w.object.Deleted = "", false, time.Time{}
+		w.object.Paused, w.s.Cluster.Paused, w.object.DeletionTimestamp = "", false, time.Time{}
 		w.names = pick(w, nil, w.names, map[string]string{"s-0": "n0", "s-1": "n1", "s-2": "n2"})
 	}
 }
 
 // happenTo changes a pod. It is well again more often than not.
 func (w *randomWorld) happenTo(p *model.Pod) {
-	p.Phase = pick(w, model.Ready, model.Ready, model.Ready, model.Started, model.Pending, model.Failed, model.Terminating, model.NotStarted)
+	p.Phase = pick(w, model.PodPhaseReady, model.PodPhaseReady, model.PodPhaseReady, model.PodPhaseStarted, model.PodPhasePending, model.PodPhaseFailed, model.PodPhaseTerminating, model.PodPhaseNotStarted)
 	p.Guard = pick(w, model.GuardClosed, model.GuardOpen, model.GuardNone)
-	p.Since, p.Problem = model.At(w.now.Add(-pick(w, time.Second, time.Hour))), model.NoProblem
+	p.Since, p.Problem = model.At(w.now.Add(-pick(w, time.Second, time.Hour))), model.ProblemNone
 	switch p.Phase {
-	case model.Pending:
-		p.Problem = model.Unschedulable
-	case model.Failed:
-		p.Problem = model.CrashLoop
-	case model.Terminating:
-		p.Problem = pick(w, model.NoProblem, model.NodeGone)
+	case model.PodPhasePending:
+		p.Problem = model.ProblemUnschedulable
+	case model.PodPhaseFailed:
+		p.Problem = model.ProblemCrashLoop
+	case model.PodPhaseTerminating:
+		p.Problem = pick(w, model.ProblemNone, model.ProblemNodeGone)
 	}
 	if w.one(8) {
 		w.uids++
@@ -170,14 +170,14 @@ func (w *randomWorld) happenTo(p *model.Pod) {
 		p.Agent = !w.bare || w.one(2)
 	}
 	p.Report = nil
-	if p.Phase != model.Pending && !w.one(10) {
-		p.Report = &model.Report{UID: p.UID, Self: p.Agent, Fresh: !w.one(5), Member: pick(w, model.Live, model.Live, model.NotLive), Settled: true,
-			Drain: pick(w, model.DrainPrepared, model.DrainPrepared, model.DrainPreparing, model.DrainNone)}
+	if p.Phase != model.PodPhasePending && !w.one(10) {
+		p.Report = &model.Report{UID: p.UID, Self: p.Agent, Fresh: !w.one(5), Member: pick(w, model.MembershipLive, model.MembershipLive, model.MembershipNotLive), Settled: true,
+			Drain: pick(w, model.DrainDone, model.DrainDone, model.DrainRunning, model.DrainNone)}
 	}
 }
 
 // goOn does what a step has come to.
-func (w *randomWorld) goOn(d Decision) {
+func (w *randomWorld) goOn(d Outcome) {
 	w.pending = append(w.pending, d.Effects...)
 	if w.one(10) {
 		return // somebody else has written the status
@@ -209,7 +209,7 @@ func (w *randomWorld) fail() error {
 }
 
 func (w *randomWorld) progress() effect.Progress {
-	return effect.Progress{State: pick(w, model.DrainPrepared, model.DrainPrepared, model.DrainPreparing, pick(w, model.DrainPrepared, model.DrainRefused)), Detail: "so"}
+	return effect.Progress{State: pick(w, model.DrainDone, model.DrainDone, model.DrainRunning, pick(w, model.DrainDone, model.DrainRefused)), Detail: "so"}
 }
 
 // result is what may come of an effect.
@@ -218,7 +218,7 @@ func (w *randomWorld) result(e effect.Effect) effect.Result {
 	case effect.PlanDrain:
 		res := effect.DrainPlanned{Claim: e.Claim, Undo: []byte("undo"), Err: w.fail()}
 		if w.shares {
-			res.Shared = effect.Shared{Knob: knobName, Undo: []byte(before)}
+			res.Setting = effect.ClusterSetting{Name: settingName, Undo: []byte(before)}
 		}
 		return res
 	case effect.Drain:
@@ -256,11 +256,11 @@ func (w *randomWorld) result(e effect.Effect) effect.Result {
 	case effect.DeleteVolumes:
 		return effect.VolumesDeleted{Claim: e.Claim.ID, PodGone: e.PodGone, Err: w.fail(), Unanswered: w.one(3)}
 	case effect.AwaitVolumes:
-		return effect.VolumesAwaited{Claim: e.Claim, Successor: effect.PodSeen{Name: e.Pod, UID: fmt.Sprint(w.uids), Leaving: w.one(5)}, Inherited: w.one(3), Missing: pick(w, "", "it is not there"), Err: w.fail()}
+		return effect.VolumesAwaited{Claim: e.Claim, Successor: effect.PodSeen{Name: e.Pod, UID: fmt.Sprint(w.uids), Terminating: w.one(5)}, Inherited: w.one(3), Missing: pick(w, "", "it is not there"), Err: w.fail()}
 	case effect.MovePartition:
 		return effect.PartitionMoved{Pool: e.Move.Pool.Name, Moved: w.moved(e.Move.Pool.Name), Err: w.fail()}
 	case effect.RestoreSetting:
-		return effect.SettingRestored{Name: e.Setting.Knob, Ended: w.now, Done: w.one(2), Err: w.fail()}
+		return effect.SettingRestored{Name: e.Setting.Name, Ended: w.now, Done: w.one(2), Err: w.fail()}
 	case effect.RestoreLeftover:
 		return effect.LeftoverRestored{Leftover: e.Leftover, Done: w.one(2), Err: w.fail()}
 	case effect.DeleteByForce:
@@ -270,7 +270,7 @@ func (w *randomWorld) result(e effect.Effect) effect.Result {
 }
 
 func (w *randomWorld) seen(pod effect.Target) effect.PodSeen {
-	return effect.PodSeen{Name: pod.Pod, UID: pod.UID, ResourceVersion: "100", Guard: "open", Leaving: w.one(20)}
+	return effect.PodSeen{Name: pod.Pod, UID: pod.UID, ResourceVersion: "100", Guard: "open", Terminating: w.one(20)}
 }
 
 func (w *randomWorld) moved(pool string) *effect.SetSeen {
@@ -283,7 +283,7 @@ func (w *randomWorld) away(uid string) {
 	for i := range w.s.Pods {
 		if p := &w.s.Pods[i]; p.UID == uid {
 			w.uids++
-			p.UID, p.Revision, p.MustReplace, p.Report, p.Phase = fmt.Sprint(w.uids), w.s.Pools[0].Revision, nil, nil, model.Started
+			p.UID, p.Revision, p.MustReplace, p.Report, p.Phase = fmt.Sprint(w.uids), w.s.Pools[0].Revision, nil, nil, model.PodPhaseStarted
 		}
 	}
 }

@@ -33,7 +33,7 @@ func notEmpty(s model.Snapshot, claim model.Claim, names map[string]string, byOt
 	for i := range s.Pods {
 		pod := &s.Pods[i]
 		r := pod.Report
-		spoke := r != nil && r.Self && r.Fresh && r.Member == model.Live
+		spoke := r != nil && r.Self && r.Fresh && r.Member == model.MembershipLive
 		switch {
 		case pod.UID != claim.UID:
 			if spoke {
@@ -41,7 +41,7 @@ func notEmpty(s model.Snapshot, claim model.Claim, names map[string]string, byOt
 			}
 		case spoke:
 			own, looked = "", true
-		case r != nil && r.Self && r.Fresh && r.Member == model.NotLive && r.Drain == model.DrainPrepared && names[claim.Pod] != "":
+		case r != nil && r.Self && r.Fresh && r.Member == model.MembershipNotLive && r.Drain == model.DrainDone && names[claim.Pod] != "":
 			own = ""
 		case r != nil && r.Self && r.Fresh:
 			own = "the database does not have it as a member, and so cannot say what is on it"
@@ -55,7 +55,7 @@ func notEmpty(s model.Snapshot, claim model.Claim, names map[string]string, byOt
 	}
 	first := ""
 	for _, group := range s.Groups {
-		if group.Kind != model.Shard && group.Kind != model.Quorum {
+		if group.Kind != model.GroupShard && group.Kind != model.GroupQuorum {
 			continue // nothing of these is lost with a volume
 		}
 		for _, m := range group.Members {

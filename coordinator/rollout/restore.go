@@ -10,8 +10,8 @@ import (
 // restore has an agent undo the drain: while the pod is there only its own, and
 // another once no agent of the pod can still be writing.
 func (a *step) restore(claim model.Claim, r *attempt) {
-	here := whereabouts(a.Snapshot, claim) == Here
-	if till := r.othersTill; !here && !till.IsZero() && !a.now.After(till) { // they live on when the pod has gone
+	here := presenceOf(a.Snapshot, claim) == PodPresent
+	if till := r.othersUnansweredUntil; !here && !till.IsZero() && !a.now.After(till) { // they live on when the pod has gone
 		r.busy = false
 		r.succeeded()
 		r.problem, r.retryAt = "another pod's agent may still be emptying it", till.Add(1)
@@ -19,7 +19,7 @@ func (a *step) restore(claim model.Claim, r *attempt) {
 		return
 	}
 	r.makesRoom = !here && a.judgeReturn(claim).superseded && len(living(a.Snapshot)) == 0
-	a.effect(effect.Restore{Claim: claim.ID, Targets: a.undoers(claim, here, r.notAfter), Undo: claim.Undo, FindAgents: unattended(a.Snapshot)})
+	a.effect(effect.Restore{Claim: claim.ID, Targets: a.undoers(claim, here, r.notAfter), Undo: claim.Undo, FindAgents: withoutAgents(a.Snapshot)})
 }
 
 func (a *step) learnRestored(res effect.Restored) {
@@ -37,10 +37,10 @@ func (a *step) learnRestored(res effect.Restored) {
 		r.failed(a.now, res.Err)
 		// Nothing was changed, so an agent that does not answer holds nothing up. A
 		// setting of the whole database has a record of its own, which stays.
-		here := whereabouts(a.Snapshot, *claim) == Here
+		here := presenceOf(a.Snapshot, *claim) == PodPresent
 		shares := sharedBy(&a.Record, claim.ID) != nil
 		r.known.Restored = here && len(claim.Undo) == 0 && !shares
-		r.known.Left = r.makesRoom || res.Nobody && (r.over || !shares)
+		r.known.UndoDeferred = r.makesRoom || res.Nobody && (r.settingReleased || !shares)
 	}
 }
 
@@ -51,14 +51,14 @@ func (a *step) undoers(claim model.Claim, here bool, notAfter time.Time) []effec
 	var first, others []effect.Target
 	for i := range a.Snapshot.Pods {
 		pod := &a.Snapshot.Pods[i]
-		if !pod.Agent || pod.UID == "" || pod.Phase == model.Terminating || pod.Phase == model.Missing {
+		if !pod.Agent || pod.UID == "" || pod.Phase == model.PodPhaseTerminating || pod.Phase == model.PodPhaseMissing {
 			continue
 		}
 		target := effect.Target{Pod: pod.Name, UID: pod.UID}
 		switch {
 		case pod.Name == claim.Pod:
 			first = append(first, target)
-		case pod.Phase == model.Ready && pod.Report != nil && pod.Report.Member == model.Live:
+		case pod.Phase == model.PodPhaseReady && pod.Report != nil && pod.Report.Member == model.MembershipLive:
 			others = append(others, target)
 		}
 	}

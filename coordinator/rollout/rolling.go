@@ -18,12 +18,12 @@ import (
 
 // rolls says whether a pool's own controller takes its outdated pods.
 func rolls(pool *model.Pool) bool {
-	return pool != nil && pool.Strategy == model.RollingUpdateStrategy
+	return pool != nil && pool.Strategy == model.StrategyRollingUpdate
 }
 
-// byLine says whether pools are driven by their partition.
-func byLine(s model.Snapshot) bool {
-	return s.Cluster.Spec.Update.RollingUpdate == model.ByPartition
+// byPartition says whether pools are driven by their partition.
+func byPartition(s model.Snapshot) bool {
+	return s.Cluster.Spec.Update.RollingUpdate == model.RollingUpdateByPartition
 }
 
 // guarded says whether Kubernetes refuses to remove closed pods.
@@ -38,13 +38,13 @@ func forced(s model.Snapshot, claim model.Claim) bool {
 	if !rolls(pool) || !pool.Force {
 		return false
 	}
-	return claim.Action == model.LowerPartition || claim.Action == model.Restart
+	return claim.Action == model.ActionLowerPartition || claim.Action == model.ActionRestart
 }
 
-// unforced: the claim was made without a prepare because a person had handed the
+// noLongerForced: the claim was made without a prepare because a person had handed the
 // pool to its controller, which is not so any more.
-func unforced(s model.Snapshot, claim model.Claim) bool {
-	if claim.Action != model.LowerPartition || prepares(claim) || broken(claim) || outage(s) || forced(s, claim) {
+func noLongerForced(s model.Snapshot, claim model.Claim) bool {
+	if claim.Action != model.ActionLowerPartition || needsDrain(claim) || broken(claim) || outage(s) || forced(s, claim) {
 		return false
 	}
 	pod := podNamed(s, claim.Pod)
@@ -61,18 +61,18 @@ func target(s model.Snapshot, pod string) (int32, bool) {
 	return *step.Partition, true
 }
 
-// ahead are the pods that lowering the hold line to a claimed one would free
+// goFirst are the pods that lowering the hold line to a claimed one would free
 // with it, and that have not gone; they go first. A closed guard keeps them, too.
-func ahead(s model.Snapshot, claim model.Claim) []model.Pod {
+func goFirst(s model.Snapshot, claim model.Claim) []model.Pod {
 	pool, pod := poolOf(s, claim.Pod), podNamed(s, claim.Pod)
-	if !rolls(pool) || claim.Action != model.LowerPartition || pool.Force {
+	if !rolls(pool) || claim.Action != model.ActionLowerPartition || pool.Force {
 		return nil
 	}
 	keeps := guarded(s)
 	var all []model.Pod
 	for _, o := range s.Pods {
 		if o.Pool == pool.Name && o.Ordinal > pod.Ordinal && o.Ordinal < pool.Partition && o.Revision != pool.Revision &&
-			o.Phase != model.Missing && o.Phase != model.Terminating && !(keeps && o.Guard == model.GuardClosed) {
+			o.Phase != model.PodPhaseMissing && o.Phase != model.PodPhaseTerminating && !(keeps && o.Guard == model.GuardClosed) {
 			all = append(all, o)
 		}
 	}
@@ -92,11 +92,11 @@ func (a *step) deadlock(claim model.Claim, ahead []model.Pod) string {
 			return o.Name + " goes first, and has no claim"
 		}
 		r := a.s.attempts[claims[its].ID]
-		if record == nil || r == nil || r.known.Shared.Knob != record.Knob || slices.Contains(record.Claims, claims[its].ID) {
+		if record == nil || r == nil || r.known.Setting.Name != record.Name || slices.Contains(record.Claims, claims[its].ID) {
 			continue
 		}
 		if a.queued(claims[its], r) {
-			return fmt.Sprintf("%s goes first, and its drain waits until %s is put back, which this claim still needs", o.Name, record.Knob)
+			return fmt.Sprintf("%s goes first, and its drain waits until %s is put back, which this claim still needs", o.Name, record.Name)
 		}
 	}
 	return ""
@@ -116,23 +116,23 @@ func (a *step) lowerFor(claim model.Claim) (*effect.PartitionMove, error) {
 	return &effect.PartitionMove{Pool: *known, Force: pool.Force, To: to}, nil
 }
 
-// onlyLineKeeps: no guard keeps the controller from this pod, and no person has
+// onlyPartitionKeeps: no guard keeps the controller from this pod, and no person has
 // ordered where the line is.
-func onlyLineKeeps(s model.Snapshot, claim model.Claim) bool {
+func onlyPartitionKeeps(s model.Snapshot, claim model.Claim) bool {
 	pool, pod := poolOf(s, claim.Pod), podNamed(s, claim.Pod)
-	return rolls(pool) && byLine(s) && pool.Ordered == nil && pod.Revision != pool.Revision &&
+	return rolls(pool) && byPartition(s) && pool.Ordered == nil && pod.Revision != pool.Revision &&
 		!(guarded(s) && pod.Guard != model.GuardNone)
 }
 
-// keptByLine: a restart would bring the pod back as it is. The hold line is not lowered for a replacement.
-func keptByLine(s model.Snapshot, pod *model.Pod) bool {
+// keptByPartition: a restart would bring the pod back as it is. The hold line is not lowered for a replacement.
+func keptByPartition(s model.Snapshot, pod *model.Pod) bool {
 	pool := poolOf(s, pod.Name)
-	return rolls(pool) && byLine(s) && pod.Ordinal < pool.Partition
+	return rolls(pool) && byPartition(s) && pod.Ordinal < pool.Partition
 }
 
-// rests: the line goes up, and nobody is out of date.
-func rests(s model.Snapshot, pool model.Pool, to model.Line) bool {
+// raisesAtRest: the line goes up, and nobody is out of date.
+func raisesAtRest(s model.Snapshot, pool model.Pool, to model.Line) bool {
 	return to.Partition > pool.Partition && !slices.ContainsFunc(s.Pods, func(p model.Pod) bool {
-		return p.Pool == pool.Name && p.Phase != model.Missing && p.Revision != pool.Revision
+		return p.Pool == pool.Name && p.Phase != model.PodPhaseMissing && p.Revision != pool.Revision
 	})
 }

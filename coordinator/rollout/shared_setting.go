@@ -33,7 +33,7 @@ func sharedBy(status *Record, claim string) *model.SharedSetting {
 
 func sharedNamed(status *Record, name string) *model.SharedSetting {
 	for i := range status.Settings {
-		if status.Settings[i].Knob == name {
+		if status.Settings[i].Name == name {
 			return &status.Settings[i]
 		}
 	}
@@ -42,14 +42,14 @@ func sharedNamed(status *Record, name string) *model.SharedSetting {
 
 // share adds a claim to the record of a setting, or begins one: only the first
 // saves a value, the others would save what the first has changed.
-func share(status *Record, claim string, s effect.Shared) {
-	if record := sharedNamed(status, s.Knob); record != nil {
+func share(status *Record, claim string, s effect.ClusterSetting) {
+	if record := sharedNamed(status, s.Name); record != nil {
 		if !slices.Contains(record.Claims, claim) {
 			record.Claims = append(record.Claims, claim)
 		}
 		return
 	}
-	status.Settings = append(status.Settings, model.SharedSetting{Knob: s.Knob, Undo: s.Undo, Claims: []string{claim}})
+	status.Settings = append(status.Settings, model.SharedSetting{Name: s.Name, Undo: s.Undo, Claims: []string{claim}})
 }
 
 // queued says whether a claim's prepare waits for another that writes the same
@@ -59,7 +59,7 @@ func (a *step) queued(claim model.Claim, r *attempt) bool {
 	record := sharedBy(&a.Record, claim.ID)
 	joins := record == nil
 	if joins {
-		name := r.known.Shared.Knob
+		name := r.known.Setting.Name
 		record = sharedNamed(&a.Record, name)
 		if k := a.s.settings[name]; k != nil && (k.begun || a.now.Before(k.lateUntil)) {
 			return true
@@ -82,23 +82,23 @@ func (a *step) queued(claim model.Claim, r *attempt) bool {
 			}
 		}
 		o := a.s.attempts[id]
-		if joins && (o.over || o.giveUp != "") {
+		if joins && (o.settingReleased || o.giveUp != "") {
 			return true
 		}
-		if whereabouts(a.Snapshot, *other) == Here && (o == nil || o.known.Drained == NotDrained) {
+		if presenceOf(a.Snapshot, *other) == PodPresent && (o == nil || o.known.Drained == NotDrained) {
 			return true
 		}
 	}
 	return false
 }
 
-// noteOver notes whether a claim needs its setting no more: its pod's successor
+// noteSettingReleased notes whether a claim needs its setting no more: its pod's successor
 // is live again, or has had the time that a start may take. A pod that terminates for that
 // long may do so for ever, as on a dead node, and copies are to be made elsewhere.
-func (a *step) noteOver(c Case, r *attempt) {
-	r.over = false
-	gone := c.Pod == Gone && c.Known.Confirmed
-	if !c.Listed || !gone && c.Pod != Leaving {
+func (a *step) noteSettingReleased(c Case, r *attempt) {
+	r.settingReleased = false
+	gone := c.Pod == PodGone && c.Known.GoneConfirmed
+	if !c.SettingRecorded || !gone && c.Pod != PodTerminating {
 		return
 	}
 	since := r.wentAt
@@ -109,16 +109,16 @@ func (a *step) noteOver(c Case, r *attempt) {
 		since = r.goneAt
 	}
 	late := since.Add(time.Duration(a.Snapshot.Cluster.Spec.Policy.StartSeconds) * time.Second)
-	if deleted := a.Object.Deleted; !deleted.IsZero() && deleted.Add(undoShared).Before(late) {
+	if deleted := a.Object.DeletionTimestamp; !deleted.IsZero() && deleted.Add(undoShared).Before(late) {
 		late = deleted.Add(undoShared)
 	}
-	switch needless := gone && (c.Rejoined || c.Claim.Action == model.Remove) || !a.now.Before(late); {
+	switch needless := gone && (c.Rejoined || c.Claim.Action == model.ActionRemove) || !a.now.Before(late); {
 	case !needless:
 		a.out.wake(late)
 	case a.now.Before(r.mayWriteUntil()):
 		a.out.wake(r.mayWriteUntil()) // its agent may be writing still, on a node that is cut off
 	default:
-		r.over = true
+		r.settingReleased = true
 	}
 }
 
@@ -128,14 +128,14 @@ func (a *step) learnSettings() {
 	status := &a.Record
 	for i := range status.Settings {
 		record := &status.Settings[i]
-		if a.s.settings[record.Knob] != nil {
+		if a.s.settings[record.Name] != nil {
 			continue
 		}
 		k := &setting{}
 		if !slices.ContainsFunc(record.Claims, func(id string) bool { return a.s.shared[id] }) {
 			k.lateUntil = a.now.Add(effect.CallTimeout)
 		}
-		a.s.settings[record.Knob] = k
+		a.s.settings[record.Name] = k
 	}
 	maps.DeleteFunc(a.s.settings, func(name string, k *setting) bool { return !k.busy && sharedNamed(status, name) == nil })
 	maps.DeleteFunc(a.s.shared, func(id string, _ bool) bool {
@@ -148,7 +148,7 @@ func (a *step) learnSettings() {
 func (a *step) restoreSettings() {
 	for i := range a.Record.Settings {
 		record := &a.Record.Settings[i]
-		k := a.s.settings[record.Knob]
+		k := a.s.settings[record.Name]
 		if !k.begun && !a.nobodyRelies(record) {
 			if a.now.Before(k.lateUntil) {
 				a.out.wake(k.lateUntil) // others may join from then on
@@ -157,14 +157,14 @@ func (a *step) restoreSettings() {
 		}
 		k.begun = true
 		if why := k.problem; why != "" {
-			a.out.setting(record.Knob, why)
+			a.out.setting(record.Name, why)
 		}
 		switch {
 		case k.busy:
 		case k.restored && a.now.Before(k.lateUntil):
 			a.out.wake(k.lateUntil)
 		case k.restored:
-			a.out.Edits.Unshare = append(a.out.Edits.Unshare, record.Knob)
+			a.out.Edits.ForgetSettings = append(a.out.Edits.ForgetSettings, record.Name)
 		case a.now.Before(k.retryAt):
 			a.out.wake(k.retryAt)
 		default:
@@ -175,8 +175,8 @@ func (a *step) restoreSettings() {
 
 // nobodyRelies: every listed claim is released, or needs the setting no more.
 func (a *step) nobodyRelies(record *model.SharedSetting) bool {
-	for _, s := range a.out.Edits.Share {
-		if s.Knob == record.Knob {
+	for _, s := range a.out.Edits.RecordSetting {
+		if s.Name == record.Name {
 			return false
 		}
 	}
@@ -184,7 +184,7 @@ func (a *step) nobodyRelies(record *model.SharedSetting) bool {
 		if claimByID(a.Record.Claims, id) == nil {
 			continue
 		}
-		if r := a.s.attempts[id]; r == nil || !r.over {
+		if r := a.s.attempts[id]; r == nil || !r.settingReleased {
 			return false
 		}
 	}
@@ -193,8 +193,8 @@ func (a *step) nobodyRelies(record *model.SharedSetting) bool {
 
 func (a *step) startRestoring(record *model.SharedSetting, k *setting) {
 	k.busy = true
-	e := effect.RestoreSetting{Setting: effect.Shared{Knob: record.Knob, Undo: record.Undo}, Targets: restorers(a.Snapshot, k.errors), Expected: a.expected()}
-	if len(e.Targets) == 0 && unattended(a.Snapshot) {
+	e := effect.RestoreSetting{Setting: effect.ClusterSetting{Name: record.Name, Undo: record.Undo}, Targets: restorers(a.Snapshot, k.errors), Expected: a.expected()}
+	if len(e.Targets) == 0 && withoutAgents(a.Snapshot) {
 		e.Targets, e.ByCoordinator = rotated(serving(a.Snapshot), k.errors), true
 	}
 	a.effect(e)

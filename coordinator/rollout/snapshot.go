@@ -56,7 +56,7 @@ func outage(s model.Snapshot) bool { return s.Cluster.Spec.Policy.Unit == model.
 // hasAgent: an agent runs in the pod, or may. That of a pod which has no node cannot
 // have started.
 func hasAgent(pod *model.Pod) bool {
-	return pod.Agent && pod.UID != "" && pod.Phase != model.Missing && pod.Phase != model.Pending
+	return pod.Agent && pod.UID != "" && pod.Phase != model.PodPhaseMissing && pod.Phase != model.PodPhasePending
 }
 
 // othersHaveAgents: somebody else can say that nothing is left on the pod, or will. Where nobody
@@ -67,20 +67,20 @@ func othersHaveAgents(s model.Snapshot, pod string) bool {
 
 // onlyAgent: others run, and none of them has an agent.
 func onlyAgent(s model.Snapshot, pod string) bool {
-	return !othersHaveAgents(s, pod) && slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Name != pod && p.Phase == model.Ready })
+	return !othersHaveAgents(s, pod) && slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Name != pod && p.Phase == model.PodPhaseReady })
 }
 
-// unattended: no pod has an agent, so nobody can undo anything. The first agent
+// withoutAgents: no pod has an agent, so nobody can undo anything. The first agent
 // that starts undoes what it finds of claims that are not open.
-func unattended(s model.Snapshot) bool {
-	return !slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Agent && p.Phase != model.Missing })
+func withoutAgents(s model.Snapshot) bool {
+	return !slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Agent && p.Phase != model.PodPhaseMissing })
 }
 
 func living(s model.Snapshot) []effect.Target {
 	var out []effect.Target
 	for i := range s.Pods {
 		pod := &s.Pods[i]
-		if pod.Agent && pod.UID != "" && pod.Phase == model.Ready && pod.Report != nil && pod.Report.Member == model.Live {
+		if pod.Agent && pod.UID != "" && pod.Phase == model.PodPhaseReady && pod.Report != nil && pod.Report.Member == model.MembershipLive {
 			out = append(out, effect.Target{Pod: pod.Name, UID: pod.UID})
 		}
 	}
@@ -91,7 +91,7 @@ func living(s model.Snapshot) []effect.Target {
 func serving(s model.Snapshot) []effect.Target {
 	var out []effect.Target
 	for i := range s.Pods {
-		if pod := &s.Pods[i]; pod.UID != "" && pod.Phase == model.Ready {
+		if pod := &s.Pods[i]; pod.UID != "" && pod.Phase == model.PodPhaseReady {
 			out = append(out, effect.Target{Pod: pod.Name, UID: pod.UID})
 		}
 	}
@@ -103,28 +103,28 @@ func isWrittenEmpty(s model.Snapshot, pod *model.Pod) bool {
 	return slices.ContainsFunc(s.Cluster.Status.Claims, func(c model.Claim) bool { return c.UID == pod.UID && c.EmptiedAt != nil })
 }
 
-// runs says whether a pod's database runs, so that its agent has something to say. Of
+// containerRuns says whether a pod's database runs, so that its agent has something to say. Of
 // a container that dies again and again, and of which no agent has spoken, that is no
 // more than the kubelet starting it once more.
-func runs(pod *model.Pod) bool {
+func containerRuns(pod *model.Pod) bool {
 	switch pod.Phase {
-	case model.Pending, model.NotStarted, model.Failed:
+	case model.PodPhasePending, model.PodPhaseNotStarted, model.PodPhaseFailed:
 		return false
-	case model.Started:
-		looping := pod.Problem == model.CrashLoop || pod.Problem == model.StartupProbe
+	case model.PodPhaseStarted:
+		looping := pod.Problem == model.ProblemCrashLoop || pod.Problem == model.ProblemStartupProbe
 		return !looping || pod.Report != nil
 	}
 	return true
 }
 
-// speaks says whether the agent of a pod that has not been shown as started says what the pod is
+// agentReports says whether the agent of a pod that has not been shown as started says what the pod is
 // to the database. The database may have started since, and be a member by now.
-func speaks(pod *model.Pod) bool {
-	if pod.Phase != model.Pending && pod.Phase != model.NotStarted {
+func agentReports(pod *model.Pod) bool {
+	if pod.Phase != model.PodPhasePending && pod.Phase != model.PodPhaseNotStarted {
 		return false
 	}
 	r := pod.Report
-	return r != nil && r.Self && r.Fresh && r.UID == pod.UID && r.Member != model.UnknownMember
+	return r != nil && r.Self && r.Fresh && r.UID == pod.UID && r.Member != model.MembershipUnknown
 }
 
 // freshReport is what the claimed pod itself has said last, nil when that is no news.
@@ -136,14 +136,14 @@ func freshReport(s model.Snapshot, claim model.Claim) *model.Report {
 	return pod.Report
 }
 
-// ledBy are the groups that a pod leads and that another member could lead.
-func ledBy(s model.Snapshot, pod string) map[string]bool {
+// groupsLedBy are the groups that a pod leads and that another member could lead.
+func groupsLedBy(s model.Snapshot, pod string) map[string]bool {
 	led := map[string]bool{}
 	for _, group := range s.Groups {
 		own, others := false, false
 		for _, m := range group.Members {
 			own = own || m.Pod == pod && m.Leader
-			others = others || m.Pod != pod && m.State == model.Active && m.Eligible
+			others = others || m.Pod != pod && m.State == model.MemberActive && m.Eligible
 		}
 		if own && others {
 			led[group.ID] = true
@@ -152,8 +152,8 @@ func ledBy(s model.Snapshot, pod string) map[string]bool {
 	return led
 }
 
-// awayByItself: without any claim the pod would count as away.
-func awayByItself(pod *model.Pod) bool {
+// unavailableByItself: without any claim the pod would count as away.
+func unavailableByItself(pod *model.Pod) bool {
 	r := pod.Report
-	return pod.Phase != model.Ready || pod.Agent && r == nil || r != nil && (r.Member != model.Live || !r.Settled)
+	return pod.Phase != model.PodPhaseReady || pod.Agent && r == nil || r != nil && (r.Member != model.MembershipLive || !r.Settled)
 }

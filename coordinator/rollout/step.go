@@ -16,13 +16,13 @@ type step struct {
 	Facts
 	now  time.Time
 	plan model.Plan
-	out  *Decision
+	out  *Outcome
 }
 
 // Step decides what is to be done next about one database cluster. results are those of effects
 // that had ended before the facts were gathered; now is when the gathering began.
-func Step(state State, facts Facts, results []effect.Result, now time.Time) (State, Decision) {
-	a := &step{s: state.clone(), Facts: facts, now: now, out: &Decision{}}
+func Step(state State, facts Facts, results []effect.Result, now time.Time) (State, Outcome) {
+	a := &step{s: state.clone(), Facts: facts, now: now, out: &Outcome{}}
 	for _, r := range results {
 		a.learn(r)
 	}
@@ -50,8 +50,8 @@ func Step(state State, facts Facts, results []effect.Result, now time.Time) (Sta
 }
 
 // supersededDecision has only what was learned.
-func (a *step) supersededDecision() Decision {
-	return Decision{Superseded: true, Log: a.out.Log, Drains: a.out.Drains}
+func (a *step) supersededDecision() Outcome {
+	return Outcome{Superseded: true, Log: a.out.Log, Drains: a.out.Drains}
 }
 
 // decide asks the policy for a plan. Nothing else does; what is asked about one claimed pod is in
@@ -111,13 +111,13 @@ func (a *step) pursue(claim model.Claim) {
 	if recheck > 0 {
 		a.out.wake(a.now.Add(recheck))
 	}
-	if r.known.Guard == KnownOpen && !c.CaughtUp {
+	if r.known.Guard == GuardKnownOpen && !c.CaughtUp {
 		a.out.wake(a.now.Add(catchUpEvery)) // the cache tells of no change that decides nothing
 	}
 	a.out.wake(r.patienceEnds())
-	if c.Held || r.known.Guard == RemovalSent {
+	if c.Held || r.known.Guard == RemovalAccepted {
 		// Only time may end these: a look that grows old, a cache that lags.
-		a.out.wake(a.now.Add(observedFor))
+		a.out.wake(a.now.Add(observationMaxAge))
 	}
 }
 
@@ -128,19 +128,19 @@ func (a *step) assess(claim model.Claim, r *attempt) (c Case, why string, rechec
 	v := a.see(claim)
 	noticed, stopped := a.notice(claim, r, v)
 	c = a.caseOf(claim, r, v, stopped)
-	k := a.keeps(claim, v, &c)
+	k := a.recheckClaim(claim, v, &c)
 	c.Held, c.Empty = c.Held || k.held, k.empty
 	a.losePatience(r, k, &c)
-	a.noteOver(c, r)
-	return c, a.wordsOf(claim, r, v, &c, k, noticed), v.returned.recheck
+	a.noteSettingReleased(c, r)
+	return c, a.waitReason(claim, r, v, &c, k, noticed), v.returned.recheck
 }
 
 // say logs transitions, not steps.
 func (a *step) say(r *attempt, claim model.Claim, c Case, move Move, why string) {
 	what := move.String() + " " + why
-	if what == r.said || move == MoveDrain && r.said == "Drain "+why {
+	if what == r.lastLogged || move == MoveDrain && r.lastLogged == "Drain "+why {
 		return
 	}
-	r.said = what
+	r.lastLogged = what
 	a.out.info("claim", "id", claim.ID, "pod", claim.Pod, "move", move.String(), "phase", string(stateOf(&c)), "whereabouts", c.Pod.String(), "why", why)
 }

@@ -8,8 +8,8 @@ import (
 
 // How long things may take, and how long to wait before they are tried again.
 const (
-	// observedFor is how long a look of the pod and its witnesses is good for.
-	observedFor = 2 * time.Second
+	// observationMaxAge is how long a look of the pod and its witnesses is good for.
+	observationMaxAge = 2 * time.Second
 	// patience is how long a drained pod may be held before its claim is given up.
 	patience = 30 * time.Second
 	// maxConflicts in a row, maxRefusals by a foreign budget, or maxRejections for any other
@@ -24,8 +24,8 @@ const (
 	// the claim is given up: others can use what it reserves.
 	behindPause = time.Second
 	maxBehind   = 30
-	// sentFor is how long the cache may take to show an accepted removal.
-	sentFor = 30 * time.Second
+	// removalTimeout is how long the cache may take to show an accepted removal.
+	removalTimeout = 30 * time.Second
 
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 5 * time.Second
@@ -44,10 +44,10 @@ const (
 
 	// maxLapses is how often a prepare is repeated that did not last.
 	maxLapses = 5
-	// relieveFor is how long other agents may take to hand over for a pod that has none.
+	// handoffTimeout is how long other agents may take to hand over for a pod that has none.
 	// Then the pod goes as it is: nothing would be lost, only leaders elected. Where more is
 	// at stake, as with a primary that nobody would succeed, it stays: only an answer frees it.
-	relieveFor = 30 * time.Second
+	handoffTimeout = 30 * time.Second
 	// undoShared is how long after its deletion a DatabaseCluster waits for pods
 	// that have gone before their settings are put back all the same.
 	undoShared = 30 * time.Second
@@ -61,16 +61,16 @@ const (
 // coordinator led. It counts by how this process's time goes by: a clock that is set is
 // no reason to go unprepared.
 func (a *step) timedOut(claim model.Claim, r *attempt) bool {
-	limit := a.prepareTimeout(claim)
+	limit := a.drainTimeout(claim)
 	began := r.takenAt
-	if r.queuedTill.After(began) {
-		began = r.queuedTill
+	if r.settingBusyUntil.After(began) {
+		began = r.settingBusyUntil
 	}
 	return limit > 0 && a.now.Sub(began) > limit
 }
 
-// prepareTimeout is how long a claim's prepare may take; 0 means for ever.
-func (a *step) prepareTimeout(claim model.Claim) time.Duration {
+// drainTimeout is how long a claim's prepare may take; 0 means for ever.
+func (a *step) drainTimeout(claim model.Claim) time.Duration {
 	drain := a.Snapshot.Cluster.Spec.Drain
 	if claim.Prepare == model.PrepareEvacuate {
 		return time.Duration(drain.EvacuateTimeoutSeconds) * time.Second
@@ -81,5 +81,5 @@ func (a *step) prepareTimeout(claim model.Claim) time.Duration {
 // mayProceed: a pod whose data would be lost never goes without its prepare.
 func mayProceed(s model.Snapshot, claim model.Claim) bool {
 	return s.Cluster.Spec.Drain.OnTimeout == model.TimeoutProceed &&
-		claim.Prepare == model.PrepareHandoff && s.Cluster.Spec.Drain.Data.Restart == model.Keep
+		claim.Prepare == model.PrepareHandoff && s.Cluster.Spec.Drain.Data.Restart == model.DataKeep
 }

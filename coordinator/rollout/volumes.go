@@ -16,7 +16,7 @@ import (
 // mayNotDiscard says why nothing is deleted now; empty: it may be.
 func (a *step) mayNotDiscard() string {
 	why := policy.Forbidden(&a.Snapshot)
-	if !a.Object.Deleted.IsZero() {
+	if !a.Object.DeletionTimestamp.IsZero() {
 		why = "the DatabaseCluster is being deleted"
 	}
 	if why == "" {
@@ -28,8 +28,8 @@ func (a *step) mayNotDiscard() string {
 // deleteVolumes has the claimed volumes deleted, which are written down as empty: while the
 // pod is still the one that was emptied, or after it has gone for good.
 func (a *step) deleteVolumes(claim model.Claim) {
-	templates, shown := a.Volumes[model.SetOf(claim.Pod)]
-	e := effect.DeleteVolumes{Claim: claim, SetShown: shown && templates != nil, PodGone: whereabouts(a.Snapshot, claim) == Gone, Expected: a.expectedWith(claim)}
+	templates, shown := a.VolumeTemplates[model.SetOf(claim.Pod)]
+	e := effect.DeleteVolumes{Claim: claim, SetShown: shown && templates != nil, PodGone: presenceOf(a.Snapshot, claim) == PodGone, Expected: a.expectedWith(claim)}
 	for _, template := range templates {
 		e.Own = append(e.Own, template+"-"+claim.Pod)
 	}
@@ -56,12 +56,12 @@ func (a *step) learnVolumesFound(res effect.VolumesFound) {
 	switch {
 	case r == nil || claim == nil:
 	case errors.Is(res.Err, effect.ErrForbidden) && !committed(*claim):
-		r.abandon(res.Err.Error(), model.Vetoed)
+		r.abandon(res.Err.Error(), model.RuleVeto)
 	case res.Err != nil:
 		r.failed(a.now, res.Err)
 	default:
 		r.succeeded()
-		r.known.Found, r.known.Volumes = true, res.Volumes
+		r.known.VolumesFound, r.known.Volumes = true, res.Volumes
 	}
 }
 
@@ -71,12 +71,12 @@ func (a *step) learnVolumesAwaited(res effect.VolumesAwaited) {
 	case r == nil:
 	case res.Err != nil:
 		r.failed(a.now, res.Err)
-	case res.Successor.Leaving:
+	case res.Successor.Terminating:
 		r.later(a.now.Add(volumesEvery), "the recreated pod is being deleted, too")
 	case res.Inherited:
 		a.out.warn("the pod went before its volumes, and the recreated pod has them", "id", res.Claim, "pod", res.Successor.Name)
 		r.succeeded()
-		r.known.Inheritor = res.Successor.UID
+		r.known.Successor = res.Successor.UID
 	case res.Missing != "":
 		r.later(a.now.Add(volumesEvery), res.Missing)
 	default:

@@ -10,7 +10,7 @@ import (
 
 // describe says who does not serve and why, with what to do about the first. It
 // says since when, not for how long: a text that counts up is written again and again.
-func describe(list []progress.Absent) string {
+func describe(list []progress.Unavailable) string {
 	const most = 3
 	var pods []string
 	for i, a := range list {

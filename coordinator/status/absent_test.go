@@ -61,10 +61,10 @@ func hasBeen(phase model.PodPhase, problem model.Problem) func(*model.Snapshot) 
 	return func(s *model.Snapshot) {
 		p := podOf(s, "search-1")
 		p.Phase, p.Problem, p.Since = phase, problem, model.At(s.Now.Add(-2*time.Hour))
-		if phase == model.Missing {
+		if phase == model.PodPhaseMissing {
 			p.UID = ""
 		}
-		if phase != model.Ready {
+		if phase != model.PodPhaseReady {
 			p.Report = nil
 		}
 	}
@@ -72,7 +72,7 @@ func hasBeen(phase model.PodPhase, problem model.Problem) func(*model.Snapshot) 
 
 // Whatever is wrong with a pod, in whatever phase, in mid-rollout and at rest: one of
 // the two alerts about pods tells of it when it lasts.
-func TestEveryProblemIsToldOf(t *testing.T) {
+func TestEveryProblemIsReported(t *testing.T) {
 	named := map[model.Problem]bool{}
 	for _, rest := range []bool{false, true} {
 		for _, p := range constantsOf(t, "Problem") {
@@ -83,15 +83,15 @@ func TestEveryProblemIsToldOf(t *testing.T) {
 					changes = append(changes, atRest)
 				}
 				d := search(t, changes...)
-				d.AwaySince = map[string]time.Time{"search-1": d.DecidedAt.Add(-2 * time.Hour)} // as the coordinator has seen
-				if absent := progress.AbsentPods(&d.Moment); phase == model.Ready && problem != model.NodeGone {
+				d.UnavailableSince = map[string]time.Time{"search-1": d.DecidedAt.Add(-2 * time.Hour)} // as the coordinator has seen
+				if absent := progress.UnavailablePods(&d.Moment); phase == model.PodPhaseReady && problem != model.ProblemNodeGone {
 					require.Empty(t, absent, "%s %s", phase, problem)
 					require.Zero(t, d.Pods.Failed, "%s %s", phase, problem)
 					continue
 				}
 				require.Equal(t, 1, int(d.Pods.Failed)+progress.CountOverdue(&d.Moment), "%s %s", phase, problem)
 				require.Equal(t, "search-1", progress.OverduePods(&d.Moment)[0].Pod)
-				named[problem] = named[problem] || d.Pods.Failed == 1 && phase != model.Failed
+				named[problem] = named[problem] || d.Pods.Failed == 1 && phase != model.PodPhaseFailed
 			}
 		}
 	}
@@ -101,55 +101,55 @@ func TestEveryProblemIsToldOf(t *testing.T) {
 }
 
 // A pod that takes its time is not told of before it has had that.
-func TestOverdueIsMoreThanAStartTakes(t *testing.T) {
-	overdue := func(d Decision) []progress.Absent { return progress.OverduePods(&d.Moment) }
+func TestOverdueIsLongerThanAStart(t *testing.T) {
+	overdue := func(d Decision) []progress.Unavailable { return progress.OverduePods(&d.Moment) }
 	start := func(d time.Duration, phase model.PodPhase) Decision {
-		return search(t, atRest, hasBeen(phase, model.NoProblem), func(s *model.Snapshot) {
+		return search(t, atRest, hasBeen(phase, model.ProblemNone), func(s *model.Snapshot) {
 			podOf(s, "search-1").Since = model.At(s.Now.Add(-d))
 		})
 	}
-	for _, phase := range []model.PodPhase{model.Pending, model.NotStarted, model.Started, model.Terminating} {
+	for _, phase := range []model.PodPhase{model.PodPhasePending, model.PodPhaseNotStarted, model.PodPhaseStarted, model.PodPhaseTerminating} {
 		require.Empty(t, overdue(start(10*time.Minute, phase)), phase)
 		require.Len(t, overdue(start(10*time.Minute+time.Second, phase)), 1, phase)
 	}
-	notLive := search(t, atRest, func(s *model.Snapshot) { podOf(s, "search-1").Report.Member = model.NotLive })
+	notLive := search(t, atRest, func(s *model.Snapshot) { podOf(s, "search-1").Report.Member = model.MembershipNotLive })
 	require.Empty(t, overdue(notLive), "that it has been Ready for long says nothing of since when it is not live")
-	notLive.AwaySince = map[string]time.Time{"search-1": notLive.DecidedAt.Add(-11 * time.Minute)}
+	notLive.UnavailableSince = map[string]time.Time{"search-1": notLive.DecidedAt.Add(-11 * time.Minute)}
 	require.Len(t, overdue(notLive), 1)
 
-	claimed := search(t, claimed(model.PhasePreparing))
-	claimed.AwaySince = map[string]time.Time{"search-1": claimed.DecidedAt.Add(-time.Hour)}
+	claimed := search(t, claimed(model.PhaseDraining))
+	claimed.UnavailableSince = map[string]time.Time{"search-1": claimed.DecidedAt.Add(-time.Hour)}
 	require.EqualValues(t, 1, claimed.Pods.Away)
-	require.Empty(t, progress.AbsentPods(&claimed.Moment), "a claimed pod serves until it goes")
+	require.Empty(t, progress.UnavailablePods(&claimed.Moment), "a claimed pod serves until it goes")
 }
 
 // A database at rest says which pod does not serve, why, and what to do, in words that
 // do not change as time passes.
-func TestAPodThatIsAwayAtRestIsNamed(t *testing.T) {
-	d := search(t, atRest, hasBeen(model.Pending, model.Unschedulable))
+func TestUnavailablePodIsNamedWithoutARollout(t *testing.T) {
+	d := search(t, atRest, hasBeen(model.PodPhasePending, model.ProblemUnschedulable))
 	require.Equal(t, model.ClusterIdle, d.Phase)
 	ready := conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionReady)
 	require.Equal(t, metav1.ConditionFalse, ready.Status)
 	require.Equal(t, "PodsUnavailable", ready.Reason)
 	require.Equal(t, "1 of 3 pods are unavailable: search-1 is pending (Unschedulable), no node takes it, since 2026-11-20T10:00:00Z; to do for search-1: "+
-		model.Unschedulable.Advice(), ready.Message)
+		model.ProblemUnschedulable.Advice(), ready.Message)
 	available := conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionAvailable)
 	require.Equal(t, metav1.ConditionTrue, available.Status)
 	require.Equal(t, "PodsUnavailable", available.Reason)
 	require.True(t, strings.HasPrefix(available.Message, "the database works; unavailable for longer than policy.startSeconds: search-1 is pending"), available.Message)
-	again := search(t, atRest, hasBeen(model.Pending, model.Unschedulable), func(s *model.Snapshot) {
+	again := search(t, atRest, hasBeen(model.PodPhasePending, model.ProblemUnschedulable), func(s *model.Snapshot) {
 		s.Now = model.At(s.Now.Add(time.Minute))
 	})
 	require.Equal(t, available.Message, conditionOf(t, Conditions(again, nil, 1), v1alpha1.ConditionAvailable).Message)
 
 	short := search(t, atRest, func(s *model.Snapshot) {
 		p := podOf(s, "search-1")
-		p.Phase, p.Since = model.Missing, model.Time{}
+		p.Phase, p.Since = model.PodPhaseMissing, model.Time{}
 	})
 	available = conditionOf(t, Conditions(short, nil, 1), v1alpha1.ConditionAvailable)
 	require.Equal(t, "Healthy", available.Reason)
 	require.Equal(t, "1 of 3 pods are unavailable: search-1 is missing", conditionOf(t, Conditions(short, nil, 1), v1alpha1.ConditionReady).Message)
-	short.AwaySince = map[string]time.Time{"search-1": short.DecidedAt.Add(-11 * time.Minute)}
+	short.UnavailableSince = map[string]time.Time{"search-1": short.DecidedAt.Add(-11 * time.Minute)}
 	available = conditionOf(t, Conditions(short, nil, 1), v1alpha1.ConditionAvailable)
 	require.Equal(t, "the database works; unavailable for longer than policy.startSeconds: search-1 is missing, since 2026-11-20T11:49:00Z", available.Message)
 }
@@ -157,10 +157,10 @@ func TestAPodThatIsAwayAtRestIsNamed(t *testing.T) {
 func TestOverdueIsAMetric(t *testing.T) {
 	m := newMetrics(prometheus.NewRegistry())
 	overdue := m.pods.WithLabelValues("prod/search", stateOverdue)
-	first := search(t, atRest, hasBeen(model.Started, model.NoProblem))
+	first := search(t, atRest, hasBeen(model.PodPhaseStarted, model.ProblemNone))
 	m.Decided(nil, first)
 	require.Equal(t, 1.0, testutil.ToFloat64(overdue))
-	second := search(t, atRest, hasBeen(model.NotStarted, model.ImagePull))
+	second := search(t, atRest, hasBeen(model.PodPhaseNotStarted, model.ProblemImagePull))
 	m.Decided(&first, second)
 	require.Zero(t, testutil.ToFloat64(overdue), "it is counted as failed")
 	require.Equal(t, 1.0, testutil.ToFloat64(m.pods.WithLabelValues("prod/search", "failed")))

@@ -33,12 +33,12 @@ const (
 	reasonNotAllowed  = "NotAllowed"
 )
 
-// ReasonPodsAway is that of Ready while pods are away at rest, and of Available while
+// ReasonPodsUnavailable is that of Ready while pods are away at rest, and of Available while
 // some have been for longer than a start may take.
-const ReasonPodsAway = "PodsUnavailable"
+const ReasonPodsUnavailable = "PodsUnavailable"
 
-// AwayForLong begins what Available says of those.
-const AwayForLong = "unavailable for longer than policy.startSeconds: "
+// UnavailableTooLong begins what Available says of those.
+const UnavailableTooLong = "unavailable for longer than policy.startSeconds: "
 
 // Conditions are the conditions that follow from a decision, following on the
 // ones that the object has: a condition keeps its transition time as long as
@@ -89,10 +89,10 @@ func ready(d Decision) metav1.Condition {
 		return condition(v1alpha1.ConditionReady, true, reasonDone, "every pod runs the revision that its StatefulSet wants, and is back")
 	case d.Phase == model.ClusterIdle && d.Pods.Away > 0:
 		message := fmt.Sprintf("%d of %d pods are unavailable", d.Pods.Away, d.Pods.Desired)
-		if absent := progress.AbsentPods(&d.Moment); len(absent) > 0 {
+		if absent := progress.UnavailablePods(&d.Moment); len(absent) > 0 {
 			message += ": " + describe(absent)
 		}
-		return condition(v1alpha1.ConditionReady, false, ReasonPodsAway, message)
+		return condition(v1alpha1.ConditionReady, false, ReasonPodsUnavailable, message)
 	case d.Phase == model.ClusterIdle:
 		return condition(v1alpha1.ConditionReady, false, reasonIdle, "nothing should go, and not everything is known to be up to date and back")
 	}
@@ -116,7 +116,7 @@ func reconciling(d Decision) metav1.Condition {
 
 func stalled(d Decision) metav1.Condition {
 	if d.SpecError != nil {
-		return condition(v1alpha1.ConditionStalled, true, string(model.BadInput), d.SpecError.Error())
+		return condition(v1alpha1.ConditionStalled, true, string(model.RuleBadInput), d.SpecError.Error())
 	}
 	if d.Phase != model.ClusterStalled {
 		return condition(v1alpha1.ConditionStalled, false, reasonProgress, "nothing has waited for longer than it may")
@@ -128,14 +128,14 @@ func stalled(d Decision) metav1.Condition {
 // available says what the database can do, whether or not a rollout goes on, and
 // who has not served for longer than a start may take.
 func available(d Decision) metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.ConditionAvailable, Reason: string(model.Unhealthy), Message: d.Snapshot.Health.Reason}
+	c := metav1.Condition{Type: v1alpha1.ConditionAvailable, Reason: string(model.RuleHealth), Message: d.Snapshot.Health.Reason}
 	switch d.Snapshot.Health.Verdict {
-	case model.Green:
+	case model.VerdictGreen:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonHealthy, "the database is complete"
-	case model.Recoverable, model.Yellow:
+	case model.VerdictRecoverable, model.VerdictYellow:
 		c.Status = metav1.ConditionTrue
 		c.Message = cmp.Or(c.Message, "copies are missing; the database works without them")
-	case model.Red:
+	case model.VerdictRed:
 		c.Status = metav1.ConditionFalse
 		c.Message = cmp.Or(c.Message, "the database says that some of it does not work")
 	default:
@@ -147,9 +147,9 @@ func available(d Decision) metav1.Condition {
 			c.Message = "the database works"
 		}
 		if c.Status == metav1.ConditionTrue {
-			c.Reason = ReasonPodsAway
+			c.Reason = ReasonPodsUnavailable
 		}
-		c.Message += "; " + AwayForLong + describe(overdue)
+		c.Message += "; " + UnavailableTooLong + describe(overdue)
 	}
 	return c
 }
@@ -175,10 +175,10 @@ func Unhealthy(d Decision) string {
 	switch {
 	case p.Away > 0 || p.Ready < p.Desired:
 		return fmt.Sprintf("%d of %d pods are Ready, %d unavailable", p.Ready, p.Desired, p.Away)
-	case h.Verdict == model.Green, !slices.ContainsFunc(d.Snapshot.Pods, func(p model.Pod) bool { return p.Agent }):
+	case h.Verdict == model.VerdictGreen, !slices.ContainsFunc(d.Snapshot.Pods, func(p model.Pod) bool { return p.Agent }):
 		return ""
 	}
-	text := "its health is " + string(cmp.Or(h.Verdict, model.UnknownHealth)) + ", not Green"
+	text := "its health is " + string(cmp.Or(h.Verdict, model.VerdictUnknown)) + ", not Green"
 	if h.Reason != "" {
 		text += ": " + h.Reason
 	}
@@ -187,7 +187,7 @@ func Unhealthy(d Decision) string {
 
 func foreignBudget(d Decision) metav1.Condition {
 	for _, h := range d.Plan.Holds {
-		if h.Rule == model.ForeignBudget {
+		if h.Rule == model.RuleForeignBudget {
 			return condition(v1alpha1.ConditionForeignBudget, true, string(h.Rule), h.Reason)
 		}
 	}
@@ -231,7 +231,7 @@ func why(d Decision) (reason, message string) {
 // the plan has them in this order.
 func firstHold(p model.Plan) (model.Hold, bool) {
 	for _, h := range p.Holds {
-		if h.Rule != model.Claimed && h.Rule != model.OnItsWay {
+		if h.Rule != model.RuleClaimed && h.Rule != model.RuleTerminating {
 			return h, true
 		}
 	}

@@ -61,22 +61,22 @@ func TestConditions(t *testing.T) {
 }
 
 func TestReasonIsTheRule(t *testing.T) {
-	d := search(t, func(s *model.Snapshot) { s.Health.Verdict = model.Red })
+	d := search(t, func(s *model.Snapshot) { s.Health.Verdict = model.VerdictRed })
 	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionReconciling} {
-		require.Equal(t, string(model.Unhealthy), conditionOf(t, Conditions(d, nil, 1), kind).Reason, kind)
+		require.Equal(t, string(model.RuleHealth), conditionOf(t, Conditions(d, nil, 1), kind).Reason, kind)
 	}
 	long := d
 	long.Phase = model.ClusterStalled
 	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled} {
-		require.Equal(t, string(model.Unhealthy), conditionOf(t, Conditions(long, nil, 1), kind).Reason, kind)
+		require.Equal(t, string(model.RuleHealth), conditionOf(t, Conditions(long, nil, 1), kind).Reason, kind)
 	}
 	available := conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionAvailable)
 	require.Equal(t, metav1.ConditionFalse, available.Status)
-	require.Equal(t, string(model.Unhealthy), available.Reason)
+	require.Equal(t, string(model.RuleHealth), available.Reason)
 }
 
 func TestAvailableIsUnknownWhenNobodySays(t *testing.T) {
-	d := search(t, func(s *model.Snapshot) { s.Health.Verdict = model.UnknownHealth })
+	d := search(t, func(s *model.Snapshot) { s.Health.Verdict = model.VerdictUnknown })
 	require.Equal(t, metav1.ConditionUnknown, conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionAvailable).Status)
 	d.Snapshot.Health.Verdict = ""
 	require.Equal(t, metav1.ConditionUnknown, conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionAvailable).Status)
@@ -98,7 +98,7 @@ func TestTransitionTimeMovesWithTheStatusOnly(t *testing.T) {
 }
 
 func TestForeignBudgetIsACondition(t *testing.T) {
-	d := search(t, func(s *model.Snapshot) { podOf(s, "search-1").Refused = model.ForeignBudget })
+	d := search(t, func(s *model.Snapshot) { podOf(s, "search-1").Refused = model.RuleForeignBudget })
 	require.Equal(t, metav1.ConditionTrue, conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionForeignBudget).Status)
 	require.Equal(t, metav1.ConditionFalse, conditionOf(t, Conditions(search(t), nil, 1), v1alpha1.ConditionForeignBudget).Status)
 }
@@ -126,7 +126,7 @@ func TestReasonsFitTheSchema(t *testing.T) {
 			{Moment: progress.Moment{Pods: PodCounts{Desired: 3}, Resets: map[string]int{"search": 3}}},
 			{Guard: Guard{ForeignBudget: "PodDisruptionBudget charts selects search-1"}},
 			{Moment: progress.Moment{Claims: []model.Claim{{Pod: "search-1"}}}, SpecError: errors.New("no")},
-			{Moment: progress.Moment{Snapshot: model.Snapshot{Cluster: model.Cluster{Status: model.Status{Initialized: true}}, Health: model.Health{Verdict: model.Green}}}},
+			{Moment: progress.Moment{Snapshot: model.Snapshot{Cluster: model.Cluster{Status: model.Status{Initialized: true}}, Health: model.Health{Verdict: model.VerdictGreen}}}},
 		} {
 			d.Phase = phase
 			for _, c := range Conditions(d, nil, 1) {
@@ -156,23 +156,23 @@ func TestASpecThatCannotBeReadIsStalled(t *testing.T) {
 
 // What is missing until the database is healthy for the first time is said: until then
 // nothing is guarded.
-func TestWhyItHasNotBeenHealthyYet(t *testing.T) {
+func TestReasonWhyItWasNeverHealthy(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(d *Decision)
 		want string
 	}{
 		"pods are not Ready":                      {func(d *Decision) { d.Pods.Ready, d.Pods.Away = 2, 1 }, ": 2 of 3 pods are Ready, 1 unavailable"},
 		"pods are Ready and not counted on yet":   {func(d *Decision) { d.Pods.Ready, d.Pods.Away = 3, 3 }, ": 3 of 3 pods are Ready, 3 unavailable"},
-		"rosters alone tell, which is not enough": {func(d *Decision) { d.Snapshot.Health.Verdict = model.Green }, ""},
+		"rosters alone tell, which is not enough": {func(d *Decision) { d.Snapshot.Health.Verdict = model.VerdictGreen }, ""},
 		"no verdict": {func(d *Decision) { d.Snapshot.Health.Reason = "no agent gives a verdict" }, ": its health is Unknown, not Green: no agent gives a verdict"},
 		"copies are missing": {func(d *Decision) {
-			d.Snapshot.Health = model.Health{Verdict: model.Recoverable, Reason: "db-2 is broken"}
+			d.Snapshot.Health = model.Health{Verdict: model.VerdictRecoverable, Reason: "db-2 is broken"}
 		}, ": its health is Recoverable, not Green: db-2 is broken"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := search(t)
 			d.Snapshot.Cluster.Status.Initialized = false
-			d.Snapshot.Health = model.Health{Verdict: model.UnknownHealth}
+			d.Snapshot.Health = model.Health{Verdict: model.VerdictUnknown}
 			d.Pods.Desired, d.Pods.Ready, d.Pods.Away = 3, 3, 0
 			c.edit(&d)
 			require.Equal(t, "the database has not been healthy yet"+c.want, conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionInitialized).Message)

@@ -23,10 +23,10 @@ func TestPlanIsWholeOnTheWire(t *testing.T) {
 		Budget: model.Budget{Pods: model.PodBudget{Limit: 101, Away: 102, Claimed: 103, Room: 104}, Zones: model.ZoneBudget{Limit: 105, Away: 106}},
 		Order:  []string{"order-0", "order-1"},
 		Steps: []model.Step{{
-			Pod: "step-pod", UID: "step-uid", Unit: "step-unit", Action: model.LowerPartition, Prepare: model.PrepareEvacuate, Reason: model.ReasonNodeDrain,
+			Pod: "step-pod", UID: "step-uid", Unit: "step-unit", Action: model.ActionLowerPartition, Prepare: model.PrepareEvacuate, Reason: model.ReasonNodeDrain,
 			OutsideBudget: true, BeforeTurn: true, Partition: &partition, Notes: []string{"note-0"},
 		}},
-		Holds:             []model.Hold{{Pod: "hold-pod", Rule: model.SoleCopy, Group: "hold-group", Reason: "hold-reason", Unblocks: "hold-unblocks"}},
+		Holds:             []model.Hold{{Pod: "hold-pod", Rule: model.RuleSoleCopy, Group: "hold-group", Reason: "hold-reason", Unblocks: "hold-unblocks"}},
 		RetryAfterSeconds: 107,
 		Forecast:          model.Forecast{Waves: 108, Seconds: 109, BoundSeconds: 110},
 	}

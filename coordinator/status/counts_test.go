@@ -14,9 +14,9 @@ func TestCountPods(t *testing.T) {
 	require.Equal(t, PodCounts{Desired: 3, Current: 2, Updated: 1, Ready: 3}, d.Pods)
 
 	d = search(t, func(s *model.Snapshot) {
-		podOf(s, "search-0").Phase, podOf(s, "search-0").UID = model.Missing, ""
+		podOf(s, "search-0").Phase, podOf(s, "search-0").UID = model.PodPhaseMissing, ""
 		p := podOf(s, "search-2")
-		p.Phase, p.Problem = model.NotStarted, model.ImagePull
+		p.Phase, p.Problem = model.PodPhaseNotStarted, model.ProblemImagePull
 	})
 	require.Equal(t, PodCounts{Desired: 3, Current: 1, Updated: 1, Ready: 1, Away: 2, Failed: 1}, d.Pods)
 
@@ -30,18 +30,18 @@ func TestFailedNeedsEvidence(t *testing.T) {
 		pod  model.Pod
 		want bool
 	}{
-		"failed":             {model.Pod{Phase: model.Failed}, true},
-		"crash loop":         {model.Pod{Phase: model.Started, Problem: model.CrashLoop}, true},
-		"image pull":         {model.Pod{Phase: model.NotStarted, Problem: model.ImagePull}, true},
-		"unschedulable":      {model.Pod{Phase: model.Pending, Problem: model.Unschedulable}, true},
-		"agent's image":      {model.Pod{Phase: model.NotStarted, Problem: model.SidecarFailed}, true},
-		"volume":             {model.Pod{Phase: model.NotStarted, Problem: model.VolumeStuck}, true},
-		"node gone":          {model.Pod{Phase: model.Ready, Problem: model.NodeGone}, true},
-		"does not end":       {model.Pod{Phase: model.Terminating, Problem: model.StuckEnding}, true},
-		"ends":               {model.Pod{Phase: model.Terminating, Problem: model.ImagePull}, false},
-		"nobody knows that":  {model.Pod{Phase: model.Pending, Problem: "Strange"}, false},
-		"starting":           {model.Pod{Phase: model.Started}, false},
-		"ready with history": {model.Pod{Phase: model.Ready, Problem: model.CrashLoop}, false},
+		"failed":             {model.Pod{Phase: model.PodPhaseFailed}, true},
+		"crash loop":         {model.Pod{Phase: model.PodPhaseStarted, Problem: model.ProblemCrashLoop}, true},
+		"image pull":         {model.Pod{Phase: model.PodPhaseNotStarted, Problem: model.ProblemImagePull}, true},
+		"unschedulable":      {model.Pod{Phase: model.PodPhasePending, Problem: model.ProblemUnschedulable}, true},
+		"agent's image":      {model.Pod{Phase: model.PodPhaseNotStarted, Problem: model.ProblemSidecar}, true},
+		"volume":             {model.Pod{Phase: model.PodPhaseNotStarted, Problem: model.ProblemVolume}, true},
+		"node gone":          {model.Pod{Phase: model.PodPhaseReady, Problem: model.ProblemNodeGone}, true},
+		"does not end":       {model.Pod{Phase: model.PodPhaseTerminating, Problem: model.ProblemStuckTerminating}, true},
+		"ends":               {model.Pod{Phase: model.PodPhaseTerminating, Problem: model.ProblemImagePull}, false},
+		"nobody knows that":  {model.Pod{Phase: model.PodPhasePending, Problem: "Strange"}, false},
+		"starting":           {model.Pod{Phase: model.PodPhaseStarted}, false},
+		"ready with history": {model.Pod{Phase: model.PodPhaseReady, Problem: model.ProblemCrashLoop}, false},
 	} {
 		require.Equal(t, c.want, progress.Failed(c.pod), name)
 	}

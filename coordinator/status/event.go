@@ -11,30 +11,30 @@ import (
 
 // Reasons of Events.
 const (
-	RestartSelected    = "RestartSelected"
-	RestartHeld        = "RestartHeld"
-	PrepareStarted     = "DrainStarted"
-	Prepared           = "Drained"
-	PrepareTimedOut    = "DrainTimedOut"
-	PodRestarted       = "PodRestarted"
-	PodReturned        = "PodReturned"
-	PodNotReturned     = "PodNotReturned"
-	Stalled            = "Stalled"
-	StoppedTheLine     = "RolloutHalted"
-	UnplannedUpdate    = "UnplannedUpdate"
-	UnprotectedRestart = "UnprotectedRestart"
-	OverrideUsed       = "OverrideUsed"
-	VersionRefused     = "VersionRefused"
-	RolloutFinished    = "RolloutFinished"
-	PartitionMoved     = "PartitionMoved"
-	PartitionOrdered   = "PartitionOrdered"
-	PartitionReset     = "PartitionReset"
-	RollingForced      = "RollingUpdateForced"
-	GuardLost          = "GuardLost"
-	GuardEnforced      = "GuardEnforced"
-	GuardExpired       = "GuardExpired"
-	ForeignBudget      = "ForeignBudget"
-	Withheld           = "Withheld"
+	EventRestartSelected     = "RestartSelected"
+	EventRestartHeld         = "RestartHeld"
+	EventDrainStarted        = "DrainStarted"
+	EventDrained             = "Drained"
+	EventDrainTimedOut       = "DrainTimedOut"
+	EventPodRestarted        = "PodRestarted"
+	EventPodReturned         = "PodReturned"
+	EventPodNotReturned      = "PodNotReturned"
+	EventStalled             = "Stalled"
+	EventRolloutHalted       = "RolloutHalted"
+	EventUnplannedUpdate     = "UnplannedUpdate"
+	EventUnprotectedRestart  = "UnprotectedRestart"
+	EventOverrideUsed        = "OverrideUsed"
+	EventVersionRefused      = "VersionRefused"
+	EventRolloutFinished     = "RolloutFinished"
+	EventPartitionMoved      = "PartitionMoved"
+	EventPartitionOrdered    = "PartitionOrdered"
+	EventPartitionReset      = "PartitionReset"
+	EventRollingUpdateForced = "RollingUpdateForced"
+	EventGuardLost           = "GuardLost"
+	EventGuardEnforced       = "GuardEnforced"
+	EventGuardExpired        = "GuardExpired"
+	EventForeignBudget       = "ForeignBudget"
+	EventWithheld            = "Withheld"
 )
 
 // Event is something that happened to a database cluster, or to one of its
@@ -112,30 +112,30 @@ func (t *transition) unplanned() {
 		if claimedBefore || claimedNow {
 			continue
 		}
-		t.add(p.Name, p.UID, true, UnplannedUpdate, "%s: went from revision %s to %s without being asked to", p.Name, old.Revision, p.Revision)
+		t.add(p.Name, p.UID, true, EventUnplannedUpdate, "%s: went from revision %s to %s without being asked to", p.Name, old.Revision, p.Revision)
 	}
 }
 
 // routine are the rules that hold a pod which merely waits for its turn. They
 // are told, once for the cluster, when nothing goes at all.
 var routine = []model.Rule{
-	model.PodsAway, model.ZonesAway, model.ShardsAway, model.QuorumLost,
-	model.AcksLost, model.RoleLost, model.NoneEligible, model.Settling, model.RankOrder, model.LeaderLast,
-	model.InOrder, model.VersionOrder, model.StaleReport,
+	model.RulePodBudget, model.RuleZoneBudget, model.RuleShardBudget, model.RuleQuorum,
+	model.RuleAcks, model.RuleRole, model.RuleEligible, model.RuleFailureDetection, model.RuleRankOrder, model.RuleLeaderLast,
+	model.RuleOrderedReady, model.RuleVersionOrder, model.RuleStaleReport,
 }
 
-// unrest are the rules that a pod which is on its way can set off by itself:
+// restartEffects are the rules that a pod which is on its way can set off by itself:
 // while it hands over and comes back, leaders change and reports are late.
 // They are told when they still hold and nothing is on its way any more; if
 // that never comes, the rollout stalls, and that is told.
-var unrest = []model.Rule{
-	model.ViewSplit, model.NoLeader, model.TwoLeaders, model.Unhealthy, model.NoReport, model.BeingMoved, model.CatchingUp,
+var restartEffects = []model.Rule{
+	model.RuleViewSplit, model.RuleNoLeader, model.RuleTwoLeaders, model.RuleHealth, model.RuleNoReport, model.RuleMoving, model.RuleCatchingUp,
 }
 
 // Passing says whether a rule holds for a while in every rollout: because a
 // pod on its way has set it off, or because others go first.
 func Passing(rule model.Rule) bool {
-	return slices.Contains(unrest, rule) || slices.Contains(routine, rule) || rule == model.Claimed || rule == model.OnItsWay
+	return slices.Contains(restartEffects, rule) || slices.Contains(routine, rule) || rule == model.RuleClaimed || rule == model.RuleTerminating
 }
 
 // worthTelling are the holds of a decision that people should hear of.
@@ -143,7 +143,7 @@ func worthTelling(d Decision) []model.Hold {
 	moving := len(d.Claims) > 0 || len(d.Plan.Steps) > 0
 	var holds []model.Hold
 	for _, h := range d.Plan.Holds {
-		if h.Rule != model.Claimed && h.Rule != model.OnItsWay && !(moving && Passing(h.Rule)) {
+		if h.Rule != model.RuleClaimed && h.Rule != model.RuleTerminating && !(moving && Passing(h.Rule)) {
 			holds = append(holds, h)
 		}
 	}
@@ -185,7 +185,7 @@ func (t *transition) holds() {
 		if ofPod {
 			told++
 			pod, _ := t.to.Pod(h.Pod)
-			t.add(h.Pod, pod.UID, true, RestartHeld, "%s: %s", h.Pod, held(h))
+			t.add(h.Pod, pod.UID, true, EventRestartHeld, "%s: %s", h.Pod, held(h))
 		}
 	}
 }
@@ -193,16 +193,16 @@ func (t *transition) holds() {
 func (t *transition) ruleHolds(h model.Hold, pods []string) {
 	warning := !slices.Contains(routine, h.Rule)
 	switch {
-	case h.Rule == model.LineStopped:
-		t.add("", "", true, StoppedTheLine, "%s", held(h))
-	case h.Rule == model.VersionRefused:
-		t.add("", "", true, VersionRefused, "%s", held(h))
+	case h.Rule == model.RuleRolloutHalted:
+		t.add("", "", true, EventRolloutHalted, "%s", held(h))
+	case h.Rule == model.RuleVersionRefused:
+		t.add("", "", true, EventVersionRefused, "%s", held(h))
 	case h.Pod == "":
-		t.add("", "", warning, RestartHeld, "%s", held(h))
+		t.add("", "", warning, EventRestartHeld, "%s", held(h))
 	case len(pods) > 1:
-		t.add("", "", warning, RestartHeld, "%s holds %d pods (%s); first: %s", h.Rule, len(pods), few(pods), h.Reason)
+		t.add("", "", warning, EventRestartHeld, "%s holds %d pods (%s); first: %s", h.Rule, len(pods), few(pods), h.Reason)
 	default:
-		t.add("", "", warning, RestartHeld, "%s: %s", h.Pod, held(h))
+		t.add("", "", warning, EventRestartHeld, "%s: %s", h.Pod, held(h))
 	}
 }
 
@@ -221,7 +221,7 @@ func (t *transition) phase() {
 	switch t.to.Phase {
 	case model.ClusterStalled:
 		rule, message := whyStalled(t.to)
-		t.add("", "", true, Stalled, "no progress: %s: %s", rule, message)
+		t.add("", "", true, EventStalled, "no progress: %s: %s", rule, message)
 	case model.ClusterDone:
 		if t.from.Phase == "" || t.from.Phase == model.ClusterIdle {
 			return
@@ -230,7 +230,7 @@ func (t *transition) phase() {
 		for _, p := range t.to.Snapshot.Pools {
 			pools = append(pools, fmt.Sprintf("%s on %s", p.Name, p.Revision))
 		}
-		t.add("", "", false, RolloutFinished, "%d of %d pods updated: %s", t.to.Pods.Updated, t.to.Pods.Desired, strings.Join(pools, ", "))
+		t.add("", "", false, EventRolloutFinished, "%d of %d pods updated: %s", t.to.Pods.Updated, t.to.Pods.Desired, strings.Join(pools, ", "))
 	}
 }
 
@@ -241,14 +241,14 @@ func (t *transition) guard() {
 	was, is := t.from.Snapshot.Cluster.GuardEnforcing, t.to.Snapshot.Cluster.GuardEnforcing
 	switch {
 	case is && !was:
-		t.add("", "", false, GuardEnforced, "Kubernetes refuses to remove pods that Rollcall has not let go")
+		t.add("", "", false, EventGuardEnforced, "Kubernetes refuses to remove pods that Rollcall has not let go")
 	case was && !is && t.to.Guard.Why != "":
-		t.add("", "", true, GuardLost, "Kubernetes lets pods go that Rollcall has not let go: %s", t.to.Guard.Why)
+		t.add("", "", true, EventGuardLost, "Kubernetes lets pods go that Rollcall has not let go: %s", t.to.Guard.Why)
 	}
 	if budget := t.to.Guard.ForeignBudget; budget != "" && budget != t.from.Guard.ForeignBudget {
-		t.add("", "", true, ForeignBudget, "%s", budget)
+		t.add("", "", true, EventForeignBudget, "%s", budget)
 	}
 	if why := t.to.Withheld; why != "" && why != t.from.Withheld {
-		t.add("", "", true, Withheld, "%s", why)
+		t.add("", "", true, EventWithheld, "%s", why)
 	}
 }

@@ -40,7 +40,7 @@ func (t *transition) selected(c model.Claim) {
 	if c.From != c.To && c.To != "" {
 		change = fmt.Sprintf(", from %s to %s", cmp.Or(c.From, "unknown"), c.To)
 	}
-	t.add(c.Pod, c.UID, false, RestartSelected, "%s: %s (%s)%s", c.Pod, actionText(c.Action, c.Prepare), c.Reason, change)
+	t.add(c.Pod, c.UID, false, EventRestartSelected, "%s: %s (%s)%s", c.Pod, actionText(c.Action, c.Prepare), c.Reason, change)
 	// What was chosen stands in the plan before; the plan after it knows the
 	// pod as claimed.
 	step, ok := stepOf(t.from.Plan, c.Pod)
@@ -54,16 +54,16 @@ func (t *transition) selected(c model.Claim) {
 	for _, note := range step.Notes {
 		switch {
 		case strings.HasPrefix(note, overrideNote):
-			t.add(c.Pod, c.UID, true, OverrideUsed, "%s: %s", c.Pod, note)
+			t.add(c.Pod, c.UID, true, EventOverrideUsed, "%s: %s", c.Pod, note)
 		case strings.HasPrefix(note, forcedNote):
-			t.add(c.Pod, c.UID, true, RollingForced, "%s: %s", c.Pod, note)
+			t.add(c.Pod, c.UID, true, EventRollingUpdateForced, "%s: %s", c.Pod, note)
 		default:
 			unprotected = append(unprotected, note)
 		}
 	}
 	// A pod may have thousands of shards without another copy.
 	if len(unprotected) > 0 {
-		t.add(c.Pod, c.UID, true, UnprotectedRestart, "%s: %s", c.Pod, strings.Join(fewNotes(unprotected), "; "))
+		t.add(c.Pod, c.UID, true, EventUnprotectedRestart, "%s: %s", c.Pod, strings.Join(fewNotes(unprotected), "; "))
 	}
 }
 
@@ -73,14 +73,14 @@ func (t *transition) advanced(c model.Claim, from model.ClaimPhase) {
 		return // it is given up, and a hold says why
 	}
 	prepares := c.Prepare != "" && c.Prepare != model.PrepareNone
-	if prepares && progress.Passed(from, c.Phase, model.PhasePreparing) {
-		t.add(c.Pod, c.UID, false, PrepareStarted, "%s: %s has begun", c.Pod, c.Prepare)
+	if prepares && progress.Passed(from, c.Phase, model.PhaseDraining) {
+		t.add(c.Pod, c.UID, false, EventDrainStarted, "%s: %s has begun", c.Pod, c.Prepare)
 	}
-	if prepares && progress.Passed(from, c.Phase, model.PhasePrepared) && undisturbed(c) {
-		t.add(c.Pod, c.UID, false, Prepared, "%s: %s is done, the pod is safe to stop", c.Pod, c.Prepare)
+	if prepares && progress.Passed(from, c.Phase, model.PhaseDrained) && undisturbed(c) {
+		t.add(c.Pod, c.UID, false, EventDrained, "%s: %s is done, the pod is safe to stop", c.Pod, c.Prepare)
 	}
-	if progress.Passed(from, c.Phase, model.PhaseGone) && c.Action != model.Handoff && c.Action != model.Evacuate {
-		t.add(c.Pod, c.UID, false, PodRestarted, "%s: removed %s (%s)", c.Pod, t.sinceClaim(c), c.Reason)
+	if progress.Passed(from, c.Phase, model.PhaseGone) && c.Action != model.ActionHandoff && c.Action != model.ActionEvacuate {
+		t.add(c.Pod, c.UID, false, EventPodRestarted, "%s: removed %s (%s)", c.Pod, t.sinceClaim(c), c.Reason)
 	}
 	if progress.Passed(from, c.Phase, model.PhaseRejoined) {
 		t.returned(c)
@@ -107,10 +107,10 @@ func (t *transition) returned(c model.Claim) {
 		return
 	}
 	if policy.Returned(t.to.Snapshot, c).Failed {
-		t.add(c.Pod, pod.UID, true, PodNotReturned, "%s: given up %s, on revision %s: %s", c.Pod, t.sinceClaim(c), pod.Revision, cmp.Or(pod.Problem, "not live in the database"))
+		t.add(c.Pod, pod.UID, true, EventPodNotReturned, "%s: given up %s, on revision %s: %s", c.Pod, t.sinceClaim(c), pod.Revision, cmp.Or(pod.Problem, "not live in the database"))
 		return
 	}
-	t.add(c.Pod, pod.UID, false, PodReturned, "%s: back in the database %s, on revision %s", c.Pod, t.sinceClaim(c), pod.Revision)
+	t.add(c.Pod, pod.UID, false, EventPodReturned, "%s: back in the database %s, on revision %s", c.Pod, t.sinceClaim(c), pod.Revision)
 }
 
 func (t *transition) sinceClaim(c model.Claim) string {
@@ -122,7 +122,7 @@ func (t *transition) sinceClaim(c model.Claim) string {
 
 // timedOut tells, once, that a prepare takes longer than it may.
 func (t *transition) timedOut(c model.Claim) {
-	if c.Phase != model.PhaseClaimed && c.Phase != model.PhasePreparing || c.StartedAt.IsZero() {
+	if c.Phase != model.PhaseClaimed && c.Phase != model.PhaseDraining || c.StartedAt.IsZero() {
 		return
 	}
 	drain := t.to.Snapshot.Cluster.Spec.WithDefaults().Drain
@@ -132,6 +132,6 @@ func (t *transition) timedOut(c model.Claim) {
 	}
 	deadline := c.StartedAt.Add(limit)
 	if limit > 0 && t.from.DecidedAt.Before(deadline) && !t.to.DecidedAt.Before(deadline) {
-		t.add(c.Pod, c.UID, true, PrepareTimedOut, "%s: %s is not done after %s", c.Pod, c.Prepare, Age(limit))
+		t.add(c.Pod, c.UID, true, EventDrainTimedOut, "%s: %s is not done after %s", c.Pod, c.Prepare, Age(limit))
 	}
 }

@@ -53,17 +53,17 @@ func Explain(d Decision, name string) (Explanation, error) {
 	holds := holdsOf(d.Plan, name)
 	switch {
 	case claimed:
-		e.Verdict, e.Text = Claimed, claimText(d, claim)
+		e.Verdict, e.Text = VerdictClaimed, claimText(d, claim)
 	case goes:
-		e.Verdict, e.Text = Go, goText(step)
+		e.Verdict, e.Text = VerdictGo, goText(step)
 	case slices.Contains(d.Plan.Order, name) || slices.ContainsFunc(holds, func(h model.Hold) bool { return h.Pod == name }):
-		e.Verdict = Hold
+		e.Verdict = VerdictHold
 		if len(holds) > 0 {
 			e.Rule = holds[0].Rule
 		}
 		e.Text = holdText(d, name, holds)
 	default:
-		e.Verdict, e.Text = UpToDate, upToDateText(d, pod)
+		e.Verdict, e.Text = VerdictUpToDate, upToDateText(d, pod)
 	}
 	e.Facts = slices.Concat(podFacts(d, pod), reportFacts(pod), refusedFacts(d, pod), groupFacts(d, name), clusterFacts(d))
 	return e, nil
@@ -174,7 +174,7 @@ func podFacts(d Decision, pod model.Pod) []Fact {
 		sinceAge = max(0, d.Snapshot.Now.Sub(pod.Since.Time).Seconds())
 	}
 	phase := string(pod.Phase)
-	if pod.Problem != model.NoProblem {
+	if pod.Problem != model.ProblemNone {
 		phase += ", " + string(pod.Problem)
 	}
 	facts.add("phase", sinceAge, "%s", cmp.Or(phase, "unknown"))
@@ -248,7 +248,7 @@ func reportFacts(pod model.Pod) []Fact {
 		fresh = "too old to decide on"
 	}
 	facts.add("report", r.AgeSeconds, "%s, %s", by, fresh)
-	facts.add("member", r.AgeSeconds, "%s", cmp.Or(r.Member, model.UnknownMember))
+	facts.add("member", r.AgeSeconds, "%s", cmp.Or(r.Member, model.MembershipUnknown))
 	if r.EngineVersion != "" {
 		facts.add("version", r.AgeSeconds, "%s", r.EngineVersion)
 	}
@@ -297,7 +297,7 @@ func groupFacts(d Decision, pod string) []Fact {
 		active := 0
 		members := make([]string, 0, len(g.Members))
 		for _, m := range g.Members {
-			if m.State == model.Active {
+			if m.State == model.MemberActive {
 				active++
 			}
 			members = append(members, memberText(m))
@@ -315,7 +315,7 @@ func groupFacts(d Decision, pod string) []Fact {
 }
 
 func memberText(m model.Member) string {
-	text := fmt.Sprintf("%s %s", cmp.Or(m.Pod, "elsewhere"), cmp.Or(m.State, model.UnknownState))
+	text := fmt.Sprintf("%s %s", cmp.Or(m.Pod, "elsewhere"), cmp.Or(m.State, model.MemberUnknown))
 	if m.Domain != "" {
 		text += " in " + m.Domain
 	}
@@ -342,7 +342,7 @@ func clusterFacts(d Decision) []Fact {
 	if b.Zones.Limit > 0 {
 		facts.add("zones", timeless, "%d of at most %d zones with an unavailable pod", b.Zones.Away, b.Zones.Limit)
 	}
-	health := string(cmp.Or(s.Health.Verdict, model.UnknownHealth))
+	health := string(cmp.Or(s.Health.Verdict, model.VerdictUnknown))
 	if s.Health.Reason != "" {
 		health += ", " + s.Health.Reason
 	}

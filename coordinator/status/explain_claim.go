@@ -43,11 +43,11 @@ func claimText(d Decision, c model.Claim) string {
 // claimWords is the phase, with what the agent says that it waits for in it.
 func claimWords(d Decision, c model.Claim) string {
 	text := claimPhaseText(c.Phase)
-	if c.Action == model.Replace {
+	if c.Action == model.ActionReplace {
 		text = replacementText(c)
 	}
 	pod, _ := d.Pod(c.Pod)
-	if r := pod.Report; c.Phase == model.PhasePreparing && r != nil && r.UID == c.UID && r.DrainDetail != "" {
+	if r := pod.Report; c.Phase == model.PhaseDraining && r != nil && r.UID == c.UID && r.DrainDetail != "" {
 		text += ": " + r.DrainDetail
 	}
 	return text
@@ -63,9 +63,9 @@ func replacementText(c model.Claim) string {
 		volumes += fmt.Sprintf(" and %d more", len(c.Volumes)-1)
 	}
 	switch c.Phase {
-	case model.PhasePreparing:
+	case model.PhaseDraining:
 		return "moving data off " + c.Pod
-	case model.PhasePrepared:
+	case model.PhaseDrained:
 		return "data is off " + c.Pod + ", says its agent; the database is asked for itself"
 	case model.PhaseEmptied:
 		return "nothing is left on " + c.Pod + "; " + volumes + " and the pod are about to be deleted"
@@ -81,9 +81,9 @@ func claimPhaseText(p model.ClaimPhase) string {
 	switch p {
 	case model.PhaseClaimed:
 		return "claimed, nothing done to it yet"
-	case model.PhasePreparing:
+	case model.PhaseDraining:
 		return "its agent makes it safe to stop"
-	case model.PhasePrepared:
+	case model.PhaseDrained:
 		return "about to be checked once more and removed"
 	case model.PhaseEmptied:
 		return "nothing is left on it"

@@ -30,34 +30,34 @@ func TestExplainVerdicts(t *testing.T) {
 		text    []string
 	}{
 		"goes": {
-			pod: "search-1", verdict: Go,
+			pod: "search-1", verdict: VerdictGo,
 			text: []string{"go     search-1 Restart after Handoff (Outdated)"},
 		},
 		"is held": {
-			pod: "search-0", verdict: Hold, rule: model.LeaderLast,
+			pod: "search-0", verdict: VerdictHold, rule: model.RuleLeaderLast,
 			text: []string{"hold   search-0 leader-last: ", "unblocked by: "},
 		},
 		"is held with the whole cluster": {
-			pod: "search-1", verdict: Hold, rule: model.Paused,
+			pod: "search-1", verdict: VerdictHold, rule: model.RulePaused,
 			changes: []func(*model.Snapshot){func(s *model.Snapshot) { s.Cluster.Paused = true }},
 			text:    []string{"hold   search-1 paused: "},
 		},
 		"is claimed": {
-			pod: "search-1", verdict: Claimed,
+			pod: "search-1", verdict: VerdictClaimed,
 			changes: []func(*model.Snapshot){claimed(model.PhaseGone)},
 			text:    []string{"claim  search-1 Gone Restart after Handoff (Outdated)", "the recreated pod is awaited", "claimed 12s ago"},
 		},
 		"is up to date": {
-			pod: "search-2", verdict: UpToDate,
+			pod: "search-2", verdict: VerdictUpToDate,
 			text: []string{"it runs revision v2, which StatefulSet search wants"},
 		},
 		"nothing is known of the revision": {
-			pod: "search-2", verdict: UpToDate,
+			pod: "search-2", verdict: VerdictUpToDate,
 			changes: []func(*model.Snapshot){func(s *model.Snapshot) { s.Pools[0].Revision = "" }},
 			text:    []string{"which revision its StatefulSet wants is not known"},
 		},
 		"Kubernetes has not looked": {
-			pod: "search-2", verdict: UpToDate,
+			pod: "search-2", verdict: VerdictUpToDate,
 			changes: []func(*model.Snapshot){func(s *model.Snapshot) { s.Pools[0].Observed = false }},
 			text:    []string{"has not yet looked at the newest change of StatefulSet search"},
 		},
@@ -80,7 +80,7 @@ func TestExplainReplacements(t *testing.T) {
 		return func(s *model.Snapshot) {
 			claimed(phase)(s)
 			c := &s.Cluster.Status.Claims[0]
-			c.Action, c.Prepare, c.Reason, c.Volumes = model.Replace, model.PrepareEvacuate, model.ReasonReplacement, volumes
+			c.Action, c.Prepare, c.Reason, c.Volumes = model.ActionReplace, model.PrepareEvacuate, model.ReasonReplacement, volumes
 		}
 	}
 	data, logs := model.VolumeClaim{Name: "data-search-1", UID: "v1"}, model.VolumeClaim{Name: "logs-search-1", UID: "v2"}
@@ -90,10 +90,10 @@ func TestExplainReplacements(t *testing.T) {
 		want   []string
 	}{
 		"data is moved": {func(s *model.Snapshot) {
-			replacing(model.PhasePreparing)(s)
+			replacing(model.PhaseDraining)(s)
 			podOf(s, "search-1").Report.DrainDetail = "excluded, 3 roles left"
 		}, "excluded, 3 roles left", []string{"claim  search-1 Draining Replace after Evacuate (Replacement)", "moving data off search-1: excluded, 3 roles left"}},
-		"something is left": {replacing(model.PhasePrepared), "not empty: books/s1 has a member on it that is Active",
+		"something is left": {replacing(model.PhaseDrained), "not empty: books/s1 has a member on it that is Active",
 			[]string{"data is off search-1, says its agent", "waiting: not empty: books/s1 has a member on it that is Active"}},
 		"it is empty": {replacing(model.PhaseEmptied, data, logs), "pod-budget: too many",
 			[]string{"nothing is left on search-1; volume claim data-search-1 and 1 more and the pod are about to be deleted", "waiting: pod-budget: too many"}},
@@ -139,14 +139,14 @@ func TestExplainShowsFactsWithTheirAge(t *testing.T) {
 func TestExplainBadNews(t *testing.T) {
 	d := search(t, func(s *model.Snapshot) {
 		p := podOf(s, "search-1")
-		p.Phase, p.Problem, p.Report = model.Failed, model.CrashLoop, nil
+		p.Phase, p.Problem, p.Report = model.PodPhaseFailed, model.ProblemCrashLoop, nil
 		podOf(s, "search-0").Report.Fresh = false
 		podOf(s, "search-0").Report.Self = false
 		podOf(s, "search-0").Report.Veto = "a backup runs"
-		s.Groups[0].Members[1].State = model.Recovering
+		s.Groups[0].Members[1].State = model.MemberRecovering
 		progress := 0.7
 		s.Groups[0].Members[1].Progress = &progress
-		s.Health = model.Health{Verdict: model.Yellow, Reason: "one copy is missing", Disagree: "search-2 sees another leader"}
+		s.Health = model.Health{Verdict: model.VerdictYellow, Reason: "one copy is missing", Disagree: "search-2 sees another leader"}
 	})
 	e, err := Explain(d, "search-1")
 	require.NoError(t, err)
@@ -168,11 +168,11 @@ func TestExplainBadNews(t *testing.T) {
 }
 
 // What the agent waits for while it prepares a pod is what keeps the rollout.
-func TestExplainSaysWhatAPrepareWaitsFor(t *testing.T) {
+func TestExplainSaysWhatADrainWaitsFor(t *testing.T) {
 	const words = "nobody can take over: search-1 lags 34s"
-	d := search(t, claimed(model.PhasePreparing), func(s *model.Snapshot) {
+	d := search(t, claimed(model.PhaseDraining), func(s *model.Snapshot) {
 		report := podOf(s, s.Cluster.Status.Claims[0].Pod).Report
-		report.Drain, report.DrainDetail = model.DrainPreparing, words
+		report.Drain, report.DrainDetail = model.DrainRunning, words
 	})
 	claim := d.Snapshot.Cluster.Status.Claims[0]
 	e, err := Explain(d, claim.Pod)
@@ -199,7 +199,7 @@ func TestEveryClaimPhaseHasWords(t *testing.T) {
 }
 
 func TestVerdictRoundTrip(t *testing.T) {
-	for _, v := range []Verdict{Go, Hold, Claimed, UpToDate} {
+	for _, v := range []Verdict{VerdictGo, VerdictHold, VerdictClaimed, VerdictUpToDate} {
 		text, err := json.Marshal(v)
 		require.NoError(t, err)
 		var back Verdict
@@ -225,15 +225,15 @@ func TestAge(t *testing.T) {
 
 // A pod whose new image cannot be pulled stops the line; asked about it, the
 // explanation says all of that.
-func TestExplainPodThatStoppedTheLine(t *testing.T) {
+func TestExplainPodThatHaltedTheRollout(t *testing.T) {
 	d := search(t, claimed(model.PhaseGone), back, later(11*time.Minute), func(s *model.Snapshot) {
 		p := podOf(s, "search-1")
-		p.Phase, p.Problem, p.Report, p.Since = model.NotStarted, model.ImagePull, nil, model.At(s.Now.Add(-11*time.Minute))
-		s.Groups[0].Members[1].State = model.Down
+		p.Phase, p.Problem, p.Report, p.Since = model.PodPhaseNotStarted, model.ProblemImagePull, nil, model.At(s.Now.Add(-11*time.Minute))
+		s.Groups[0].Members[1].State = model.MemberDown
 	})
 	e, err := Explain(d, "search-1")
 	require.NoError(t, err)
-	require.Equal(t, Claimed, e.Verdict)
+	require.Equal(t, VerdictClaimed, e.Verdict)
 	require.Contains(t, e.Text, "claim  search-1 Gone Restart after Handoff (Outdated)\nremoved; ")
 	require.Contains(t, e.Text, "\nwaiting: ")
 	require.Contains(t, e.Text, "\nit counts as failed")
@@ -242,7 +242,7 @@ func TestExplainPodThatStoppedTheLine(t *testing.T) {
 
 	for _, c := range Conditions(d, nil, 1) {
 		if c.Type == "Reconciling" || c.Type == "Ready" {
-			require.Equal(t, string(model.LineStopped), c.Reason, "not that a pod is on its way")
+			require.Equal(t, string(model.RuleRolloutHalted), c.Reason, "not that a pod is on its way")
 		}
 	}
 }
@@ -251,7 +251,7 @@ func TestExplainPodThatStoppedTheLine(t *testing.T) {
 func TestExplainSaysAllThatHolds(t *testing.T) {
 	e, err := Explain(search(t, func(s *model.Snapshot) { podOf(s, "search-0").Report.Veto = "a backup runs" }), "search-0")
 	require.NoError(t, err)
-	require.Equal(t, model.Vetoed, e.Rule)
+	require.Equal(t, model.RuleVeto, e.Rule)
 	require.Contains(t, e.Text, "hold   search-0 veto: ")
 	require.Contains(t, e.Text, "\nalso   search-0 leader-last: ")
 }

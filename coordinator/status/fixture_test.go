@@ -53,7 +53,7 @@ groups:
 func claimed(phase model.ClaimPhase) func(*model.Snapshot) {
 	return func(s *model.Snapshot) {
 		s.Cluster.Status.Claims = []model.Claim{{
-			ID: "k1", Pod: "search-1", UID: "u1", Action: model.Restart, Reason: model.ReasonOutdated, Prepare: model.PrepareHandoff,
+			ID: "k1", Pod: "search-1", UID: "u1", Action: model.ActionRestart, Reason: model.ReasonOutdated, Prepare: model.PrepareHandoff,
 			From: "v1", To: "v2", Epoch: 12, Phase: phase, StartedAt: model.At(s.Now.Add(-12 * time.Second)), Undo: []byte("x"),
 		}}
 	}

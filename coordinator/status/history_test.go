@@ -31,7 +31,7 @@ func TestTheJournalNotesWhatDiffers(t *testing.T) {
 	later := d
 	later.DecidedAt = d.DecidedAt.Add(time.Minute)
 	b.Publish(later) // says the same
-	changed := search(t, claimed(model.PhasePreparing))
+	changed := search(t, claimed(model.PhaseDraining))
 	b.Publish(changed)
 	entries := entriesOf(t, b, d.Key, 0)
 	require.Len(t, entries, 2)

@@ -125,7 +125,7 @@ func (m *metrics) pools(cluster string, previous *Decision, next Decision) {
 		}
 		m.current.WithLabelValues(cluster, pool.Name).Set(float64(current))
 		m.updated.WithLabelValues(cluster, pool.Name).Set(float64(update))
-		if pool.Strategy == model.RollingUpdateStrategy {
+		if pool.Strategy == model.StrategyRollingUpdate {
 			m.partition.WithLabelValues(cluster, pool.Name).Set(float64(pool.Partition))
 			m.lines(cluster, previous, next, pool)
 		} else {
@@ -143,7 +143,7 @@ func (m *metrics) lines(cluster string, previous *Decision, next Decision, pool 
 		before, known = previous.Pool(pool.Name)
 	}
 	switch {
-	case !known || before.Strategy != model.RollingUpdateStrategy:
+	case !known || before.Strategy != model.StrategyRollingUpdate:
 		m.moved.WithLabelValues(cluster, pool.Name).Set(timestamp(next.Snapshot.Cluster.Status.LastProgress))
 	case before.Partition != pool.Partition:
 		m.moved.WithLabelValues(cluster, pool.Name).Set(timestamp(&next.Snapshot.Now))

@@ -41,7 +41,7 @@ rollcall_updated_replicas{cluster="prod/search",pool="search"} 1
 rollcall_last_progress_timestamp_seconds{cluster="prod/search"} 1.79517588e+09
 `), "rollcall_pods", "rollcall_current_replicas", "rollcall_updated_replicas", "rollcall_last_progress_timestamp_seconds"))
 	require.Equal(t, 1.0, testutil.ToFloat64(m.decisions.WithLabelValues(verdictGo, noRule)))
-	require.Equal(t, 1.0, heldBy(t, m.holds, model.LeaderLast))
+	require.Equal(t, 1.0, heldBy(t, m.holds, model.RuleLeaderLast))
 	require.Equal(t, len(model.Rules()), testutil.CollectAndCount(m.holds))
 	require.Zero(t, testutil.CollectAndCount(m.partition), "an OnDelete pool has no partition")
 }
@@ -49,8 +49,8 @@ rollcall_last_progress_timestamp_seconds{cluster="prod/search"} 1.79517588e+09
 // TestLabelsAreNoTexts: what a database or a person says is no value of a label.
 func TestLabelsAreNoTexts(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	d := search(t, rolling(model.ByPartition, 2), func(s *model.Snapshot) {
-		s.Health.Verdict, s.Health.Reason = model.Red, "the database says so"
+	d := search(t, rolling(model.RollingUpdateByPartition, 2), func(s *model.Snapshot) {
+		s.Health.Verdict, s.Health.Reason = model.VerdictRed, "the database says so"
 		podOf(s, "search-1").Report.Veto = "a person says so"
 	})
 	d.Phase = model.ClusterStalled
@@ -79,12 +79,12 @@ func TestLabelsAreNoTexts(t *testing.T) {
 	require.Len(t, seen, 9)
 }
 
-// TestLastMoveOfALine: who has not seen the last move knows when there was progress.
-func TestLastMoveOfALine(t *testing.T) {
+// TestLastMoveOfAPartition: who has not seen the last move knows when there was progress.
+func TestLastMoveOfAPartition(t *testing.T) {
 	m := newMetrics(prometheus.NewRegistry())
 	moved := m.moved.WithLabelValues("prod/search", "search")
 	at := func(line int32, changes ...func(*model.Snapshot)) Decision {
-		return search(t, append([]func(*model.Snapshot){rolling(model.ByPartition, line)}, changes...)...)
+		return search(t, append([]func(*model.Snapshot){rolling(model.RollingUpdateByPartition, line)}, changes...)...)
 	}
 	later := func(d time.Duration) func(*model.Snapshot) {
 		return func(s *model.Snapshot) { s.Now = model.At(s.Now.Add(d)) }
@@ -100,7 +100,7 @@ func TestLastMoveOfALine(t *testing.T) {
 	onDelete := search(t, later(2*time.Hour))
 	m.Decided(&third, onDelete)
 	require.Zero(t, testutil.CollectAndCount(m.moved))
-	m.Decided(&onDelete, at(model.RestLine, func(s *model.Snapshot) { s.Cluster.Status.LastProgress = nil }))
+	m.Decided(&onDelete, at(model.FirstOrdinalNone, func(s *model.Snapshot) { s.Cluster.Status.LastProgress = nil }))
 	require.Zero(t, testutil.ToFloat64(m.moved.WithLabelValues("prod/search", "search")), "nobody knows")
 }
 
@@ -109,7 +109,7 @@ func TestMetricsAreDescribed(t *testing.T) {
 	page, err := os.ReadFile("../../deploy/docs/metrics.md")
 	require.NoError(t, err)
 	registry := prometheus.NewRegistry()
-	stalled := search(t, rolling(model.ByPartition, 2))
+	stalled := search(t, rolling(model.RollingUpdateByPartition, 2))
 	stalled.Phase = model.ClusterStalled
 	newMetrics(registry).Decided(nil, stalled)
 	families, err := registry.Gather()
@@ -159,10 +159,10 @@ func TestHoldsGoBackToZero(t *testing.T) {
 	m := newMetrics(prometheus.NewRegistry())
 	held := search(t, func(s *model.Snapshot) { s.Cluster.Paused = true })
 	m.Decided(nil, held)
-	require.Equal(t, 3.0, heldBy(t, m.holds, model.Paused), "two pods and the cluster")
-	require.Equal(t, 1.0, testutil.ToFloat64(m.decisions.WithLabelValues(verdictHold, string(model.Paused))))
+	require.Equal(t, 3.0, heldBy(t, m.holds, model.RulePaused), "two pods and the cluster")
+	require.Equal(t, 1.0, testutil.ToFloat64(m.decisions.WithLabelValues(verdictHold, string(model.RulePaused))))
 	m.Decided(&held, search(t))
-	require.Zero(t, heldBy(t, m.holds, model.Paused))
+	require.Zero(t, heldBy(t, m.holds, model.RulePaused))
 }
 
 // heldBy is the value of the one series that a collector has for a rule.
@@ -189,7 +189,7 @@ func TestSeriesOfWhatIsGoneAreDeleted(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := newMetrics(registry)
 	two := search(t, func(s *model.Snapshot) {
-		s.Pools = append(s.Pools, model.Pool{Name: "extra", Observed: true, Strategy: model.RollingUpdateStrategy, Partition: 4})
+		s.Pools = append(s.Pools, model.Pool{Name: "extra", Observed: true, Strategy: model.StrategyRollingUpdate, Partition: 4})
 	})
 	m.Decided(nil, two)
 	require.Equal(t, 4.0, testutil.ToFloat64(m.partition.WithLabelValues("prod/search", "extra")))

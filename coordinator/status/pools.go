@@ -35,7 +35,7 @@ func PoolsOf(d Decision) []PoolState {
 		if p == nil || !progress.Exists(pod) {
 			continue
 		}
-		ready := pod.Phase == model.Ready
+		ready := pod.Phase == model.PodPhaseReady
 		_, claimed := d.ClaimOf(pod.Name)
 		if ready {
 			p.Ready++
@@ -62,5 +62,5 @@ func inDatabase(pod model.Pod) bool {
 	if r == nil {
 		return !pod.Agent
 	}
-	return r.Member == model.Live && r.Settled
+	return r.Member == model.MembershipLive && r.Settled
 }

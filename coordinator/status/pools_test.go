@@ -62,21 +62,21 @@ func TestPoolsOf(t *testing.T) {
 func TestAPoolIsComplete(t *testing.T) {
 	complete := func(changes ...func(*model.Snapshot)) bool { return PoolsOf(logs(t, changes...))[1].Complete }
 	require.True(t, complete())
-	require.True(t, complete(func(s *model.Snapshot) { podOf(s, "mgr-0").Phase = model.Missing }), "another pool's pod")
+	require.True(t, complete(func(s *model.Snapshot) { podOf(s, "mgr-0").Phase = model.PodPhaseMissing }), "another pool's pod")
 	for name, change := range map[string]func(*model.Snapshot){
 		"not on the revision": func(s *model.Snapshot) { podOf(s, "data-1").Revision = "d1" },
-		"missing":             func(s *model.Snapshot) { podOf(s, "data-1").Phase = model.Missing },
+		"missing":             func(s *model.Snapshot) { podOf(s, "data-1").Phase = model.PodPhaseMissing },
 		"without an entry":    func(s *model.Snapshot) { s.Pools[1].Replicas = 3 },
-		"not ready":           func(s *model.Snapshot) { podOf(s, "data-1").Phase = model.Started },
-		"no member":           func(s *model.Snapshot) { podOf(s, "data-1").Report.Member = model.NotLive },
-		"not known a member":  func(s *model.Snapshot) { podOf(s, "data-1").Report.Member = model.UnknownMember },
+		"not ready":           func(s *model.Snapshot) { podOf(s, "data-1").Phase = model.PodPhaseStarted },
+		"no member":           func(s *model.Snapshot) { podOf(s, "data-1").Report.Member = model.MembershipNotLive },
+		"not known a member":  func(s *model.Snapshot) { podOf(s, "data-1").Report.Member = model.MembershipUnknown },
 		"not caught up":       func(s *model.Snapshot) { podOf(s, "data-1").Report.Settled = false },
 		"no report":           func(s *model.Snapshot) { podOf(s, "data-1").Report = nil },
 		"one more":            func(s *model.Snapshot) { s.Pools[1].Replicas = 1 },
 		"revision unknown":    func(s *model.Snapshot) { s.Pools[1].Revision = ""; podOf(s, "data-0").Revision = "" },
 		"unobserved":          func(s *model.Snapshot) { s.Pools[1].Observed = false },
 		"claimed": func(s *model.Snapshot) {
-			s.Cluster.Status.Claims = []model.Claim{{ID: "k", Pod: "data-1", UID: "d1", Action: model.Restart, Phase: model.PhaseSettling}}
+			s.Cluster.Status.Claims = []model.Claim{{ID: "k", Pod: "data-1", UID: "d1", Action: model.ActionRestart, Phase: model.PhaseSettling}}
 		},
 	} {
 		require.False(t, complete(change), name)
@@ -88,7 +88,7 @@ func TestAPoolIsComplete(t *testing.T) {
 
 // Each pool has its own numbers, on the wire and as metrics; the counts of the
 // cluster are those of all.
-func TestThreePoolsAreTold(t *testing.T) {
+func TestEventsOfThreePools(t *testing.T) {
 	d := logs(t)
 	c := ClusterProto(d)
 	require.Len(t, c.GetPools(), 3)
@@ -110,7 +110,7 @@ func TestThreePoolsAreTold(t *testing.T) {
 
 // What is refused of one pool is an Event of the whole database, and says which
 // pool and which versions.
-func TestRefusedVersionOfOnePoolIsToldOfAll(t *testing.T) {
+func TestRefusedVersionOfOnePoolIsReportedForAll(t *testing.T) {
 	before := logs(t)
 	refused := logs(t, func(s *model.Snapshot) {
 		for i := range s.Pods {
@@ -118,34 +118,34 @@ func TestRefusedVersionOfOnePoolIsToldOfAll(t *testing.T) {
 		}
 		s.Pools[2].Version = "4.0.0"
 	})
-	e := eventOf(t, Events(&before, refused), VersionRefused)
+	e := eventOf(t, Events(&before, refused), EventVersionRefused)
 	require.True(t, e.Warning)
 	require.Empty(t, e.Pod)
 	require.Equal(t, "version-refused: pool mgr: from 2.19.4, which runs, to 4.0.0: 2 major versions, and 1 is the most in one update; "+
 		"unblocked by: another version in the template of mgr", e.Note)
 	require.Empty(t, refused.Plan.Steps)
-	require.NotContains(t, reasons(Events(&refused, refused)), VersionRefused, "once")
+	require.NotContains(t, reasons(Events(&refused, refused)), EventVersionRefused, "once")
 	held, err := Explain(refused, "coord-0")
 	require.NoError(t, err)
-	require.Equal(t, model.VersionRefused, held.Rule)
+	require.Equal(t, model.RuleVersionRefused, held.Rule)
 }
 
 // The only copy of an index is told of with the step, and in an Event when the pod
 // is claimed, which is before anything is done to it.
-func TestTheOnlyCopyIsToldBeforeItGoes(t *testing.T) {
+func TestOnlyCopyIsReportedBeforeItGoes(t *testing.T) {
 	single := func(s *model.Snapshot) {
 		s.Pods[2].Revision = "d1"
-		s.Groups = append(s.Groups, model.Group{ID: "alone/0", Kind: model.Shard, Members: []model.Member{
-			{ID: "r", Pod: "data-0", State: model.Active, Eligible: true},
+		s.Groups = append(s.Groups, model.Group{ID: "alone/0", Kind: model.GroupShard, Members: []model.Member{
+			{ID: "r", Pod: "data-0", State: model.MemberActive, Eligible: true},
 		}})
 	}
 	before := logs(t, single)
 	require.Equal(t, []string{"unprotected: alone/0 has its only member on this pod: nobody serves it meanwhile"}, before.Plan.Steps[0].Notes)
 	after := logs(t, single, func(s *model.Snapshot) {
-		s.Cluster.Status.Claims = []model.Claim{{ID: "k", Pod: "data-0", UID: "d0", Action: model.Restart, Reason: model.ReasonOutdated,
+		s.Cluster.Status.Claims = []model.Claim{{ID: "k", Pod: "data-0", UID: "d0", Action: model.ActionRestart, Reason: model.ReasonOutdated,
 			Prepare: model.PrepareHandoff, Phase: model.PhaseClaimed, From: "d1", To: "d2"}}
 	})
-	e := eventOf(t, Events(&before, after), UnprotectedRestart)
+	e := eventOf(t, Events(&before, after), EventUnprotectedRestart)
 	require.Equal(t, "data-0", e.Pod)
 	require.Equal(t, "data-0: unprotected: alone/0 has its only member on this pod: nobody serves it meanwhile", e.Note)
 }

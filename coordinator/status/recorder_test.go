@@ -41,7 +41,7 @@ func recording(t *testing.T, test func(r *Recorder, client *fake.Clientset, writ
 }
 
 func sample(note string) Event {
-	return Event{Cluster: Key{Namespace: "prod", Name: "search"}, ClusterUID: "c1", Pod: "search-1", PodUID: "u1", Reason: RestartSelected, Note: note}
+	return Event{Cluster: Key{Namespace: "prod", Name: "search"}, ClusterUID: "c1", Pod: "search-1", PodUID: "u1", Reason: EventRestartSelected, Note: note}
 }
 
 func TestEventStandsOnClusterAndPod(t *testing.T) {

@@ -21,7 +21,7 @@ const (
 // rollingWay says how a pool with the strategy RollingUpdate is driven, and what
 // of that stands open; empty for other pools.
 func rollingWay(d Decision, pool model.Pool) string {
-	if pool.Strategy != model.RollingUpdateStrategy {
+	if pool.Strategy != model.StrategyRollingUpdate {
 		return ""
 	}
 	spec := d.Snapshot.Cluster.Spec.WithDefaults()
@@ -29,12 +29,12 @@ func rollingWay(d Decision, pool model.Pool) string {
 	switch {
 	case pool.Force:
 		return "RollingUpdate, by Kubernetes alone: the annotation " + v1alpha1.AnnotationForce + " hands it over"
-	case spec.Update.RollingUpdate != model.ByPartition && guarded:
+	case spec.Update.RollingUpdate != model.RollingUpdateByPartition && guarded:
 		return "RollingUpdate, by the guard: Kubernetes refuses the StatefulSet controller every closed pod"
-	case spec.Update.RollingUpdate != model.ByPartition:
+	case spec.Update.RollingUpdate != model.RollingUpdateByPartition:
 		return "RollingUpdate, by the guard, and the guard is not enforced"
 	}
-	way := fmt.Sprintf("RollingUpdate, by its partition: %s", lineText(pool))
+	way := fmt.Sprintf("RollingUpdate, by its partition: %s", partitionText(pool))
 	if pool.Ordered != nil {
 		way += ", set by somebody else and taken as an order"
 	}
@@ -44,8 +44,8 @@ func rollingWay(d Decision, pool model.Pool) string {
 	return way
 }
 
-func lineText(pool model.Pool) string {
-	if pool.Partition >= model.RestLine {
+func partitionText(pool model.Pool) string {
+	if pool.Partition >= model.FirstOrdinalNone {
 		return "the partition is above all ordinals, so it frees nobody"
 	}
 	return fmt.Sprintf("ordinals from %d on come back on %s", pool.Partition, pool.Revision)
@@ -66,22 +66,22 @@ func partitionReset(d Decision) metav1.Condition {
 func (t *transition) lines() {
 	for _, to := range t.to.Snapshot.Pools {
 		from, known := t.from.Pool(to.Name)
-		if !known || to.Strategy != model.RollingUpdateStrategy {
+		if !known || to.Strategy != model.StrategyRollingUpdate {
 			continue
 		}
 		if to.Force && !from.Force {
-			t.add("", "", true, RollingForced, "%s: the annotation %s hands the StatefulSet to its controller: no partition, no guard, no rule",
+			t.add("", "", true, EventRollingUpdateForced, "%s: the annotation %s hands the StatefulSet to its controller: no partition, no guard, no rule",
 				to.Name, v1alpha1.AnnotationForce)
 		}
 		switch {
 		case to.Ordered != nil && (from.Ordered == nil || *from.Ordered != *to.Ordered):
-			t.add("", "", true, PartitionOrdered, "%s: somebody set the partition, so that ordinals below %d stay on the old revision; that is taken as an order",
+			t.add("", "", true, EventPartitionOrdered, "%s: somebody set the partition, so that ordinals below %d stay on the old revision; that is taken as an order",
 				to.Name, *to.Ordered)
 		case to.Ordered == nil && to.Partition != from.Partition:
 			t.moved(to)
 		}
 		if t.to.Resets[to.Name] > t.from.Resets[to.Name] {
-			t.add("", "", true, PartitionReset, "%s: %s", to.Name, partitionReset(t.to).Message)
+			t.add("", "", true, EventPartitionReset, "%s: %s", to.Name, partitionReset(t.to).Message)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func (t *transition) lines() {
 func (t *transition) moved(pool model.Pool) {
 	for _, line := range t.from.Plan.Lines {
 		if line.Pool == pool.Name && line.Partition == pool.Partition {
-			t.add("", "", false, PartitionMoved, "%s: %s: %s", pool.Name, lineText(pool), line.Reason)
+			t.add("", "", false, EventPartitionMoved, "%s: %s: %s", pool.Name, partitionText(pool), line.Reason)
 		}
 	}
 }

@@ -123,7 +123,7 @@ func TestRunbookHasEveryEvent(t *testing.T) {
 // with finds what a person has to do.
 func TestRunbookKnowsThePrimaryWithoutAnAgent(t *testing.T) {
 	rules, _, _, whole := readRunbook(t)
-	held := []model.Rule{model.NoLeader, model.Unhealthy, model.NoReport, model.Vetoed}
+	held := []model.Rule{model.RuleNoLeader, model.RuleHealth, model.RuleNoReport, model.RuleVeto}
 	for _, e := range rules {
 		if slices.Contains(held, model.Rule(e.name)) {
 			require.Contains(t, e.text, "(#the-primary-has-no-agent-yet)", e.name)

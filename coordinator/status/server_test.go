@@ -61,7 +61,7 @@ func leading(decisions ...Decision) *Board {
 }
 
 func TestServerAnswers(t *testing.T) {
-	conn, _ := serve(t, leading(search(t, claimed(model.PhasePrepared))))
+	conn, _ := serve(t, leading(search(t, claimed(model.PhaseDrained))))
 	client := rollcallv1.NewCoordinatorServiceClient(conn)
 	ctx := t.Context()
 
@@ -85,7 +85,7 @@ func TestServerAnswers(t *testing.T) {
 
 	plan, err := client.GetPlan(ctx, &rollcallv1.GetPlanRequest{Namespace: "prod", Name: "search"})
 	require.NoError(t, err)
-	require.Equal(t, search(t, claimed(model.PhasePrepared)).Plan.Text(), plan.GetText())
+	require.Equal(t, search(t, claimed(model.PhaseDrained)).Plan.Text(), plan.GetText())
 	require.Equal(t, "search-1", plan.GetPlan().GetOrder()[0])
 
 	e, err := client.Explain(ctx, &rollcallv1.ExplainRequest{Namespace: "prod", Name: "search", Pod: "search-0"})
@@ -95,7 +95,7 @@ func TestServerAnswers(t *testing.T) {
 }
 
 // What was refused is told with a cluster, and wakes nobody who watches it.
-func TestRefusalsAreTold(t *testing.T) {
+func TestRefusalEvents(t *testing.T) {
 	b := leading(search(t))
 	b.RefusedBy(func(key Key) []*rollcallv1.Refusal {
 		return []*rollcallv1.Refusal{{Pod: key.Name + "-0", What: "gossip: key", Count: 3}}

@@ -72,7 +72,7 @@ func ruleWaits(d Decision) []Wait {
 	for _, h := range progress.Held(&d.Moment) {
 		w := Wait{Hold: h, Key: progress.HoldKey(h), rank: ownReason}
 		switch {
-		case h.Rule == model.CanaryFirst && policy.OnRequest(h.Rule), Passing(h.Rule): // a claim on the pod of a canary says more
+		case h.Rule == model.RuleCanary && policy.OnRequest(h.Rule), Passing(h.Rule): // a claim on the pod of a canary says more
 			w.rank = follows
 		case h.Pod == "":
 			w.rank = stopsAll
@@ -84,8 +84,8 @@ func ruleWaits(d Decision) []Wait {
 
 // claimWait is what keeps a claim from going on.
 func claimWait(d Decision, c model.Claim) model.Hold {
-	if why := d.Waiting[c.Pod]; why != "" && c.Action == model.Replace {
-		return model.Hold{Pod: c.Pod, Rule: model.Claimed, Reason: claimWords(d, c) + ": " + why}
+	if why := d.Waiting[c.Pod]; why != "" && c.Action == model.ActionReplace {
+		return model.Hold{Pod: c.Pod, Rule: model.RuleClaimed, Reason: claimWords(d, c) + ": " + why}
 	}
 	if pod, _ := d.Pod(c.Pod); c.Phase == model.PhaseOpened || progress.HasGone(c, pod.UID) {
 		if r := policy.Returned(d.Snapshot, c); !r.Done {
@@ -101,7 +101,7 @@ func claimWait(d Decision, c model.Claim) model.Hold {
 	if why := d.Waiting[c.Pod]; why != "" {
 		reason += ": " + why
 	}
-	return model.Hold{Pod: c.Pod, Rule: model.Claimed, Reason: reason}
+	return model.Hold{Pod: c.Pod, Rule: model.RuleClaimed, Reason: reason}
 }
 
 // longestWait is what a person should look at when nothing got better for too

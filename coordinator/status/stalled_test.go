@@ -20,15 +20,15 @@ func TestStalledNamesWhatHeldLongest(t *testing.T) {
 	gone := func(s *model.Snapshot) {
 		claimed(model.PhaseGone)(s)
 		p := podOf(s, "search-1")
-		p.UID, p.Phase, p.Problem, p.Revision, p.Report = "u1b", model.NotStarted, model.VolumeStuck, "v2", nil
+		p.UID, p.Phase, p.Problem, p.Revision, p.Report = "u1b", model.PodPhaseNotStarted, model.ProblemVolume, "v2", nil
 		p.Since = model.At(s.Now.Add(-8 * time.Minute))
 	}
 	stopped := func(s *model.Snapshot) {
 		p := podOf(s, "search-2")
-		p.Phase, p.Problem, p.Report = model.NotStarted, model.ImagePull, nil
+		p.Phase, p.Problem, p.Report = model.PodPhaseNotStarted, model.ProblemImagePull, nil
 		s.Pools[0].FinishedRevision = "v1"
 	}
-	sick := func(s *model.Snapshot) { s.Health.Verdict = model.Red }
+	sick := func(s *model.Snapshot) { s.Health.Verdict = model.VerdictRed }
 	split := func(s *model.Snapshot) { s.Health.Disagree = "search-0 sees 2 members, search-1 sees 3" }
 	window := func(s *model.Snapshot) { s.Cluster.Window.Open = false }
 	for name, c := range map[string]struct {
@@ -40,7 +40,7 @@ func TestStalledNamesWhatHeldLongest(t *testing.T) {
 			"search-1: the recreated pod is NotStarted and its agent has sent no report: a volume cannot be attached or mounted, or the pod gets no network, for 11m" +
 				"; unblocked by: a report from its agent; to do: look for FailedAttachVolume, FailedMount or FailedCreatePodSandBox in kubectl describe pod; " +
 				"a volume that is still attached to another node is let go when its VolumeAttachment is, or that node is back"},
-		"a drain that does not end": {search(t, claimed(model.PhasePreparing), sick), map[string]time.Duration{"k1 Draining": 20 * time.Minute}, "health",
+		"a drain that does not end": {search(t, claimed(model.PhaseDraining), sick), map[string]time.Duration{"k1 Draining": 20 * time.Minute}, "health",
 			"search-1: the database is Red, policy.health requires at least Recoverable, for 20m; unblocked by: a verdict of at least Recoverable"},
 		"the partition stops everybody": {search(t, stopped), map[string]time.Duration{"rollout-halted": 3 * time.Minute, "pod-budget": time.Hour}, "rollout-halted",
 			"1 new pod of revision v2 failed to return, such as search-2 (not started (ImagePull)): an image cannot be pulled; the limit is 1" +
@@ -98,7 +98,7 @@ func TestStalledNamesWhatHeldLongest(t *testing.T) {
 func TestExplainSaysWhatToDo(t *testing.T) {
 	d := search(t, func(s *model.Snapshot) {
 		p := podOf(s, "search-1")
-		p.Phase, p.Problem, p.Node, p.Report = model.Terminating, model.NodeGone, "n2", nil
+		p.Phase, p.Problem, p.Node, p.Report = model.PodPhaseTerminating, model.ProblemNodeGone, "n2", nil
 		s.Nodes[1].Gone = true
 	})
 	e, err := Explain(d, "search-1")
@@ -108,8 +108,8 @@ func TestExplainSaysWhatToDo(t *testing.T) {
 	for _, f := range e.Facts {
 		facts[f.Name] = f.Value
 	}
-	require.Equal(t, model.NodeGone.Wrong(), facts["problem"])
-	require.Equal(t, model.NodeGone.Advice(), facts["to do"])
+	require.Equal(t, model.ProblemNodeGone.Wrong(), facts["problem"])
+	require.Equal(t, model.ProblemNodeGone.Advice(), facts["to do"])
 }
 
 // A setting of the whole database that is not put back stalls in the end, with the words

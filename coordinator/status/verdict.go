@@ -5,12 +5,12 @@ type Verdict string
 
 // The verdicts.
 const (
-	// Go: the pod may go now.
-	Go Verdict = "Go"
-	// Hold: the pod should go and may not.
-	Hold Verdict = "Hold"
-	// Claimed: the pod is on its way.
-	Claimed Verdict = "Claimed"
-	// UpToDate: nothing asks the pod to go.
-	UpToDate Verdict = "UpToDate"
+	// VerdictGo: the pod may go now.
+	VerdictGo Verdict = "Go"
+	// VerdictHold: the pod should go and may not.
+	VerdictHold Verdict = "Hold"
+	// VerdictClaimed: the pod is on its way.
+	VerdictClaimed Verdict = "Claimed"
+	// VerdictUpToDate: nothing asks the pod to go.
+	VerdictUpToDate Verdict = "UpToDate"
 )

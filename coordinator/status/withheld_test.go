@@ -24,7 +24,7 @@ func TestWithheldIsSaid(t *testing.T) {
 
 	before := search(t)
 	d.Withheld = "kubectl label secret"
-	require.Equal(t, "kubectl label secret", eventOf(t, Events(&before, d), Withheld).Note)
+	require.Equal(t, "kubectl label secret", eventOf(t, Events(&before, d), EventWithheld).Note)
 	require.Empty(t, Events(&d, d))
 	conditions := Conditions(d, nil, 1)
 	require.Equal(t, metav1.ConditionTrue, withheld(conditions).Status)

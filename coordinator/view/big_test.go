@@ -57,7 +57,7 @@ func TestBigClusterIsWhole(t *testing.T) {
 	for _, g := range s.Groups {
 		require.Len(t, g.Members, 3)
 		for _, m := range g.Members {
-			require.Equal(t, model.Active, m.State)
+			require.Equal(t, model.MemberActive, m.State)
 			require.NotEmpty(t, m.Pod)
 		}
 	}

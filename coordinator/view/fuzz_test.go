@@ -37,8 +37,8 @@ func FuzzJoin(f *testing.F) {
 		in.Agents.Reports["u2"] = agents.Received{Report: &r, At: noon}
 		in.Agents.Rosters = []agents.ReceivedRoster{{Pod: "search-2", UID: "u2", Roster: &all, At: noon}}
 		s := Join(in)
-		require.NotEqual(t, model.Live, s.Pods[0].Report.Member)
-		require.NotEqual(t, model.Live, s.Pods[1].Report.Member)
+		require.NotEqual(t, model.MembershipLive, s.Pods[0].Report.Member)
+		require.NotEqual(t, model.MembershipLive, s.Pods[1].Report.Member)
 		for _, step := range policy.Decide(s).Steps {
 			require.Equal(t, "search-2", step.Pod, "nobody else has good news of itself")
 		}

@@ -134,13 +134,13 @@ func (w *world) hidden(pod string) bool { return pod != "" && !kube.HasSetOf(w.i
 func (w *world) forgotten(g model.Group) model.Group {
 	g.Members = slices.Clone(g.Members)
 	if !sensible(g) {
-		g.Kind, g.MinAvailable = model.Shard, new(int32(len(g.Members)))
+		g.Kind, g.MinAvailable = model.GroupShard, new(int32(len(g.Members)))
 	}
 	for i := range g.Members {
 		m := &g.Members[i]
-		m.Leader, m.Progress, m.State = false, nil, model.UnknownState
+		m.Leader, m.Progress, m.State = false, nil, model.MemberUnknown
 		if at, ok := w.byName[m.Pod]; ok && !w.pods[at].mayServe() {
-			m.State = model.Down
+			m.State = model.MemberDown
 		}
 	}
 	return g
@@ -149,9 +149,9 @@ func (w *world) forgotten(g model.Group) model.Group {
 // sensible: the group is of a kind that there is, and says what that kind has to say.
 func sensible(g model.Group) bool {
 	switch g.Kind {
-	case model.Shard:
+	case model.GroupShard:
 		return g.MinAvailable == nil || *g.MinAvailable >= 0
-	case model.Quorum, model.Acks, model.Role:
+	case model.GroupQuorum, model.GroupAcks, model.GroupRole:
 		return g.MinAvailable != nil && *g.MinAvailable >= 0
 	}
 	return false
@@ -191,19 +191,19 @@ func (w *world) merge(id string, voices []voice, good bool) model.Group {
 			}
 			if !ok {
 				at = len(copies)
-				copies = append(copies, copyOf{node: m.GetNode(), Member: model.Member{ID: m.GetId(), State: model.Active, Domain: m.GetDomain(), Eligible: true}})
+				copies = append(copies, copyOf{node: m.GetNode(), Member: model.Member{ID: m.GetId(), State: model.MemberActive, Domain: m.GetDomain(), Eligible: true}})
 				places[m.GetId()] = at
 			}
 			c := &copies[at]
 			c.voices++
 			state := stateOf(m.GetState())
 			if m.GetNode() != c.node {
-				state = model.UnknownState // who hosts it is not known
+				state = model.MemberUnknown // who hosts it is not known
 			}
 			if m.GetDomain() != c.Domain {
-				state, c.Domain = model.UnknownState, "" // nor what it fails with
+				state, c.Domain = model.MemberUnknown, "" // nor what it fails with
 			}
-			if h, ok := w.hosts[m.GetNode()]; ok && h.pod == v.pod && good && state != model.Down && state != model.UnknownState {
+			if h, ok := w.hosts[m.GetNode()]; ok && h.pod == v.pod && good && state != model.MemberDown && state != model.MemberUnknown {
 				c.ownSays = true
 			}
 			c.State = worse(c.State, state)
@@ -213,7 +213,7 @@ func (w *world) merge(id string, voices []voice, good bool) model.Group {
 			}
 		}
 	}
-	if out.Kind != model.Shard || least > 0 {
+	if out.Kind != model.GroupShard || least > 0 {
 		out.MinAvailable = &least
 	}
 	var leader []string
@@ -228,13 +228,13 @@ func (w *world) merge(id string, voices []voice, good bool) model.Group {
 		w.place(c)
 		switch {
 		case c.voices < len(voices),
-			!good && (c.State == model.Active || c.State == model.Moving),
-			c.State == model.Down && c.ownSays && w.mayHold(c.Pod):
+			!good && (c.State == model.MemberActive || c.State == model.MemberMoving),
+			c.State == model.MemberDown && c.ownSays && w.mayHold(c.Pod):
 			// Not all list it; or it was good when last heard of; or the others
 			// have it as down and its own pod has not.
-			c.State = model.UnknownState
+			c.State = model.MemberUnknown
 		}
-		if c.State != model.Recovering {
+		if c.State != model.MemberRecovering {
 			c.Progress = nil
 		}
 		out.Members = append(out.Members, c.Member)
@@ -250,16 +250,16 @@ func (w *world) place(c *copyOf) {
 	}
 	p := &w.pods[h.pod]
 	c.Pod = p.name
-	if c.State == model.Down {
+	if c.State == model.MemberDown {
 		return
 	}
 	switch {
 	case h.unsure:
-		c.State = model.UnknownState
+		c.State = model.MemberUnknown
 	case p.kube == nil || p.kube.Phase == kube.Pending || p.kube.Phase == kube.NotStarted:
-		c.State = model.Down // no process of it exists
+		c.State = model.MemberDown // no process of it exists
 	case !p.mayServe():
-		c.State = model.UnknownState
+		c.State = model.MemberUnknown
 	}
 }
 
@@ -279,15 +279,15 @@ func worse(a, b model.MemberState) model.MemberState {
 
 func badness(s model.MemberState) int {
 	switch s {
-	case model.Active:
+	case model.MemberActive:
 		return 0
-	case model.Moving:
+	case model.MemberMoving:
 		return 1
-	case model.Recovering:
+	case model.MemberRecovering:
 		return 2
-	case model.Down:
+	case model.MemberDown:
 		return 3
-	case model.UnknownState:
+	case model.MemberUnknown:
 		return 4
 	}
 	return -1
@@ -296,28 +296,28 @@ func badness(s model.MemberState) int {
 func stateOf(s rollcallv1.MemberState) model.MemberState {
 	switch s {
 	case rollcallv1.MemberState_MEMBER_STATE_ACTIVE:
-		return model.Active
+		return model.MemberActive
 	case rollcallv1.MemberState_MEMBER_STATE_RECOVERING:
-		return model.Recovering
+		return model.MemberRecovering
 	case rollcallv1.MemberState_MEMBER_STATE_MOVING:
-		return model.Moving
+		return model.MemberMoving
 	case rollcallv1.MemberState_MEMBER_STATE_DOWN:
-		return model.Down
+		return model.MemberDown
 	}
-	return model.UnknownState
+	return model.MemberUnknown
 }
 
 // kindOf leaves an unknown kind to the policy, which refuses it by name.
 func kindOf(k rollcallv1.GroupKind) model.GroupKind {
 	switch k {
 	case rollcallv1.GroupKind_GROUP_KIND_SHARD:
-		return model.Shard
+		return model.GroupShard
 	case rollcallv1.GroupKind_GROUP_KIND_QUORUM:
-		return model.Quorum
+		return model.GroupQuorum
 	case rollcallv1.GroupKind_GROUP_KIND_ACKS:
-		return model.Acks
+		return model.GroupAcks
 	case rollcallv1.GroupKind_GROUP_KIND_ROLE:
-		return model.Role
+		return model.GroupRole
 	}
 	return "Unknown"
 }

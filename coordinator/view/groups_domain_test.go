@@ -23,7 +23,7 @@ func TestDomains(t *testing.T) {
 	require.EqualValues(t, 1, *g.MinAvailable)
 	for i, want := range []string{"rack-a", "rack-a", "rack-b"} {
 		require.Equal(t, want, g.Members[i].Domain)
-		require.Equal(t, model.Active, g.Members[i].State)
+		require.Equal(t, model.MemberActive, g.Members[i].State)
 	}
 	says(1, func(r *rollcallv1.Report) {
 		r.Groups[0].MinAvailable = 2
@@ -31,7 +31,7 @@ func TestDomains(t *testing.T) {
 	})(&in)
 	g = Join(in).Groups[0]
 	require.EqualValues(t, 2, *g.MinAvailable)
-	require.Equal(t, model.UnknownState, g.Members[1].State)
+	require.Equal(t, model.MemberUnknown, g.Members[1].State)
 	require.Empty(t, g.Members[1].Domain)
-	require.Equal(t, model.Active, g.Members[0].State)
+	require.Equal(t, model.MemberActive, g.Members[0].State)
 }

@@ -10,7 +10,7 @@ import (
 // health is the worst verdict of the witnesses, made worse still by a red
 // headline, and unknown when no witness gives one.
 func (w *world) health() model.Health {
-	h := model.Health{Verdict: model.UnknownHealth, Reason: "no fresh report of a live member", Disagree: strings.Join(w.disagree, "; ")}
+	h := model.Health{Verdict: model.VerdictUnknown, Reason: "no fresh report of a live member", Disagree: strings.Join(w.disagree, "; ")}
 	worst := rollcallv1.Verdict_VERDICT_UNSPECIFIED
 	for _, i := range w.witnesses {
 		r := w.pods[i].report
@@ -46,8 +46,8 @@ func (w *world) doubts() string {
 }
 
 var verdicts = map[rollcallv1.Verdict]model.Verdict{
-	rollcallv1.Verdict_VERDICT_GREEN:       model.Green,
-	rollcallv1.Verdict_VERDICT_RECOVERABLE: model.Recoverable,
-	rollcallv1.Verdict_VERDICT_YELLOW:      model.Yellow,
-	rollcallv1.Verdict_VERDICT_RED:         model.Red,
+	rollcallv1.Verdict_VERDICT_GREEN:       model.VerdictGreen,
+	rollcallv1.Verdict_VERDICT_RECOVERABLE: model.VerdictRecoverable,
+	rollcallv1.Verdict_VERDICT_YELLOW:      model.VerdictYellow,
+	rollcallv1.Verdict_VERDICT_RED:         model.VerdictRed,
 }

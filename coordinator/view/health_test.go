@@ -20,10 +20,10 @@ func TestWhyThereIsNoVerdict(t *testing.T) {
 		edits []edit
 		want  model.Health
 	}{
-		"one says why":    {[]edit{says(0, silent("")), says(1, silent("not known: search-2 does not answer")), says(2, silent(""))}, model.Health{Verdict: model.UnknownHealth, Reason: "no agent gives a verdict: not known: search-2 does not answer"}},
-		"nobody says why": {[]edit{says(0, silent("")), says(1, silent("")), says(2, silent(""))}, model.Health{Verdict: model.UnknownHealth, Reason: "no agent gives a verdict"}},
-		"another has one": {[]edit{says(1, silent("not known: search-2 does not answer"))}, model.Health{Verdict: model.Green}},
-		"nobody is heard": {[]edit{noReport(0), noReport(1), noReport(2)}, model.Health{Verdict: model.UnknownHealth, Reason: "no fresh report of a live member"}},
+		"one says why":    {[]edit{says(0, silent("")), says(1, silent("not known: search-2 does not answer")), says(2, silent(""))}, model.Health{Verdict: model.VerdictUnknown, Reason: "no agent gives a verdict: not known: search-2 does not answer"}},
+		"nobody says why": {[]edit{says(0, silent("")), says(1, silent("")), says(2, silent(""))}, model.Health{Verdict: model.VerdictUnknown, Reason: "no agent gives a verdict"}},
+		"another has one": {[]edit{says(1, silent("not known: search-2 does not answer"))}, model.Health{Verdict: model.VerdictGreen}},
+		"nobody is heard": {[]edit{noReport(0), noReport(1), noReport(2)}, model.Health{Verdict: model.VerdictUnknown, Reason: "no fresh report of a live member"}},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, Join(made(c.edits...)).Health) })
 	}

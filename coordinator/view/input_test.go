@@ -90,7 +90,7 @@ func TestJoinLeavesItsInput(t *testing.T) {
 	given := func() Input {
 		return made(says(0, func(r *rollcallv1.Report) { r.Roles, r.After = []string{"r"}, []string{"search-1"} }), func(in *Input) {
 			in.Kube.Cluster.Status.Claims = []model.Claim{{ID: "c1", Groups: map[string]int32{"g": 1}}}
-			in.Known = []model.Group{{ID: "old", Kind: model.Shard, Members: []model.Member{{ID: "core9", Pod: "search-2", State: model.Active, Leader: true}}}}
+			in.Known = []model.Group{{ID: "old", Kind: model.GroupShard, Members: []model.Member{{ID: "core9", Pod: "search-2", State: model.MemberActive, Leader: true}}}}
 		}, noReport(2))
 	}
 	in := given()

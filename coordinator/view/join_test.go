@@ -245,12 +245,12 @@ func TestSnapshotOfAHealthyPod(t *testing.T) {
 	since := model.At(noon.Add(-61 * time.Second))
 	require.Equal(t, model.Pod{
 		Name: "search-0", UID: "u0", Pool: "search", Node: "node0", Zone: "z0", Unit: "rack7", Revision: "v1",
-		Phase: model.Ready, Since: model.At(noon.Add(-time.Hour)), Agent: true, Guard: model.GuardClosed,
+		Phase: model.PodPhaseReady, Since: model.At(noon.Add(-time.Hour)), Agent: true, Guard: model.GuardClosed,
 		MustReplace: []string{}, Conditions: []model.PodCondition{}, EstimateSeconds: 42,
 		Report: &model.Report{
-			UID: "u0", Self: true, AgeSeconds: 1, Fresh: true, EngineVersion: "9.9.0", Member: model.Live,
+			UID: "u0", Self: true, AgeSeconds: 1, Fresh: true, EngineVersion: "9.9.0", Member: model.MembershipLive,
 			Roles: []string{"overseer"}, Last: true, Rank: 3, Settled: true, SettledSince: &since,
-			Busy: "backup", Veto: "no", Drain: model.DrainPrepared, After: []string{"search-2", "vm7"},
+			Busy: "backup", Veto: "no", Drain: model.DrainDone, After: []string{"search-2", "vm7"},
 		},
 	}, Join(in).Pods[0])
 }
@@ -296,7 +296,7 @@ func TestSnapshotOfTheCluster(t *testing.T) {
 	require.Equal(t, in.Fleet, s.Fleet)
 	require.Equal(t, []model.Pool{{
 		Name: "search", Replicas: 3, Revision: "v2", Version: "9.10.0", RunningVersion: "9.9.0", Observed: true,
-		Management: model.Parallel, Strategy: model.OnDelete,
+		Management: model.ManagementParallel, Strategy: model.StrategyOnDelete,
 	}}, s.Pools)
 	require.Equal(t, model.Node{Name: "node1", Zone: "z1", Taints: []model.Taint{}}, s.Nodes[1])
 }

@@ -55,9 +55,9 @@ func TestGroupOfWhichNobodySpeaks(t *testing.T) {
 			require.Equal(t, known[0].ID, groups[0].ID)
 			require.Len(t, groups[0].Members, 3)
 			for _, m := range groups[0].Members {
-				want := model.UnknownState
+				want := model.MemberUnknown
 				if tt.off && m.Pod == podName(2) {
-					want = model.Down
+					want = model.MemberDown
 				}
 				require.Equal(t, want, m.State, m.Pod)
 				require.False(t, m.Leader)
@@ -67,9 +67,9 @@ func TestGroupOfWhichNobodySpeaks(t *testing.T) {
 	t.Run("one who speaks of it is believed, with what is known now", func(t *testing.T) {
 		groups := Join(made(remembered, allSay([]int{1, 2}, silent), missing(2))).Groups
 		require.Len(t, groups, 1)
-		require.Equal(t, model.Active, groups[0].Members[0].State)
+		require.Equal(t, model.MemberActive, groups[0].Members[0].State)
 	})
-	require.Equal(t, model.Active, known[0].Members[0].State, "what was known is not changed")
+	require.Equal(t, model.MemberActive, known[0].Members[0].State, "what was known is not changed")
 }
 
 // A StatefulSet that loses its label, or is deleted without its pods, hides them for a while.
@@ -87,8 +87,8 @@ func TestAGroupOnPodsThatAreNotShown(t *testing.T) {
 	}
 	// The third pod, on a pool of its own that is not shown.
 	apart := func(in *Input) {
-		in.Known = []model.Group{{ID: "books/s1", Kind: model.Shard, NeedsLeader: true, Members: []model.Member{
-			{ID: "core0", Pod: podName(0), State: model.Active, Leader: true}, {ID: "other", Pod: "hot-0", State: model.Down},
+		in.Known = []model.Group{{ID: "books/s1", Kind: model.GroupShard, NeedsLeader: true, Members: []model.Member{
+			{ID: "core0", Pod: podName(0), State: model.MemberActive, Leader: true}, {ID: "other", Pod: "hot-0", State: model.MemberDown},
 		}}}
 	}
 	claimedApart := func(in *Input) {
@@ -100,12 +100,12 @@ func TestAGroupOnPodsThatAreNotShown(t *testing.T) {
 			kept = Join(made(remember(kept), hide)).Groups
 			require.Len(t, kept, 1)
 			for _, m := range kept[0].Members {
-				require.Equal(t, model.UnknownState, m.State, m.Pod)
+				require.Equal(t, model.MemberUnknown, m.State, m.Pod)
 			}
 		}
 		back := Join(made(remember(kept), allSay([]int{0, 1, 2}, silent), missing(2), claimed(2))).Groups
 		require.Len(t, back, 1, "nobody has heard the third")
-		require.Equal(t, model.Down, back[0].Members[2].State)
+		require.Equal(t, model.MemberDown, back[0].Members[2].State)
 	})
 	t.Run("until all have spoken", func(t *testing.T) {
 		require.Empty(t, Join(made(remember(known), allSay([]int{0, 1, 2}, silent))).Groups)
@@ -114,7 +114,7 @@ func TestAGroupOnPodsThatAreNotShown(t *testing.T) {
 		require.Empty(t, Join(made(remember(known), func(in *Input) { in.Kube.Pods, in.Kube.Pools[0].Replicas = nil, 0 })).Groups)
 	})
 	t.Run("a member elsewhere is on no pod", func(t *testing.T) {
-		elsewhere := []model.Group{{ID: "books/s1", Kind: model.Shard, Members: []model.Member{{ID: "core0", State: model.Active}}}}
+		elsewhere := []model.Group{{ID: "books/s1", Kind: model.GroupShard, Members: []model.Member{{ID: "core0", State: model.MemberActive}}}}
 		require.Empty(t, Join(made(remember(elsewhere), hide)).Groups)
 	})
 	t.Run("who is shown tells for who is not", func(t *testing.T) {
@@ -142,23 +142,23 @@ func TestWhatMadeNoSenseIsNotRemembered(t *testing.T) {
 	for name, spoil := range map[string]func(*model.Group){
 		"an unknown kind":           func(g *model.Group) { g.Kind, g.MinAvailable = "Unknown", new(int32(7)) },
 		"fewer than none":           func(g *model.Group) { g.MinAvailable = new(int32(-1)) },
-		"a quorum without a number": func(g *model.Group) { g.Kind, g.MinAvailable = model.Quorum, nil },
+		"a quorum without a number": func(g *model.Group) { g.Kind, g.MinAvailable = model.GroupQuorum, nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			known := Join(made()).Groups
 			spoil(&known[0])
 			s := Join(made(func(in *Input) { in.Known = known }, allSay([]int{0, 1, 2}, func(r *rollcallv1.Report) { r.Groups = nil }), missing(2)))
 			require.Len(t, s.Groups, 1)
-			require.Equal(t, model.Shard, s.Groups[0].Kind)
+			require.Equal(t, model.GroupShard, s.Groups[0].Kind)
 			require.Equal(t, int32(3), *s.Groups[0].MinAvailable)
 			require.Empty(t, model.Validate(&s))
 		})
 	}
 	t.Run("what makes sense is", func(t *testing.T) {
 		known := Join(made()).Groups
-		known[0].Kind, known[0].MinAvailable = model.Quorum, new(int32(2))
+		known[0].Kind, known[0].MinAvailable = model.GroupQuorum, new(int32(2))
 		s := Join(made(func(in *Input) { in.Known = known }, allSay([]int{0, 1, 2}, func(r *rollcallv1.Report) { r.Groups = nil }), missing(2)))
-		require.Equal(t, model.Quorum, s.Groups[0].Kind)
+		require.Equal(t, model.GroupQuorum, s.Groups[0].Kind)
 		require.Equal(t, int32(2), *s.Groups[0].MinAvailable)
 	})
 }

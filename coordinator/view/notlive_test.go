@@ -50,7 +50,7 @@ func TestNotLiveByTheOthers(t *testing.T) {
 		return reportOfPod(t, s, "search-2")
 	}
 	r := look(0)
-	require.Equal(t, model.NotLive, r.Member)
+	require.Equal(t, model.MembershipNotLive, r.Member)
 	require.Zero(t, r.NotLiveSeconds, "seen for the first time")
 	require.Equal(t, 3.0, look(3*time.Second).NotLiveSeconds)
 	require.Equal(t, 10.0, look(7*time.Second).NotLiveSeconds)
@@ -59,7 +59,7 @@ func TestNotLiveByTheOthers(t *testing.T) {
 	for i := range 2 {
 		in.Agents.Reports[fmt.Sprintf("u%d", i)] = agents.Received{Report: reportOf(i), At: in.Now}
 	}
-	require.Equal(t, model.Live, look(time.Second).Member)
+	require.Equal(t, model.MembershipLive, look(time.Second).Member)
 	for uid, r := range forgetful {
 		in.Agents.Reports[uid] = agents.Received{Report: r.Report, At: in.Now}
 	}

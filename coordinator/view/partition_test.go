@@ -19,19 +19,19 @@ func TestPartitions(t *testing.T) {
 		line             int32
 		ordered          *int32
 	}{
-		"ours":                   {0, 2, "2", model.ByPartition, 2, nil},
-		"a person's":             {0, 1, "2", model.ByPartition, 1, order(1)},
-		"never written":          {0, 1, "", model.ByPartition, 1, nil},
-		"not our way":            {0, 1, "2", model.ByGuard, 1, nil},
-		"from another ordinal":   {10, 2, "2", model.ByPartition, 12, nil},
-		"a person's, from there": {10, 1, "2", model.ByPartition, 11, order(11)},
-		"at rest":                {10, 1_000_000, "1000000", model.ByPartition, model.RestLine, nil},
+		"ours":                   {0, 2, "2", model.RollingUpdateByPartition, 2, nil},
+		"a person's":             {0, 1, "2", model.RollingUpdateByPartition, 1, order(1)},
+		"never written":          {0, 1, "", model.RollingUpdateByPartition, 1, nil},
+		"not our way":            {0, 1, "2", model.RollingUpdateByGuard, 1, nil},
+		"from another ordinal":   {10, 2, "2", model.RollingUpdateByPartition, 12, nil},
+		"a person's, from there": {10, 1, "2", model.RollingUpdateByPartition, 11, order(11)},
+		"at rest":                {10, 1_000_000, "1000000", model.RollingUpdateByPartition, model.FirstOrdinalNone, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := made()
 			in.Kube.Cluster.Spec.Update.RollingUpdate = c.by
 			pool := &in.Kube.Pools[0]
-			pool.Strategy, pool.Start, pool.Partition, pool.PartitionNote = string(model.RollingUpdateStrategy), c.start, c.partition, c.note
+			pool.Strategy, pool.Start, pool.Partition, pool.PartitionNote = string(model.StrategyRollingUpdate), c.start, c.partition, c.note
 			got := Join(in).Pools[0]
 			require.Equal(t, c.line, got.Partition)
 			require.Equal(t, c.ordered, got.Ordered)
@@ -43,13 +43,13 @@ func TestPartitions(t *testing.T) {
 // what to do. Rollcall's own partition takes its place.
 func TestNoPartitionIsRefusedInWords(t *testing.T) {
 	for by, want := range map[model.RollingUpdate]string{
-		model.ByGuard:     `kubectl -n prod patch statefulset search -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}'`,
-		model.ByPartition: "",
+		model.RollingUpdateByGuard:     `kubectl -n prod patch statefulset search -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}'`,
+		model.RollingUpdateByPartition: "",
 	} {
 		in := made()
 		in.Kube.Cluster.Spec.Update.RollingUpdate = by
 		pool := &in.Kube.Pools[0]
-		pool.Strategy, pool.NoPartition = string(model.RollingUpdateStrategy), true
+		pool.Strategy, pool.NoPartition = string(model.StrategyRollingUpdate), true
 		got := Join(in).Pools[0].Refused
 		require.Equal(t, want == "", got == "", got)
 		require.Contains(t, got, want)

@@ -20,7 +20,7 @@ func (w *world) policyPods(groups []model.Group) []model.Pod {
 		pool := &w.in.Kube.Pools[p.pool]
 		q := model.Pod{
 			Name: p.name, Pool: pool.Name, Ordinal: int32(p.ordinal), Unit: pool.Unit,
-			Phase: model.Missing, Agent: true, Guard: model.GuardNone,
+			Phase: model.PodPhaseMissing, Agent: true, Guard: model.GuardNone,
 			MustReplace: []string{}, Conditions: []model.PodCondition{},
 			EstimateSeconds: w.estimate(pool.Name), Report: reports[i],
 		}
@@ -59,9 +59,9 @@ func (w *world) describe(q *model.Pod, k *kube.Pod, pool *kube.Pool) {
 	q.Agent, q.Guard = k.Agent, guardOf(k.Guard)
 	switch {
 	case k.Phase == kube.Terminating && w.in.Now.Sub(k.Deleted) > stuckAfter:
-		q.Problem = model.StuckEnding
+		q.Problem = model.ProblemStuckTerminating
 	case k.Problem == kube.Volume && w.in.Now.Sub(k.Since) <= stuckAfter:
-		q.Problem = model.NoProblem // every pod begins so
+		q.Problem = model.ProblemNone // every pod begins so
 	}
 	if k.Unit != "" {
 		q.Unit = k.Unit
@@ -73,18 +73,18 @@ func (w *world) describe(q *model.Pod, k *kube.Pod, pool *kube.Pool) {
 	node, ok := w.in.Kube.Nodes[k.Node]
 	q.Zone = zoneOf(w.in.Kube.Cluster, node)
 	if !ok || node.Silent {
-		q.Problem = model.NodeGone
+		q.Problem = model.ProblemNodeGone
 	}
 }
 
 // phases maps one to one; what is not listed stays empty, which is refused.
 var phases = map[kube.Phase]model.PodPhase{
-	kube.Pending:     model.Pending,
-	kube.NotStarted:  model.NotStarted,
-	kube.Started:     model.Started,
-	kube.Ready:       model.Ready,
-	kube.Terminating: model.Terminating,
-	kube.Failed:      model.Failed,
+	kube.Pending:     model.PodPhasePending,
+	kube.NotStarted:  model.PodPhaseNotStarted,
+	kube.Started:     model.PodPhaseStarted,
+	kube.Ready:       model.PodPhaseReady,
+	kube.Terminating: model.PodPhaseTerminating,
+	kube.Failed:      model.PodPhaseFailed,
 }
 
 // guardOf: only a closed guard refuses anything.
@@ -136,10 +136,10 @@ func (w *world) policyPools() []model.Pool {
 		p := model.Pool{
 			Name: k.Name, Replicas: int32(k.Replicas), Start: int32(k.Start), Revision: k.Revision,
 			Observed: k.Observed(), Management: model.Management(k.Management), Strategy: model.Strategy(k.Strategy),
-			Partition: model.LineOf(int32(k.Partition), int32(k.Start)), Force: k.Force, AllowShutdown: k.AllowShutdown,
+			Partition: model.FirstOrdinal(int32(k.Partition), int32(k.Start)), Force: k.Force, AllowShutdown: k.AllowShutdown,
 			Ordered: w.ordered(k), Agents: k.Joins != "",
 		}
-		if k.NoPartition && w.in.Kube.Cluster.Spec.Update.RollingUpdate != model.ByPartition {
+		if k.NoPartition && w.in.Kube.Cluster.Spec.Update.RollingUpdate != model.RollingUpdateByPartition {
 			p.Refused = fmt.Sprintf("its updateStrategy names no partition, and then Kubernetes brings pods of low ordinals back on the old revision; "+
 				"0 is wanted, which restarts nothing: kubectl -n %s patch statefulset %s -p '%s'", k.Namespace, k.Name, partitionZero)
 		}
@@ -166,10 +166,10 @@ func (w *world) policyPools() []model.Pool {
 
 // ordered is the line that a person has drawn, where that is how a pool is driven.
 func (w *world) ordered(k *kube.Pool) *int32 {
-	byLine := k.Strategy == string(model.RollingUpdateStrategy) && w.in.Kube.Cluster.Spec.Update.RollingUpdate == model.ByPartition
+	byLine := k.Strategy == string(model.StrategyRollingUpdate) && w.in.Kube.Cluster.Spec.Update.RollingUpdate == model.RollingUpdateByPartition
 	if !byLine || !k.Ordered() {
 		return nil
 	}
-	line := model.LineOf(int32(k.Partition), int32(k.Start))
+	line := model.FirstOrdinal(int32(k.Partition), int32(k.Start))
 	return &line
 }

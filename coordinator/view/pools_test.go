@@ -49,13 +49,13 @@ func TestJoinsThreePools(t *testing.T) {
 	var hosts []string
 	for _, m := range s.Groups[0].Members {
 		hosts = append(hosts, m.Pod)
-		require.Equal(t, model.Active, m.State)
+		require.Equal(t, model.MemberActive, m.State)
 	}
 	slices.Sort(hosts)
 	require.Equal(t, []string{"coord-0", "data-0", "mgr-0"}, hosts)
 	for i, estimate := range []float64{40, 90, 40} {
 		require.Equal(t, estimate, s.Pods[i].EstimateSeconds)
-		require.Equal(t, model.Live, s.Pods[i].Report.Member)
+		require.Equal(t, model.MembershipLive, s.Pods[i].Report.Member)
 	}
 }
 

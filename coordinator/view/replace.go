@@ -65,30 +65,30 @@ func (w *world) conditions(i int, q *model.Pod) []model.PodCondition {
 	}
 	k := p.kube
 	if k == nil {
-		add(model.MissingPod, time.Time{})
+		add(model.ConditionMissingPod, time.Time{})
 		return list
 	}
 	switch k.Phase {
 	case kube.Pending, kube.NotStarted:
-		add(model.PodPending, k.Created)
+		add(model.ConditionPodPending, k.Created)
 	case kube.Started, kube.Failed:
-		add(model.PodFailing, k.Since)
+		add(model.ConditionPodFailing, k.Since)
 	case kube.Terminating:
 		if failing := k.Since.Add(stuckEndingFor); !w.in.Now.Before(failing) {
-			add(model.PodFailing, failing)
+			add(model.ConditionPodFailing, failing)
 		}
 	}
 	if k.NoVolume {
-		add(model.MissingPVC, time.Time{})
+		add(model.ConditionMissingPVC, time.Time{})
 	}
-	if q.Report != nil && q.Report.Member == model.NotLive && (k.Phase == kube.Started || k.Phase == kube.Ready) {
-		add(model.MissingProcesses, time.Time{})
+	if q.Report != nil && q.Report.Member == model.MembershipNotLive && (k.Phase == kube.Started || k.Phase == kube.Ready) {
+		add(model.ConditionMissingProcesses, time.Time{})
 	}
 	if p.fresh && p.report.GetExcluded() && !w.claimed(p.name) {
-		add(model.ProcessIsMarkedAsExcluded, time.Time{})
+		add(model.ConditionProcessIsMarkedAsExcluded, time.Time{})
 	}
 	for _, key := range w.taintsOf(k.Node) {
-		list = append(list, model.PodCondition{Type: model.NodeTaintDetected, Key: key, Since: model.At(w.taintedSince(k, key))})
+		list = append(list, model.PodCondition{Type: model.ConditionNodeTaintDetected, Key: key, Since: model.At(w.taintedSince(k, key))})
 	}
 	return list
 }
@@ -128,7 +128,7 @@ func (w *world) taintedSince(k *kube.Pod, key string) time.Time {
 		}
 		since := t.Since
 		if since.IsZero() {
-			since = w.noticed(k.Name, model.NodeTaintDetected, key)
+			since = w.noticed(k.Name, model.ConditionNodeTaintDetected, key)
 		}
 		if since.Before(first) {
 			first = since
@@ -181,7 +181,7 @@ func (w *world) removal(k *kube.Pod) model.Removal {
 	}
 	for i := range w.in.Kube.Cluster.Status.Claims {
 		c := &w.in.Kube.Cluster.Status.Claims[i]
-		r.Excluded = r.Excluded || c.UID == string(k.UID) && c.Action == model.Replace && c.EmptiedAt != nil
+		r.Excluded = r.Excluded || c.UID == string(k.UID) && c.Action == model.ActionReplace && c.EmptiedAt != nil
 	}
 	return r
 }

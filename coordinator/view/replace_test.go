@@ -104,7 +104,7 @@ func TestConditions(t *testing.T) {
 		"no process":              {[]edit{spec(automatic), says(1, func(r *rollcallv1.Report) { r.Member = notLive })}, map[string]time.Time{"MissingProcesses": noon}},
 		"excluded":                {[]edit{spec(automatic), says(1, excluded)}, map[string]time.Time{"ProcessIsMarkedAsExcluded": noon}},
 		"excluded, as it is replaced": {[]edit{spec(automatic), says(1, excluded), func(in *Input) {
-			in.Kube.Cluster.Status.Claims = []model.Claim{{ID: "c", Pod: "search-1", UID: "u1", Action: model.Replace}}
+			in.Kube.Cluster.Status.Claims = []model.Claim{{ID: "c", Pod: "search-1", UID: "u1", Action: model.ActionReplace}}
 		}}, nil},
 		"excluded, by an old report": {[]edit{spec(automatic), says(1, excluded), observedAt(1, ago(time.Hour))}, nil},
 		"tainted":                    {[]edit{taints(model.ReplacementTaint{Key: "*", DurationSeconds: &hour}), tainted}, map[string]time.Time{"NodeTaintDetected": noon}},
@@ -245,11 +245,11 @@ func TestMarks(t *testing.T) {
 		claim model.Claim
 		want  bool
 	}{
-		"emptied":          {model.Claim{UID: "u1", Action: model.Replace, EmptiedAt: &emptied}, true},
-		"not emptied":      {model.Claim{UID: "u1", Action: model.Replace}, false},
-		"of an older pod":  {model.Claim{UID: "u9", Action: model.Replace, EmptiedAt: &emptied}, false},
-		"of another pod":   {model.Claim{UID: "u2", Action: model.Replace, EmptiedAt: &emptied}, false},
-		"it is no removal": {model.Claim{UID: "u1", Action: model.Restart, EmptiedAt: &emptied}, false},
+		"emptied":          {model.Claim{UID: "u1", Action: model.ActionReplace, EmptiedAt: &emptied}, true},
+		"not emptied":      {model.Claim{UID: "u1", Action: model.ActionReplace}, false},
+		"of an older pod":  {model.Claim{UID: "u9", Action: model.ActionReplace, EmptiedAt: &emptied}, false},
+		"of another pod":   {model.Claim{UID: "u2", Action: model.ActionReplace, EmptiedAt: &emptied}, false},
+		"it is no removal": {model.Claim{UID: "u1", Action: model.ActionRestart, EmptiedAt: &emptied}, false},
 	} {
 		c.claim.ID, c.claim.Pod = "c", "search-1"
 		in := made(func(in *Input) { in.Kube.Cluster.Status.Claims = []model.Claim{c.claim} })

@@ -55,7 +55,7 @@ func (w *world) byItself(p *pod) *model.Report {
 
 		ClockSkewSeconds: int(w.in.Agents.Skews[string(p.kube.UID)].Seconds()),
 	}
-	if out.Member == model.NotLive {
+	if out.Member == model.MembershipNotLive {
 		out.NotLiveSeconds = max(0, r.GetNotLive().AsDuration().Seconds())
 	}
 	if out.Settled && !p.at.IsZero() {
@@ -66,8 +66,8 @@ func (w *world) byItself(p *pod) *model.Report {
 		// A name that fits no pod stays as it is, and is waited for.
 		out.After = append(out.After, w.called(name))
 	}
-	if out.Member == model.Live && w.doubted(p) {
-		out.Member = model.UnknownMember
+	if out.Member == model.MembershipLive && w.doubted(p) {
+		out.Member = model.MembershipUnknown
 	}
 	return out
 }
@@ -97,7 +97,7 @@ func (w *world) byOthers(i int, whole bool) *model.Report {
 		UID:        string(p.kube.UID),
 		AgeSeconds: oldest,
 		Fresh:      true, // witnesses are
-		Member:     model.UnknownMember,
+		Member:     model.MembershipUnknown,
 		Roles:      []string{},
 		Drain:      model.DrainNone,
 		After:      []string{},
@@ -107,11 +107,11 @@ func (w *world) byOthers(i int, whole bool) *model.Report {
 		// Not even its name is known.
 	case w.in.Unlisted && p.kube.Phase == kube.Ready && !w.listed(p) && !w.leaderTells():
 		// Nobody would know of it: Ready is all there is, as before the first agent.
-		out.Member, out.Settled = model.Live, whole
+		out.Member, out.Settled = model.MembershipLive, whole
 	case 2*live > total:
-		out.Member, out.Settled = model.Live, whole
+		out.Member, out.Settled = model.MembershipLive, whole
 	case 2*notLive > total:
-		out.Member = model.NotLive
+		out.Member = model.MembershipNotLive
 		if since := w.in.NotLive[out.UID]; !since.IsZero() {
 			out.NotLiveSeconds = w.age(since)
 		}
@@ -127,7 +127,7 @@ func (w *world) byOthers(i int, whole bool) *model.Report {
 func NotLive(s model.Snapshot, in Input) map[string]time.Time {
 	since := map[string]time.Time{}
 	for i := range s.Pods {
-		if r := s.Pods[i].Report; r != nil && !r.Self && r.Member == model.NotLive {
+		if r := s.Pods[i].Report; r != nil && !r.Self && r.Member == model.MembershipNotLive {
 			since[r.UID] = in.Now
 			if at, known := in.NotLive[r.UID]; known {
 				since[r.UID] = at
@@ -180,7 +180,7 @@ func (w *world) wholePods(groups []model.Group) []bool {
 	for g := range groups {
 		for m := range groups[g].Members {
 			member := &groups[g].Members[m]
-			if i, ok := w.byName[member.Pod]; ok && member.State != model.Active {
+			if i, ok := w.byName[member.Pod]; ok && member.State != model.MemberActive {
 				whole[i] = false
 			}
 		}
@@ -199,19 +199,19 @@ func (w *world) age(at time.Time) float64 {
 func memberOf(m rollcallv1.Membership) model.Membership {
 	switch m {
 	case rollcallv1.Membership_MEMBERSHIP_LIVE:
-		return model.Live
+		return model.MembershipLive
 	case rollcallv1.Membership_MEMBERSHIP_NOT_LIVE:
-		return model.NotLive
+		return model.MembershipNotLive
 	}
-	return model.UnknownMember
+	return model.MembershipUnknown
 }
 
 func drainOf(d rollcallv1.Drain) model.DrainState {
 	switch d {
 	case rollcallv1.Drain_DRAIN_DRAINING:
-		return model.DrainPreparing
+		return model.DrainRunning
 	case rollcallv1.Drain_DRAIN_DRAINED:
-		return model.DrainPrepared
+		return model.DrainDone
 	case rollcallv1.Drain_DRAIN_REFUSED:
 		return model.DrainRefused
 	}

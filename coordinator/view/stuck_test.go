@@ -29,13 +29,13 @@ func TestProblemsThatOnlyTimeTells(t *testing.T) {
 		edits []edit
 		want  model.Problem
 	}{
-		"a volume is on its way":             {[]edit{volume(2 * time.Minute)}, model.NoProblem},
-		"a volume is stuck":                  {[]edit{volume(2*time.Minute + time.Second)}, model.VolumeStuck},
-		"within its grace period":            {[]edit{ends(-time.Minute)}, model.NoProblem},
-		"a little longer":                    {[]edit{ends(2 * time.Minute)}, model.NoProblem},
-		"does not end":                       {[]edit{ends(2*time.Minute + time.Second)}, model.StuckEnding},
-		"does not end, for its node is gone": {[]edit{ends(time.Hour), lost}, model.NodeGone},
-		"a volume on a node that is gone":    {[]edit{volume(time.Hour), lost}, model.NodeGone},
+		"a volume is on its way":             {[]edit{volume(2 * time.Minute)}, model.ProblemNone},
+		"a volume is stuck":                  {[]edit{volume(2*time.Minute + time.Second)}, model.ProblemVolume},
+		"within its grace period":            {[]edit{ends(-time.Minute)}, model.ProblemNone},
+		"a little longer":                    {[]edit{ends(2 * time.Minute)}, model.ProblemNone},
+		"does not end":                       {[]edit{ends(2*time.Minute + time.Second)}, model.ProblemStuckTerminating},
+		"does not end, for its node is gone": {[]edit{ends(time.Hour), lost}, model.ProblemNodeGone},
+		"a volume on a node that is gone":    {[]edit{volume(time.Hour), lost}, model.ProblemNodeGone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Join(made(c.edits...))

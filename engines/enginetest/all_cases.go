@@ -34,8 +34,8 @@ func handOverAll(s *suite) {
 		for _, h := range all {
 			progress, err := h.engine.Drain(s.Context(), h.order, h.undo)
 			require.NoError(s, err)
-			require.NotEqual(s, engines.Refused, progress.State, progress.Detail)
-			if progress.State == engines.Done {
+			require.NotEqual(s, engines.ProgressRefused, progress.State, progress.Detail)
+			if progress.State == engines.ProgressDone {
 				done++
 			}
 			moved = moved || !slices.Equal(before, s.leads()) // also if it is back at the end of the round

@@ -52,7 +52,7 @@ func handOverForAnother(s *suite) {
 		before := s.db.Leads(0)
 		progress, err := e.Drain(s.Context(), order, undo)
 		require.NoError(s, err)
-		require.Equal(s, engines.Refused, progress.State)
+		require.Equal(s, engines.ProgressRefused, progress.State)
 		require.NotEmpty(s, progress.Detail)
 		require.Equal(s, before, s.db.Leads(0))
 	} else {
@@ -96,7 +96,7 @@ func prepareAfterPartialFailure(s *suite) {
 		s.db.FailChanges(after)
 		progress, err := s.try(func(ctx context.Context) (engines.Progress, error) { return e.Drain(ctx, order, undo) })
 		if err == nil && (s.db.Leads(0) > 0 || order.Kind == engines.Evacuate && s.db.Hosts(0) > 0) {
-			require.NotEqual(s, engines.Done, progress.State, "after %d changes", after)
+			require.NotEqual(s, engines.ProgressDone, progress.State, "after %d changes", after)
 		}
 	}
 	s.db.FailChanges(-1)
@@ -113,11 +113,11 @@ func neverDoneOnBroken(s *suite) {
 		s.db.Fault(0, f)
 		s.within(f.String(), func(ctx context.Context) {
 			progress, err := e.Drain(ctx, order, undo)
-			require.True(s, err != nil || progress.State == engines.Running, "%s: Apply answered %+v", f, progress)
+			require.True(s, err != nil || progress.State == engines.ProgressRunning, "%s: Apply answered %+v", f, progress)
 		})
 		s.within(f.String(), func(ctx context.Context) {
 			progress, err := e.Restore(ctx, undo)
-			require.True(s, err != nil || progress.State == engines.Running, "%s: Restore answered %+v", f, progress)
+			require.True(s, err != nil || progress.State == engines.ProgressRunning, "%s: Restore answered %+v", f, progress)
 		})
 		s.within(f.String(), func(ctx context.Context) {
 			_, err := e.PlanDrain(ctx, s.order(engines.Handoff))
@@ -135,7 +135,7 @@ func noWriteAfterEnd(s *suite) {
 	undo := s.plan(e, order)
 	before := s.db.Leads(0)
 	progress, err := e.Drain(s.Context(), order, undo)
-	require.True(s, err != nil || progress.State != engines.Done)
+	require.True(s, err != nil || progress.State != engines.ProgressDone)
 	require.Empty(s, s.db.Leftovers())
 	require.Equal(s, before, s.db.Leads(0))
 }

@@ -20,13 +20,13 @@ func facts(s *suite) {
 func observeHealthy(s *suite) {
 	o := s.settled(s.engine(0))
 	require.Equal(s, s.db.Members[0], o.Node)
-	require.Equal(s, engines.Live, o.Member)
+	require.Equal(s, engines.MembershipLive, o.Member)
 	require.NotEmpty(s, o.Version)
 	require.Empty(s, o.Veto)
 	live := 0
 	for _, n := range o.Nodes {
 		require.NotEmpty(s, n.Address)
-		if n.State == engines.Live {
+		if n.State == engines.MembershipLive {
 			live++
 		}
 	}
@@ -83,13 +83,13 @@ func requireNothingKnown(s *suite, f Fault, o engines.Observation, err error) {
 	if err != nil {
 		return
 	}
-	require.NotEqual(s, engines.Live, o.Member, "%s: %+v", f, o)
+	require.NotEqual(s, engines.MembershipLive, o.Member, "%s: %+v", f, o)
 	require.Equal(s, engines.VerdictUnknown, o.Health.Verdict, "%s: %+v", f, o)
 	require.NotEmpty(s, o.Health.Reason, "%s: a reason for people", f)
 	require.False(s, o.Settled, "%s", f)
 	for _, g := range o.Groups {
 		for _, m := range g.Members {
-			require.NotEqual(s, engines.Active, m.State, "%s", f)
+			require.NotEqual(s, engines.MemberActive, m.State, "%s", f)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func restoreAfterPartialFailure(s *suite) {
 		s.db.FailChanges(after)
 		progress, err := s.try(func(ctx context.Context) (engines.Progress, error) { return e.Restore(ctx, undo) })
 		if err == nil && len(s.db.Leftovers()) > 0 {
-			require.NotEqual(s, engines.Done, progress.State)
+			require.NotEqual(s, engines.ProgressDone, progress.State)
 		}
 	}
 	s.db.FailChanges(-1)

@@ -162,12 +162,12 @@ func (s *suite) repeat(what string, f func() (engines.Progress, error)) {
 	deadline := time.Now().Add(s.h.Eventually)
 	for {
 		progress, err := f()
-		if err == nil && progress.State == engines.Done {
+		if err == nil && progress.State == engines.ProgressDone {
 			return
 		}
-		require.NotEqual(s, engines.Refused, progress.State, "%s was refused: %s", what, progress.Detail)
+		require.NotEqual(s, engines.ProgressRefused, progress.State, "%s was refused: %s", what, progress.Detail)
 		if err == nil {
-			require.Equal(s, engines.Running, progress.State)
+			require.Equal(s, engines.ProgressRunning, progress.State)
 			require.NotEmpty(s, progress.Detail, "a wait needs a reason")
 		}
 		require.True(s, time.Now().Before(deadline), "%s did not end: %+v %v", what, progress, err)
@@ -181,7 +181,7 @@ func (s *suite) settled(e engines.Engine) engines.Observation {
 	deadline := time.Now().Add(s.h.Eventually)
 	for {
 		o, err := e.Observe(s.Context())
-		if err == nil && o.Settled && o.Health.Verdict == engines.Green {
+		if err == nil && o.Settled && o.Health.Verdict == engines.VerdictGreen {
 			return o
 		}
 		require.True(s, time.Now().Before(deadline), "not settled: %+v %v", o, err)

@@ -72,13 +72,13 @@ func evacuateAbsent(t *testing.T, version, when string, byOther bool) {
 	var p engines.Progress
 	for range 300 {
 		p = round(order, undo)
-		require.NotEqual(t, engines.Refused, p.State, p.Detail)
-		if p.State == engines.Done {
+		require.NotEqual(t, engines.ProgressRefused, p.State, p.Detail)
+		if p.State == engines.ProgressDone {
 			break
 		}
 		advance(5 * time.Second)
 	}
-	require.Equal(t, engines.Done, p.State, p.Detail)
+	require.Equal(t, engines.ProgressDone, p.State, p.Detail)
 	m := s.Model()
 	require.NotContains(t, m.Holding(), pod)
 	require.True(t, m.Losing(pod).DataKept)
@@ -93,12 +93,12 @@ func evacuateAbsent(t *testing.T, version, when string, byOther bool) {
 	o, err := e.Observe(t.Context())
 	require.NoError(t, err)
 	if !byOther {
-		require.Equal(t, engines.NotLive, o.Member)
+		require.Equal(t, engines.MembershipNotLive, o.Member)
 		require.Equal(t, pod, o.Node, "its name is certain")
 	}
 	require.Zero(t, s.hosts(pod))
 	for _, g := range o.Groups {
-		require.False(t, g.Kind != engines.Role && g.Has(pod) && !hasDown(g, pod), "%s", g.ID)
+		require.False(t, g.Kind != engines.GroupRole && g.Has(pod) && !hasDown(g, pod), "%s", g.ID)
 	}
 
 	s.LoseVolume(pod)
@@ -107,7 +107,7 @@ func evacuateAbsent(t *testing.T, version, when string, byOther bool) {
 	for range 10 {
 		p, err := e.Restore(t.Context(), undo)
 		require.NoError(t, err)
-		if p.State == engines.Done {
+		if p.State == engines.ProgressDone {
 			break
 		}
 		advance(time.Second)
@@ -117,7 +117,7 @@ func evacuateAbsent(t *testing.T, version, when string, byOther bool) {
 
 // hasDown: what the group has of the pod is down, and remembered for a while.
 func hasDown(g engines.Group, pod string) bool {
-	return slices.ContainsFunc(g.Members, func(m engines.Member) bool { return m.Node == pod && m.State == engines.Down })
+	return slices.ContainsFunc(g.Members, func(m engines.Member) bool { return m.Node == pod && m.State == engines.MemberDown })
 }
 
 // TestAbsentProcessIsNotDoneTooEarly: of data that are nowhere else it is waited for.
@@ -137,7 +137,7 @@ func TestAbsentProcessIsNotDoneTooEarly(t *testing.T) {
 			require.ErrorIs(t, err, ErrUnavailable)
 			continue
 		}
-		require.NotEqual(t, engines.Done, p.State, "all data have one copy")
+		require.NotEqual(t, engines.ProgressDone, p.State, "all data have one copy")
 	}
 	s.Start(pod)
 	s.Settle()

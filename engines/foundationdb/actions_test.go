@@ -29,10 +29,10 @@ func finish(t *testing.T, s *simulated, e *Engine, o engines.Order, undo []byte)
 	var waits []string
 	for range 200 {
 		p := apply(t, e, o, undo)
-		if p.State == engines.Done {
+		if p.State == engines.ProgressDone {
 			return waits
 		}
-		require.Equal(t, engines.Running, p.State, p.Detail)
+		require.Equal(t, engines.ProgressRunning, p.State, p.Detail)
 		waits = append(waits, p.Detail)
 		s.Advance(5 * time.Second)
 	}
@@ -62,12 +62,12 @@ func TestMaintenanceOfAZone(t *testing.T) {
 	require.Equal(t, "maintenance/zone-a", setting.Name)
 	order.Setting = setting
 	undo := plan(t, e, order)
-	require.Equal(t, engines.Done, apply(t, e, order, undo).State)
+	require.Equal(t, engines.ProgressDone, apply(t, e, order, undo).State)
 	require.Equal(t, "zone-a", s.Model().Maintenance.Zone)
 
 	o, err := e.Observe(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, engines.Green, o.Health.Verdict, o.Health.Reason)
+	require.Equal(t, engines.VerdictGreen, o.Health.Verdict, o.Health.Reason)
 	ok, by := permits(o.Groups, 1, nil, []string{first, neighbour}, true)
 	require.True(t, ok, by)
 	ok, _ = permits(o.Groups, 1, nil, []string{other}, true)
@@ -75,14 +75,14 @@ func TestMaintenanceOfAZone(t *testing.T) {
 
 	// The neighbour joins; the other zone waits.
 	second := engines.Order{Kind: engines.Handoff, Claim: "two", Setting: setting}
-	require.Equal(t, engines.Done, apply(t, s.engine(neighbour), second, plan(t, s.engine(neighbour), second)).State)
+	require.Equal(t, engines.ProgressDone, apply(t, s.engine(neighbour), second, plan(t, s.engine(neighbour), second)).State)
 	far := s.engine(other)
 	third := engines.Order{Kind: engines.Handoff, Claim: "three"}
 	if third.Setting, err = far.PlanSetting(t.Context(), third); err != nil {
 		require.NoError(t, err)
 	}
 	p := apply(t, far, third, plan(t, far, third))
-	require.Equal(t, engines.Running, p.State)
+	require.Equal(t, engines.ProgressRunning, p.State)
 	require.Contains(t, p.Detail, "zone zone-a is under maintenance")
 
 	// The pod is away: its database waits for it, and so do we.
@@ -97,11 +97,11 @@ func TestMaintenanceOfAZone(t *testing.T) {
 
 	done, err := far.RestoreSetting(t.Context(), third.Setting, time.Time{})
 	require.NoError(t, err)
-	require.Equal(t, engines.Done, done.State)
+	require.Equal(t, engines.ProgressDone, done.State)
 	require.Equal(t, "zone-a", s.Model().Maintenance.Zone, "another's")
 	done, err = far.RestoreSetting(t.Context(), setting, time.Time{})
 	require.NoError(t, err)
-	require.Equal(t, engines.Done, done.State)
+	require.Equal(t, engines.ProgressDone, done.State)
 	require.Empty(t, s.Model().Maintenance.Zone)
 
 	// Somebody else's stays.
@@ -109,7 +109,7 @@ func TestMaintenanceOfAZone(t *testing.T) {
 	foreign, err := e.PlanSetting(t.Context(), order)
 	require.NoError(t, err)
 	order.Setting = foreign
-	require.Equal(t, engines.Done, apply(t, e, order, undo).State)
+	require.Equal(t, engines.ProgressDone, apply(t, e, order, undo).State)
 	_, err = e.RestoreSetting(t.Context(), foreign, time.Time{})
 	require.NoError(t, err)
 	require.Equal(t, "zone-a", s.Model().Maintenance.Zone)
@@ -220,7 +220,7 @@ func TestEvacuationsThatCannotEnd(t *testing.T) {
 	e := s.engine(s.pods[0])
 	order := engines.Order{Kind: engines.Evacuate, Claim: "nowhere"}
 	p := apply(t, e, order, plan(t, e, order))
-	require.Equal(t, engines.Refused, p.State, p.Detail)
+	require.Equal(t, engines.ProgressRefused, p.State, p.Detail)
 	require.Contains(t, p.Detail, "copies in as many zones")
 	require.Empty(t, s.Model().Excluded)
 }
@@ -238,7 +238,7 @@ func TestWaits(t *testing.T) {
 		"the database says": func() engines.Progress { return apply(t, e, evacuate, forEvacuate) },
 	} {
 		p := f()
-		require.Equal(t, engines.Running, p.State)
+		require.Equal(t, engines.ProgressRunning, p.State)
 		require.Contains(t, p.Detail, want)
 	}
 	require.Empty(t, s.Model().Excluded)
@@ -254,7 +254,7 @@ func TestLateAnswers(t *testing.T) {
 	s.Fault(fdbsimtest.LongDelay)
 	o, err := e.Observe(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, engines.Live, o.Member, o.Health.Reason)
+	require.Equal(t, engines.MembershipLive, o.Member, o.Health.Reason)
 	for _, f := range []func(){
 		func() { s.Fault(fdbsimtest.NoDocument) }, func() { s.Fault(fdbsimtest.Down) }, func() { s.Fault(fdbsimtest.WrongDatabase) }, func() { s.Fault(fdbsimtest.Truncated) },
 	} {

@@ -75,7 +75,7 @@ func FuzzDecodeStatus(f *testing.F) {
 			return
 		}
 		o := see(t, string(data), time.Time{})
-		if o.Health.Verdict == engines.Green || o.Health.Verdict == engines.Recoverable {
+		if o.Health.Verdict == engines.VerdictGreen || o.Health.Verdict == engines.VerdictRecoverable {
 			require.True(t, is(s.available))
 			require.NotEmpty(t, s.coordinators)
 			require.True(t, s.whole())

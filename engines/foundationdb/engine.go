@@ -145,18 +145,18 @@ func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byt
 }
 
 func running(format string, args ...any) engines.Progress {
-	return engines.Progress{State: engines.Running, Detail: fmt.Sprintf(format, args...)}
+	return engines.Progress{State: engines.ProgressRunning, Detail: fmt.Sprintf(format, args...)}
 }
 
 func refused(format string, args ...any) engines.Progress {
-	return engines.Progress{State: engines.Refused, Detail: fmt.Sprintf(format, args...)}
+	return engines.Progress{State: engines.ProgressRefused, Detail: fmt.Sprintf(format, args...)}
 }
 
 // ready tells why the database is in no state in which something may be taken away;
 // empty: it is.
 func (e *Engine) ready(s snapshot) string {
 	switch h := s.health(e.options.Recovered); h.Verdict {
-	case engines.Green, engines.Recoverable:
+	case engines.VerdictGreen, engines.VerdictRecoverable:
 		return ""
 	default:
 		return h.Reason

@@ -167,7 +167,7 @@ func (e *Engine) confirm(ctx context.Context, u undo, s snapshot, own []process)
 	if !free {
 		return running("%s", engines.OneLine(why)), nil
 	}
-	return engines.Progress{State: engines.Done}, nil
+	return engines.Progress{State: engines.ProgressDone}, nil
 }
 
 // listed are the entries of the exclusion list that name the pod, whoever made them.

@@ -39,7 +39,7 @@ func TestUndoBytesIncludeNothingOfOthers(t *testing.T) {
 				require.NoError(t, err)
 				p, err := e.Restore(t.Context(), undo)
 				require.NoError(t, err)
-				require.Equal(t, engines.Done, p.State)
+				require.Equal(t, engines.ProgressDone, p.State)
 				require.Contains(t, p.Detail, "no mark there says that claim forged has excluded them", "%s %s %s", version, node, mark)
 				require.Subset(t, s.Model().Excluded, theirs, "%s %s %s", version, node, mark)
 			}

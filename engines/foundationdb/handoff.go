@@ -38,8 +38,8 @@ func (e *Engine) handoff(ctx context.Context, order engines.Order, node string, 
 			return refused("%s: it is to be begun again", err), nil
 		}
 		if err != nil || wait != "" {
-			return engines.Progress{State: engines.Running, Detail: wait}, err
+			return engines.Progress{State: engines.ProgressRunning, Detail: wait}, err
 		}
 	}
-	return engines.Progress{State: engines.Done}, nil
+	return engines.Progress{State: engines.ProgressDone}, nil
 }

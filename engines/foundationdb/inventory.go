@@ -68,10 +68,10 @@ func (s *status) hosts(fits func(process) bool) []host {
 		if !there {
 			i = len(out)
 			at[name] = i
-			out = append(out, host{instance: name, domain: s.domain(p), state: engines.Active})
+			out = append(out, host{instance: name, domain: s.domain(p), state: engines.MemberActive})
 		}
 		if out[i].domain != s.domain(p) {
-			out[i].domain, out[i].state = "", engines.StateUnknown // one pod is in one
+			out[i].domain, out[i].state = "", engines.MemberUnknown // one pod is in one
 		}
 		out[i].state = worse(out[i].state, p.state())
 	}
@@ -82,13 +82,13 @@ func (s *status) hosts(fits func(process) bool) []host {
 func (p process) state() engines.MemberState {
 	switch {
 	case !p.rolesKnown, p.excluded == nil:
-		return engines.StateUnknown
+		return engines.MemberUnknown
 	case p.failing() != "":
-		return engines.Down
+		return engines.MemberDown
 	case p.lag > catchingUp:
-		return engines.Recovering
+		return engines.MemberRecovering
 	}
-	return engines.Active
+	return engines.MemberActive
 }
 
 // catchingUp is the lag of a storage server, in seconds, from which on it does not
@@ -107,7 +107,7 @@ func (p process) failing() string {
 }
 
 func worse(a, b engines.MemberState) engines.MemberState {
-	order := []engines.MemberState{engines.Active, engines.Recovering, engines.Down, engines.StateUnknown}
+	order := []engines.MemberState{engines.MemberActive, engines.MemberRecovering, engines.MemberDown, engines.MemberUnknown}
 	return order[max(slices.Index(order, a), slices.Index(order, b))]
 }
 
@@ -125,7 +125,7 @@ func inDomains(id string, kind engines.GroupKind, hosts []host, spare, lost int)
 		g.Members = append(g.Members, engines.Member{ID: h.instance, Node: h.instance, State: h.state, Domain: h.domain, Eligible: true})
 	}
 	for i := range lost {
-		g.Members = append(g.Members, engines.Member{ID: fmt.Sprintf("~lost-%d", i+1), State: engines.Down, Eligible: true})
+		g.Members = append(g.Members, engines.Member{ID: fmt.Sprintf("~lost-%d", i+1), State: engines.MemberDown, Eligible: true})
 	}
 	g.MinAvailable = max(len(domains)+single+lost-max(spare, 0), 0)
 	sorted.By(g.Members, func(a, b engines.Member) int { return cmp.Compare(a.ID, b.ID) })
@@ -170,23 +170,23 @@ func (s *status) storage(id string, copies, left int, away []remembered, in func
 	hosts := s.hosts(func(p process) bool { return p.mayHave("storage") && in(p.dc) })
 	missed := map[string]bool{} // domains of which something is missing
 	for _, h := range hosts {
-		if h.state != engines.Active {
+		if h.state != engines.MemberActive {
 			missed[h.domain] = true
 		}
 	}
 	for _, r := range away {
 		if in(r.dc) {
-			hosts = append(hosts, host{instance: r.instance, domain: r.domain, state: engines.Down})
+			hosts = append(hosts, host{instance: r.instance, domain: r.domain, state: engines.MemberDown})
 			missed[r.domain] = true
 		}
 	}
 	if s.maintenance != "" {
 		// FoundationDB counts on the zone's return and says that all copies are there.
 		domain := s.domainOfZone(s.maintenance, away)
-		hosts = append(hosts, host{instance: "~maintenance", domain: domain, state: engines.Down})
+		hosts = append(hosts, host{instance: "~maintenance", domain: domain, state: engines.MemberDown})
 		missed[domain] = true
 	}
-	g := inDomains(id, engines.Shard, hosts, copies-1, max(copies-left-len(missed), 0))
+	g := inDomains(id, engines.GroupShard, hosts, copies-1, max(copies-left-len(missed), 0))
 	for i := range g.Members {
 		if g.Members[i].ID == "~maintenance" {
 			g.Members[i].Node = ""
@@ -245,16 +245,16 @@ func (s *status) logGroups() []engines.Group {
 	if s.threeHalls() {
 		factor, lost = 2, min(lost, 1) // halls: of four copies any two in one hall
 	}
-	out := []engines.Group{inDomains("logs", engines.Shard, s.hosts(func(p process) bool { return isLog(p) && near(p) }), factor-1, lost)}
+	out := []engines.Group{inDomains("logs", engines.GroupShard, s.hosts(func(p process) bool { return isLog(p) && near(p) }), factor-1, lost)}
 	if far {
 		farFactor, farLost := toleranceOf(others)
 		if hosts := s.hosts(func(p process) bool { return isLog(p) && !near(p) }); len(hosts) > 0 {
-			out = append(out, inDomains("logs/other", engines.Shard, hosts, farFactor-1, farLost))
+			out = append(out, inDomains("logs/other", engines.GroupShard, hosts, farFactor-1, farLost))
 		}
 	}
-	kind := engines.Role
+	kind := engines.GroupRole
 	if s.threeHalls() {
-		kind = engines.Acks
+		kind = engines.GroupAcks
 	}
 	recruits := inDomains("recruits", kind, s.hosts(func(p process) bool { return recruitable(p) && near(p) && !s.narrow(p.hall) }), 0, 0)
 	recruits.MinAvailable = max(factor, 1)
@@ -298,9 +298,9 @@ func toleranceOf(sets []logTolerance) (factor, lost int) {
 
 // quorum of the coordinators. A seat is in the pod that has its address.
 func (s *status) quorum() engines.Group {
-	g := engines.Group{ID: "coordinators", Kind: engines.Quorum}
+	g := engines.Group{ID: "coordinators", Kind: engines.GroupQuorum}
 	for _, c := range s.coordinators {
-		m := engines.Member{ID: plainAddress(c.address), State: engines.StateUnknown, Eligible: true}
+		m := engines.Member{ID: plainAddress(c.address), State: engines.MemberUnknown, Eligible: true}
 		p := s.sitting(c.address)
 		if p != nil {
 			m.Node = cmp.Or(p.instance, endpoint(p.address))
@@ -309,10 +309,10 @@ func (s *status) quorum() engines.Group {
 		case c.reachable == nil:
 		case *c.reachable:
 			if p != nil { // else nobody knows whose pod takes it away
-				m.State = engines.Active
+				m.State = engines.MemberActive
 			}
 		default:
-			m.State = engines.Down
+			m.State = engines.MemberDown
 		}
 		g.Members = append(g.Members, m)
 	}
@@ -341,11 +341,11 @@ func (s *status) nodes(away []remembered) []engines.Node {
 		name := cmp.Or(p.instance, endpoint(p.address))
 		if name != "" && !seen[name] {
 			seen[name] = true
-			out = append(out, engines.Node{Name: name, Address: endpoint(p.address), State: engines.Live})
+			out = append(out, engines.Node{Name: name, Address: endpoint(p.address), State: engines.MembershipLive})
 		}
 	}
 	for _, r := range away {
-		out = append(out, engines.Node{Name: r.instance, State: engines.NotLive})
+		out = append(out, engines.Node{Name: r.instance, State: engines.MembershipNotLive})
 	}
 	sorted.By(out, func(a, b engines.Node) int { return cmp.Compare(a.Name, b.Name) })
 	return out

@@ -134,7 +134,7 @@ func (e *Engine) RestoreSetting(ctx context.Context, setting engines.Setting, no
 		return engines.Progress{}, err
 	}
 	if now != before.Zone || before.Foreign {
-		return engines.Progress{State: engines.Done}, nil
+		return engines.Progress{State: engines.ProgressDone}, nil
 	}
 	if err := engines.InTime(notAfter); err != nil {
 		return engines.Progress{}, err
@@ -145,5 +145,5 @@ func (e *Engine) RestoreSetting(ctx context.Context, setting engines.Setting, no
 	if now == before.Zone {
 		return running("zone %s is still under maintenance", before.Zone), nil
 	}
-	return engines.Progress{State: engines.Done}, nil
+	return engines.Progress{State: engines.ProgressDone}, nil
 }

@@ -32,17 +32,17 @@ func TestMissingFromOneStatus(t *testing.T) {
 		want   engines.Membership
 		why    string
 	}{
-		"a document at rest":            {func(document) {}, engines.NotLive, ""},
+		"a document at rest":            {func(document) {}, engines.MembershipNotLive, ""},
 		"recovering":                    {recovery("recruiting_transaction_servers", 2, 0), engines.MembershipUnknown, "a recovery is under way"},
 		"accepting, logs of before":     {recovery("all_logs_recruited", 3, 4), engines.MembershipUnknown, "3 generations of logs"},
 		"recovered a moment ago":        {recovery("fully_recovered", 1, 3), engines.MembershipUnknown, "recovered 3 s ago"},
-		"recovered, and all have come":  {recovery("fully_recovered", 1, 30), engines.NotLive, ""},
+		"recovered, and all have come":  {recovery("fully_recovered", 1, 30), engines.MembershipNotLive, ""},
 		"how far is not said":           {func(d document) { delete(d.at("cluster.recovery_state"), "name") }, engines.MembershipUnknown, "does not say how far"},
 		"some could not be asked":       {says("status_incomplete"), engines.MembershipUnknown, "status_incomplete"},
 		"some do not answer":            {says("unreachable_processes"), engines.MembershipUnknown, "unreachable_processes"},
 		"the database is down":          {func(d document) { d.at("client.database_status")["available"] = false }, engines.MembershipUnknown, ""},
 		"available, nobody says":        {func(d document) { delete(d.at("client.database_status"), "available") }, engines.MembershipUnknown, ""},
-		"another message, as of a disk": {says("low_space"), engines.NotLive, ""},
+		"another message, as of a disk": {says("low_space"), engines.MembershipNotLive, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := healthy(t)
@@ -54,7 +54,7 @@ func TestMissingFromOneStatus(t *testing.T) {
 			require.Contains(t, o.Veto, c.why)
 			require.False(t, o.Settled)
 			if d.at("client.database_status")["available"] == true {
-				require.Equal(t, engines.Live, there.Member, "who is listed is there")
+				require.Equal(t, engines.MembershipLive, there.Member, "who is listed is there")
 			}
 		})
 	}
@@ -93,10 +93,10 @@ func TestMissingFromRealStatuses(t *testing.T) {
 			case strings.HasPrefix(name, "status-17"):
 				require.Equal(t, engines.MembershipUnknown, o.Member, name)
 			case !killed:
-				require.Equal(t, engines.Live, o.Member, "%s %s: %s", name, pod, o.Veto)
+				require.Equal(t, engines.MembershipLive, o.Member, "%s %s: %s", name, pod, o.Veto)
 			default:
 				got[o.Member.String()]++
-				if o.Member == engines.NotLive {
+				if o.Member == engines.MembershipNotLive {
 					require.Empty(t, s.settling(), name)
 				}
 			}
@@ -141,24 +141,24 @@ func TestNothingIsIncludedDuringARecovery(t *testing.T) {
 	require.NotEqual(t, model.FullyRecovered, s.Model().Recovery.Phase)
 	p, err := e.Restore(t.Context(), undo)
 	require.NoError(t, err)
-	require.Equal(t, engines.Running, p.State)
+	require.Equal(t, engines.ProgressRunning, p.State)
 	require.Contains(t, p.Detail, "a recovery is under way")
 	require.ErrorIs(t, e.Sweep(t.Context(), nil), ErrRecovering)
 	require.Equal(t, excluded, s.Model().Excluded)
 	other := engines.Order{Kind: engines.Handoff, Claim: "h"}
 	p, err = e.Restore(t.Context(), plan(t, e, other))
 	require.NoError(t, err)
-	require.Equal(t, engines.Done, p.State, "a handoff has put nothing there")
+	require.Equal(t, engines.ProgressDone, p.State, "a handoff has put nothing there")
 
 	s.Scale(20)
 	s.Settle()
 	for range 3 {
-		if p, err = e.Restore(t.Context(), undo); p.State == engines.Done {
+		if p, err = e.Restore(t.Context(), undo); p.State == engines.ProgressDone {
 			break
 		}
 	}
 	require.NoError(t, err)
-	require.Equal(t, engines.Done, p.State, p.Detail)
+	require.Equal(t, engines.ProgressDone, p.State, p.Detail)
 	require.Empty(t, s.Model().Excluded)
 }
 
@@ -172,7 +172,7 @@ func TestNothingIsExcludedDuringMaintenance(t *testing.T) {
 	for _, pod := range []string{s.pods[0], s.pods[4]} {
 		e := s.engine(pod)
 		p := apply(t, e, order, plan(t, e, order))
-		require.Equal(t, engines.Running, p.State)
+		require.Equal(t, engines.ProgressRunning, p.State)
 		require.Contains(t, p.Detail, "zone zone-a is under maintenance for 3")
 		require.Contains(t, p.Detail, "s more")
 		require.Contains(t, p.Detail, "maintenance off")

@@ -92,13 +92,13 @@ func (e *Engine) observation(s snapshot, err error) engines.Observation {
 	o := engines.Observation{Node: name, Groups: s.groups(s.away), Nodes: s.nodes(s.away), Health: s.health(e.options.Recovered)}
 	moving := !s.calm()
 	for i := range o.Groups {
-		if o.Groups[i].Kind == engines.Shard && strings.HasPrefix(o.Groups[i].ID, "storage") {
+		if o.Groups[i].Kind == engines.GroupShard && strings.HasPrefix(o.Groups[i].ID, "storage") {
 			o.Groups[i].Moving = moving
 		}
 	}
 	own := s.of(name)
 	o.Roles, o.Rank = rolesOf(own), rankOf(own)
-	o.Settled = len(own) > 0 && o.Health.Verdict != engines.Red
+	o.Settled = len(own) > 0 && o.Health.Verdict != engines.VerdictRed
 	for _, p := range own {
 		o.DataBytes += p.stored
 		o.Version = p.version
@@ -109,18 +109,18 @@ func (e *Engine) observation(s snapshot, err error) engines.Observation {
 			o.Veto = fmt.Sprintf("%s is listed with the process of an earlier pod", endpoint(p.address))
 			return o
 		}
-		o.Member = engines.Live
+		o.Member = engines.MembershipLive
 		if _, err := parseVersion(p.version); err != nil {
 			o.Veto = err.Error()
 		}
-		o.Settled = o.Settled && p.state() == engines.Active && p.hasItsData()
+		o.Settled = o.Settled && p.state() == engines.MemberActive && p.hasItsData()
 	}
 	if len(own) == 0 {
 		if why := s.notAll(e.options.Recovered); why != "" {
 			o.Veto = "whether its process is in the database is not known: " + why
 			return o
 		}
-		o.Member = engines.NotLive
+		o.Member = engines.MembershipNotLive
 		return o
 	}
 	if _, known := s.zoneOf(name); !known {
@@ -165,7 +165,7 @@ func (s *status) downHealth() engines.Health {
 	if s.available == nil {
 		return engines.Health{Reason: "the status does not say whether the database is available"}
 	}
-	return engines.Health{Verdict: engines.Red, Reason: "the database is unavailable" + s.phaseInWords()}
+	return engines.Health{Verdict: engines.VerdictRed, Reason: "the database is unavailable" + s.phaseInWords()}
 }
 
 // Observe asks for the status once.

@@ -197,7 +197,7 @@ func inWords(o engines.Observation) string {
 func TestEarlierPod(t *testing.T) {
 	text := healthy(t).text() // its processes have run for a day
 	now := time.Unix(1_000_000, 0)
-	require.Equal(t, engines.Live, see(t, text, now.Add(-26*time.Hour)).Member)
+	require.Equal(t, engines.MembershipLive, see(t, text, now.Add(-26*time.Hour)).Member)
 	o := see(t, text, now.Add(-time.Minute))
 	require.Equal(t, engines.MembershipUnknown, o.Member, "the database has not noticed yet, and nobody knows of the new one")
 	require.False(t, o.Settled)

@@ -35,7 +35,7 @@ func TestWhatIfAgainstTheTruth(t *testing.T) {
 			s, away = lookAt(t, m, &mem)
 		}
 		before := m.Truth()
-		if v := s.verdict(away).Verdict; v != engines.Green && v != engines.Recoverable {
+		if v := s.verdict(away).Verdict; v != engines.VerdictGreen && v != engines.VerdictRecoverable {
 			continue // the policy lets nobody go
 		}
 		going := someOf(r, s)

@@ -27,7 +27,7 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 		return engines.Progress{}, err
 	}
 	progress, err := e.include(ctx, s, ours, time.Time{})
-	if err == nil && progress.State == engines.Done && len(left) > 0 {
+	if err == nil && progress.State == engines.ProgressDone && len(left) > 0 {
 		progress.Detail = fmt.Sprintf("on the exclusion list stay %s: no mark there says that claim %s has excluded them. Whoever knows better takes them off with include",
 			engines.Some(left), engines.OneLine(u.Claim))
 	}
@@ -39,7 +39,7 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 func (e *Engine) include(ctx context.Context, s snapshot, entries []string, notAfter time.Time) (engines.Progress, error) {
 	there := slices.DeleteFunc(slices.Clone(entries), func(t string) bool { return !s.lists(t) })
 	if len(there) == 0 {
-		return engines.Progress{State: engines.Done}, nil
+		return engines.Progress{State: engines.ProgressDone}, nil
 	}
 	// Whoever is included may be recruited, and the list is part of what a recovery reads.
 	if why := s.recovering(); why != "" {
@@ -67,7 +67,7 @@ func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 	}
 	entries := s.leftovers(e.options.Instance, keep)
 	progress, err := e.include(ctx, s, entries, time.Time{})
-	if err == nil && progress.State != engines.Done && s.recovering() != "" {
+	if err == nil && progress.State != engines.ProgressDone && s.recovering() != "" {
 		return fmt.Errorf("%w: %s", ErrRecovering, progress.Detail)
 	}
 	return err

@@ -78,9 +78,9 @@ func TestEvacuationAtAnotherAddress(t *testing.T) {
 	undo, err = u.encode()
 	require.NoError(t, err)
 	p := apply(t, e, order, undo)
-	require.Equal(t, engines.Refused, p.State, p.Detail)
+	require.Equal(t, engines.ProgressRefused, p.State, p.Detail)
 	require.Contains(t, p.Detail, "has come to 127.")
-	for p.State != engines.Done {
+	for p.State != engines.ProgressDone {
 		p, err = e.Restore(t.Context(), undo)
 		require.NoError(t, err)
 	}
@@ -104,11 +104,11 @@ func TestForeignMaintenanceEnds(t *testing.T) {
 	undo := plan(t, e, order)
 	s.Change((*model.Cluster).EndMaintenance)
 	p := apply(t, e, order, undo)
-	require.Equal(t, engines.Refused, p.State, p.Detail)
+	require.Equal(t, engines.ProgressRefused, p.State, p.Detail)
 	require.Contains(t, p.Detail, "that has ended")
 	require.Empty(t, s.Model().Maintenance.Zone)
 	order.Setting, err = e.PlanSetting(t.Context(), order)
 	require.NoError(t, err)
-	require.Equal(t, engines.Done, apply(t, e, order, undo).State)
+	require.Equal(t, engines.ProgressDone, apply(t, e, order, undo).State)
 	require.Equal(t, "zone-a", s.Model().Maintenance.Zone)
 }

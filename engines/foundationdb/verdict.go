@@ -28,65 +28,65 @@ func (s *status) verdict(away []remembered) engines.Health {
 	case s.available == nil:
 		return say(engines.VerdictUnknown, "the status does not say whether the database is available")
 	case !*s.available:
-		return say(engines.Red, "the database is unavailable%s", s.phaseInWords())
+		return say(engines.VerdictRed, "the database is unavailable%s", s.phaseInWords())
 	case s.quorumReachable == nil:
 		return say(engines.VerdictUnknown, "the status does not say whether a quorum of coordinators is reachable")
 	case !*s.quorumReachable:
-		return say(engines.Red, "no quorum of coordinators is reachable")
+		return say(engines.VerdictRed, "no quorum of coordinators is reachable")
 	case len(s.coordinators) == 0:
 		return say(engines.VerdictUnknown, "the status lists no coordinators")
 	case s.recovery == "" || s.generations == nil:
 		return say(engines.VerdictUnknown, "%s", s.recovering())
 	case s.recovering() != "":
-		return say(engines.Yellow, "%s", s.recovering())
+		return say(engines.VerdictYellow, "%s", s.recovering())
 	case !known:
 		return say(engines.VerdictUnknown, "redundancy mode %q is not known", engines.OneLine(s.redundancy))
 	case s.dataState == "missing_data":
-		return say(engines.Red, "no copy of some data is there")
+		return say(engines.VerdictRed, "no copy of some data is there")
 	case len(s.trackers) == 0 || slices.ContainsFunc(s.trackers, func(t tracker) bool { return t.replicas == nil }):
 		return say(engines.VerdictUnknown, "the status does not say how many copies of the data there are")
 	case len(s.logs) == 0:
 		return say(engines.VerdictUnknown, "the status lists no logs")
 	case slices.ContainsFunc(s.logs, func(l logSet) bool { return l.losing }):
-		return say(engines.Red, "mutations may be lost: too few logs are there")
+		return say(engines.VerdictRed, "mutations may be lost: too few logs are there")
 	case s.alarm() != "":
-		return say(engines.Yellow, "the database says %s", s.alarm())
+		return say(engines.VerdictYellow, "the database says %s", s.alarm())
 	}
 	for _, t := range s.trackers {
 		if *t.replicas <= 0 {
-			return say(engines.Red, "no copy of some data is there")
+			return say(engines.VerdictRed, "no copy of some data is there")
 		}
 		if *t.replicas < copies {
-			return say(engines.Yellow, "some data have %d of %d copies", *t.replicas, copies)
+			return say(engines.VerdictYellow, "some data have %d of %d copies", *t.replicas, copies)
 		}
 	}
 	for _, set := range s.logs {
 		if _, lost := toleranceOf([]logTolerance{set.local, set.remote, set.satellite}); lost > 0 {
-			return say(engines.Yellow, "logs are missing in %d zones", lost)
+			return say(engines.VerdictYellow, "logs are missing in %d zones", lost)
 		}
 	}
 	if !s.calm() {
-		return say(engines.Yellow, "data are being moved: %s", engines.OneLine(s.dataState))
+		return say(engines.VerdictYellow, "data are being moved: %s", engines.OneLine(s.dataState))
 	}
 	for _, c := range s.coordinators {
 		switch {
 		case c.reachable == nil:
 			return say(engines.VerdictUnknown, "whether coordinator %s is reachable is not known", engines.OneLine(c.address))
 		case !*c.reachable:
-			return say(engines.Recoverable, "coordinator %s is not reachable", engines.OneLine(c.address))
+			return say(engines.VerdictRecoverable, "coordinator %s is not reachable", engines.OneLine(c.address))
 		case s.sitting(c.address) == nil:
 			return say(engines.VerdictUnknown, "which process is coordinator %s is not known; processes that are named by host in the cluster file need --locality_dns_name", engines.OneLine(c.address))
 		}
 	}
 	for _, r := range away {
 		if r.zone == s.maintenance {
-			return say(engines.Recoverable, "%s is unavailable, zone %s is under maintenance", engines.OneLine(r.instance), engines.OneLine(r.zone))
+			return say(engines.VerdictRecoverable, "%s is unavailable, zone %s is under maintenance", engines.OneLine(r.instance), engines.OneLine(r.zone))
 		}
 	}
 	if len(away) > 0 {
-		return say(engines.Yellow, "%s is unavailable, and the database may not have noticed", engines.OneLine(away[0].instance))
+		return say(engines.VerdictYellow, "%s is unavailable, and the database may not have noticed", engines.OneLine(away[0].instance))
 	}
-	return engines.Health{Verdict: engines.Green}
+	return engines.Health{Verdict: engines.VerdictGreen}
 }
 
 const fullyRecovered = "fully_recovered"
@@ -114,8 +114,8 @@ func (s *status) calm() bool {
 // them has, so that who may go next is not who looked first.
 func (s snapshot) health(wanted time.Duration) engines.Health {
 	h := s.verdict(s.away)
-	if (h.Verdict == engines.Green || h.Verdict == engines.Recoverable) && s.recovered < wanted {
-		return engines.Health{Verdict: engines.Yellow, Reason: s.justRecovered(wanted)}
+	if (h.Verdict == engines.VerdictGreen || h.Verdict == engines.VerdictRecoverable) && s.recovered < wanted {
+		return engines.Health{Verdict: engines.VerdictYellow, Reason: s.justRecovered(wanted)}
 	}
 	return h
 }

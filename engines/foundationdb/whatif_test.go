@@ -25,11 +25,11 @@ func permits(groups []engines.Group, limit int, away, going []string, noted bool
 
 func mayGo(g engines.Group, limit int, gone []string, pod string, noted bool) bool {
 	hosted := func(m engines.Member) bool { return m.Node == pod }
-	if !slices.ContainsFunc(g.Members, func(m engines.Member) bool { return hosted(m) && m.State != engines.Down }) {
+	if !slices.ContainsFunc(g.Members, func(m engines.Member) bool { return hosted(m) && m.State != engines.MemberDown }) {
 		return true
 	}
 	all, own, whole, pods := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
-	role := g.Kind == engines.Role
+	role := g.Kind == engines.GroupRole
 	for _, m := range g.Members {
 		all[domainOf(m)], whole[domainOf(m)], pods[m.Node] = true, !role, true
 	}
@@ -39,7 +39,7 @@ func mayGo(g engines.Group, limit int, gone []string, pod string, noted bool) bo
 		own[d] = slices.ContainsFunc(g.Members, mine) && !(role && slices.ContainsFunc(g.Members, others))
 	}
 	for _, m := range g.Members {
-		there := m.State == engines.Active && (m.Node == "" || !slices.Contains(gone, m.Node)) && !hosted(m)
+		there := m.State == engines.MemberActive && (m.Node == "" || !slices.Contains(gone, m.Node)) && !hosted(m)
 		if there == role { // one will do for a role, else one that is missing is too many
 			whole[domainOf(m)] = role
 		}
@@ -53,7 +53,7 @@ func mayGo(g engines.Group, limit int, gone []string, pod string, noted bool) bo
 		return n
 	}
 	least := g.MinAvailable
-	if g.Kind == engines.Shard {
+	if g.Kind == engines.GroupShard {
 		least = max(least, count(all)-limit)
 	}
 	left, total, mine := count(whole), count(all), count(own)

@@ -97,7 +97,7 @@ type mark struct{ claim, node, group string }
 func New(options Options, nodes ...string) *Cluster {
 	c := &Cluster{options: options, nodes: map[string]*node{}, marks: map[mark]bool{}, allocation: options.Allocation}
 	for _, name := range nodes {
-		c.nodes[name] = &node{name: name, version: "1.0.0", state: engines.Live}
+		c.nodes[name] = &node{name: name, version: "1.0.0", state: engines.MembershipLive}
 	}
 	return c
 }
@@ -113,7 +113,7 @@ func (c *Cluster) AddGroup(id string, nodes ...string) {
 	g := &group{id: id, leader: nodes[0]}
 	for _, n := range nodes {
 		c.mustNode(n)
-		g.members = append(g.members, &copyOf{node: n, state: engines.Active})
+		g.members = append(g.members, &copyOf{node: n, state: engines.MemberActive})
 	}
 	c.groups = append(c.groups, g)
 	slices.SortFunc(c.groups, func(a, b *group) int { return cmp.Compare(a.id, b.id) })
@@ -123,7 +123,7 @@ func (c *Cluster) AddGroup(id string, nodes ...string) {
 func (c *Cluster) AddNode(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.nodes[name] = &node{name: name, version: "1.0.0", state: engines.Live}
+	c.nodes[name] = &node{name: name, version: "1.0.0", state: engines.MembershipLive}
 }
 
 // Intercept sets the hook of all engines; nil removes it.
@@ -140,11 +140,11 @@ func (c *Cluster) Stop(name string) {
 	c.locked(func() {
 		n := c.mustNode(name)
 		c.settle()
-		n.state, n.recoverAt = engines.NotLive, time.Time{}
+		n.state, n.recoverAt = engines.MembershipNotLive, time.Time{}
 		for _, g := range c.groups {
 			for _, m := range g.members {
 				if m.node == name {
-					m.state = engines.Down
+					m.state = engines.MemberDown
 				}
 			}
 			if g.leader == name {
@@ -159,11 +159,11 @@ func (c *Cluster) Stop(name string) {
 func (c *Cluster) Start(name string) {
 	c.locked(func() {
 		n := c.mustNode(name)
-		n.state, n.recoverAt = engines.Live, time.Now().Add(c.options.Recovery)
+		n.state, n.recoverAt = engines.MembershipLive, time.Now().Add(c.options.Recovery)
 		for _, g := range c.groups {
 			for _, m := range g.members {
-				if m.node == name && m.state == engines.Down {
-					m.state = engines.Recovering
+				if m.node == name && m.state == engines.MemberDown {
+					m.state = engines.MemberRecovering
 				}
 			}
 		}
@@ -201,7 +201,7 @@ func (c *Cluster) SetMember(groupID, nodeName string, state engines.MemberState)
 	c.locked(func() {
 		g := c.mustGroup(groupID)
 		g.member(nodeName).state = state
-		if g.leader == nodeName && state != engines.Active {
+		if g.leader == nodeName && state != engines.MemberActive {
 			g.leader = ""
 			c.elect()
 		}
@@ -278,8 +278,8 @@ func (c *Cluster) settle() {
 	for _, g := range c.groups {
 		for _, m := range g.members {
 			n := c.nodes[m.node]
-			if m.state == engines.Recovering && n.state == engines.Live && !n.recoverAt.IsZero() && !time.Now().Before(n.recoverAt) {
-				m.state = engines.Active
+			if m.state == engines.MemberRecovering && n.state == engines.MembershipLive && !n.recoverAt.IsZero() && !time.Now().Before(n.recoverAt) {
+				m.state = engines.MemberActive
 			}
 		}
 	}
@@ -293,7 +293,7 @@ func (c *Cluster) elect() {
 			continue
 		}
 		for _, m := range g.members {
-			if m.state == engines.Active {
+			if m.state == engines.MemberActive {
 				g.leader = m.node
 				break
 			}

@@ -66,26 +66,26 @@ func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 
 func (c *Cluster) observation(self string) engines.Observation {
 	n := c.nodes[self]
-	if n.state != engines.Live {
+	if n.state != engines.MembershipLive {
 		return engines.Observation{Member: n.state, Health: engines.Health{Reason: "the node does not answer"}}
 	}
 	o := engines.Observation{
-		Node: self, Version: n.version, Member: engines.Live, Roles: slices.Clone(n.roles), Last: n.last,
-		Busy: n.busy, Veto: n.veto, DataBytes: n.dataBytes, Settled: true, Health: engines.Health{Verdict: engines.Green},
+		Node: self, Version: n.version, Member: engines.MembershipLive, Roles: slices.Clone(n.roles), Last: n.last,
+		Busy: n.busy, Veto: n.veto, DataBytes: n.dataBytes, Settled: true, Health: engines.Health{Verdict: engines.VerdictGreen},
 	}
 	for name, other := range c.nodes {
 		o.Nodes = append(o.Nodes, engines.Node{Name: name, Address: name + ":1", State: other.state})
 	}
 	slices.SortFunc(o.Nodes, func(a, b engines.Node) int { return cmp.Compare(a.Name, b.Name) })
 	for _, g := range c.groups {
-		out := engines.Group{ID: g.id, Kind: engines.Shard, NeedsLeader: true}
+		out := engines.Group{ID: g.id, Kind: engines.GroupShard, NeedsLeader: true}
 		active := 0
 		for _, m := range g.members {
 			out.Members = append(out.Members, engines.Member{
 				ID: m.node, Node: m.node, State: m.state, Leader: g.leader == m.node, Eligible: true,
 			})
-			out.Moving = out.Moving || m.state == engines.Moving
-			if m.state == engines.Active {
+			out.Moving = out.Moving || m.state == engines.MemberMoving
+			if m.state == engines.MemberActive {
 				active++
 			} else if m.node == self {
 				o.Settled = false
@@ -93,9 +93,9 @@ func (c *Cluster) observation(self string) engines.Observation {
 		}
 		switch {
 		case active == 0:
-			o.Health = engines.Health{Verdict: engines.Red, Reason: "no active copy of " + g.id}
-		case active < len(g.members) && o.Health.Verdict == engines.Green:
-			o.Health = engines.Health{Verdict: engines.Recoverable, Reason: "a copy is missing of " + g.id}
+			o.Health = engines.Health{Verdict: engines.VerdictRed, Reason: "no active copy of " + g.id}
+		case active < len(g.members) && o.Health.Verdict == engines.VerdictGreen:
+			o.Health = engines.Health{Verdict: engines.VerdictRecoverable, Reason: "a copy is missing of " + g.id}
 		}
 		o.Groups = append(o.Groups, out)
 	}
@@ -161,10 +161,10 @@ func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byt
 		var refused string
 		e.cluster.locked(func() { left, refused = e.remaining(order) })
 		if refused != "" {
-			return engines.Progress{State: engines.Refused, Detail: refused}, nil
+			return engines.Progress{State: engines.ProgressRefused, Detail: refused}, nil
 		}
 		if left == 0 {
-			return engines.Progress{State: engines.Done}, nil
+			return engines.Progress{State: engines.ProgressDone}, nil
 		}
 		if err := e.write(ctx, order.NotAfter); err != nil {
 			return engines.Progress{}, err
@@ -174,9 +174,9 @@ func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byt
 	var left int
 	e.cluster.locked(func() { left, _ = e.remaining(order) })
 	if left == 0 {
-		return engines.Progress{State: engines.Done}, nil
+		return engines.Progress{State: engines.ProgressDone}, nil
 	}
-	return engines.Progress{State: engines.Running, Detail: fmt.Sprintf("%d left", left), Total: left}, nil
+	return engines.Progress{State: engines.ProgressRunning, Detail: fmt.Sprintf("%d left", left), Total: left}, nil
 }
 
 // remaining counts what is left to do, and tells why nothing can be done.
@@ -223,7 +223,7 @@ func (e *Engine) handOver(order engines.Order) {
 func (c *Cluster) successor(g *group, order engines.Order) string {
 	fallback := ""
 	for _, m := range g.members {
-		if m.node == g.leader || m.state != engines.Active || c.nodes[m.node].state != engines.Live {
+		if m.node == g.leader || m.state != engines.MemberActive || c.nodes[m.node].state != engines.MembershipLive {
 			continue
 		}
 		if slices.Contains(order.Eligible, m.node) {
@@ -254,7 +254,7 @@ func (e *Engine) moveOff(order engines.Order) {
 				continue
 			}
 			if to := c.newHome(g); to != "" {
-				m.node, m.state = to, engines.Active
+				m.node, m.state = to, engines.MemberActive
 				if g.leader == e.subject(order) {
 					g.leader = to
 				}
@@ -268,7 +268,7 @@ func (c *Cluster) newHome(g *group) string {
 	best := ""
 	for name, n := range c.nodes {
 		taken := slices.ContainsFunc(g.members, func(m *copyOf) bool { return m.node == name })
-		if n.state == engines.Live && !taken && (best == "" || name < best) {
+		if n.state == engines.MembershipLive && !taken && (best == "" || name < best) {
 			best = name
 		}
 	}
@@ -288,7 +288,7 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	return engines.Progress{State: engines.Done}, nil
+	return engines.Progress{State: engines.ProgressDone}, nil
 }
 
 // Sweep removes this node's marks of claims that are not open.
@@ -341,7 +341,7 @@ func (e *Engine) enter(ctx context.Context, call Call) error {
 		return err
 	}
 	down := false
-	e.cluster.locked(func() { down = e.cluster.nodes[e.node].state != engines.Live })
+	e.cluster.locked(func() { down = e.cluster.nodes[e.node].state != engines.MembershipLive })
 	if down && call.Op != Observe {
 		return fmt.Errorf("%s: node %s does not answer", call.Op, e.node)
 	}

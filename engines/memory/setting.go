@@ -55,7 +55,7 @@ func (e *Engine) RestoreSetting(ctx context.Context, setting engines.Setting, no
 			return engines.Progress{}, err
 		}
 	}
-	return engines.Progress{State: engines.Done}, nil
+	return engines.Progress{State: engines.ProgressDone}, nil
 }
 
 func (e *Engine) setAllocation(ctx context.Context, value string, notAfter time.Time) error {

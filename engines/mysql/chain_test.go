@@ -64,13 +64,13 @@ func TestPreparedReplicaMovesNobody(t *testing.T) {
 			w.rounds(3)
 			before := w.followed()
 			p := w.prepare(t, 2)
-			require.Equal(t, engines.Progress{State: engines.Done, Detail: "db-2 is a replica"}, p)
+			require.Equal(t, engines.Progress{State: engines.ProgressDone, Detail: "db-2 is a replica"}, p)
 			w.rounds(3)
 			require.Equal(t, before, w.followed(), w.story())
 
 			// The primary can hand over all the same; then a name has to be written.
 			p = w.prepare(t, 0)
-			require.Equal(t, engines.Done, p.State, p.Detail+w.story())
+			require.Equal(t, engines.ProgressDone, p.State, p.Detail+w.story())
 			require.Equal(t, map[string]string{"db-0": " db-1", "db-1": " ", "db-2": " db-1"}, w.followed(), w.story())
 			require.Empty(t, w.violations)
 		})
@@ -109,7 +109,7 @@ func TestChainsAreLeft(t *testing.T) {
 			w := chain(flavor)
 			require.Equal(t, "db-2", w.list[3].source, w.story())
 			for _, i := range []int{2, 3, 1} {
-				require.Equal(t, engines.Done, w.prepare(t, i).State)
+				require.Equal(t, engines.ProgressDone, w.prepare(t, i).State)
 			}
 			w.list[2].crash()
 			w.agents[2].end()
@@ -121,7 +121,7 @@ func TestChainsAreLeft(t *testing.T) {
 			require.NotNil(t, w.list[3].connected())
 
 			w.agents[0].engine.options.Limits.Patience = time.Minute
-			require.Equal(t, engines.Done, w.prepare(t, 0).State, w.story())
+			require.Equal(t, engines.ProgressDone, w.prepare(t, 0).State, w.story())
 			w.rounds(10)
 			require.Equal(t, replication.Allowed, w.list[1].writes, w.story())
 			require.Equal(t, map[string]string{"db-0": " db-1", "db-1": " ", "db-2": " db-1", "db-3": " db-2"}, w.followed(), w.story())
@@ -143,7 +143,7 @@ func TestWhoWasLeftBehindFollows(t *testing.T) {
 				w.list[2].hung = true
 			}
 			p := w.prepare(t, 0)
-			require.Equal(t, engines.Done, p.State, p.Detail)
+			require.Equal(t, engines.ProgressDone, p.State, p.Detail)
 			require.Equal(t, map[string]string{"db-0": " db-1", "db-1": " ", "db-2": " db-0"}, w.followed(), name)
 			if forgets {
 				w.agents[2].begin()
@@ -161,7 +161,7 @@ func TestChainBehindTheOldPrimary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(simSetup{flavor: replication.MySQL, members: 3, dns: true}, true)
 		w.rounds(3)
-		require.Equal(t, engines.Done, w.prepare(t, 0).State)
+		require.Equal(t, engines.ProgressDone, w.prepare(t, 0).State)
 		w.rounds(3)
 		w.list[2].source = "db-0"
 		w.rounds(10)

@@ -26,15 +26,15 @@ type handoffCall struct {
 func (e *Engine) elsewhere(ctx context.Context, order engines.Order, s replication.State) (engines.Progress, error) {
 	switch {
 	case !s.Serving:
-		return engines.Progress{State: engines.Running, Detail: s.Node + " does not serve: " + s.Problem}, nil
+		return engines.Progress{State: engines.ProgressRunning, Detail: s.Node + " does not serve: " + s.Problem}, nil
 	case s.Source != nil && s.Writes != replication.Allowed:
-		return engines.Progress{State: engines.Done, Detail: s.Node + " is a replica"}, nil
+		return engines.Progress{State: engines.ProgressDone, Detail: s.Node + " is a replica"}, nil
 	case s.Group != nil && s.Group.Galera:
-		return engines.Progress{State: engines.Done, Detail: "every member of Galera takes writes"}, nil
+		return engines.Progress{State: engines.ProgressDone, Detail: "every member of Galera takes writes"}, nil
 	case len(e.peers()) == 0 && len(s.Replicas) == 0:
-		return engines.Progress{State: engines.Done, Detail: "nobody else is there to take over"}, nil
+		return engines.Progress{State: engines.ProgressDone, Detail: "nobody else is there to take over"}, nil
 	}
-	waits := engines.Progress{State: engines.Running, Detail: "waiting until the manager of the topology has moved the role of primary away from " + s.Node}
+	waits := engines.Progress{State: engines.ProgressRunning, Detail: "waiting until the manager of the topology has moved the role of primary away from " + s.Node}
 	if e.options.Failover == External {
 		return waits, nil
 	}

@@ -36,7 +36,7 @@ func TestAnotherManager(t *testing.T) {
 	for i := range 4 {
 		p, err := e.Drain(t.Context(), order, undo)
 		require.NoError(t, err)
-		require.Equal(t, engines.Running, p.State)
+		require.Equal(t, engines.ProgressRunning, p.State)
 		if i == 0 {
 			require.Contains(t, p.Detail, "could not be told")
 		} else {
@@ -47,13 +47,13 @@ func TestAnotherManager(t *testing.T) {
 	require.Equal(t, handoffCall{Claim: "c", From: "db-0", Eligible: []string{"db-1"}}, call)
 	p, err := e.Repair(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, engines.Done, p.State)
+	require.Equal(t, engines.ProgressDone, p.State)
 	require.Equal(t, replication.Allowed, w.list[0].writes)
 
 	w.list[0].writes, w.list[0].source, w.list[0].threads = replication.RefusedBySQL, "db-1", true
 	p, err = e.Drain(t.Context(), order, undo)
 	require.NoError(t, err)
-	require.Equal(t, engines.Done, p.State)
+	require.Equal(t, engines.ProgressDone, p.State)
 }
 
 func TestHookURL(t *testing.T) {

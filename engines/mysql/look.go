@@ -124,7 +124,7 @@ func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 		return engines.Observation{}, err
 	}
 	o := topology.Observe(v.View)
-	if o.Health.Verdict != engines.Red {
+	if o.Health.Verdict != engines.VerdictRed {
 		return o, nil
 	}
 	if v, err = e.gather(ctx, task{}, true); err != nil {

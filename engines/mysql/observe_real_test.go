@@ -88,51 +88,51 @@ func TestRealObserve(t *testing.T) {
 		}
 		require.NoError(t, mysqltest.Insert(mysqltest.Table(t, servers[0]), 1))
 		for i := range servers {
-			o := await(i, func(o engines.Observation) bool { return o.Health.Verdict == engines.Green && o.Settled })
-			require.Equal(t, engines.Live, o.Member)
+			o := await(i, func(o engines.Observation) bool { return o.Health.Verdict == engines.VerdictGreen && o.Settled })
+			require.Equal(t, engines.MembershipLive, o.Member)
 			require.Empty(t, o.Veto+o.Busy)
 			require.Len(t, enginetest.Group(t, o, "data").Members, 3)
 			require.Len(t, enginetest.Group(t, o, "acks").Members, 2)
-			require.Equal(t, map[string]engines.MemberState{nodes[0]: engines.Active, nodes[1]: engines.Active, nodes[2]: engines.Active}, enginetest.States(t, o, "data"))
+			require.Equal(t, map[string]engines.MemberState{nodes[0]: engines.MemberActive, nodes[1]: engines.MemberActive, nodes[2]: engines.MemberActive}, enginetest.States(t, o, "data"))
 			require.Equal(t, i == 0, o.Roles[0] == "primary")
 			require.Equal(t, i == 0, len(o.After) == 2)
 		}
 
 		away[2] = true // its agent only
 		o := observe(0)
-		require.Equal(t, engines.Recoverable, o.Health.Verdict, o.Health.Reason)
-		require.Equal(t, engines.StateUnknown, enginetest.States(t, o, "data")[nodes[2]])
-		require.Equal(t, engines.Active, enginetest.States(t, o, "acks")[nodes[2]])
+		require.Equal(t, engines.VerdictRecoverable, o.Health.Verdict, o.Health.Reason)
+		require.Equal(t, engines.MemberUnknown, enginetest.States(t, o, "data")[nodes[2]])
+		require.Equal(t, engines.MemberActive, enginetest.States(t, o, "acks")[nodes[2]])
 		servers[2].Kill()
 		n := 10
 		o = await(0, func(o engines.Observation) bool {
 			n++ // the primary notices when it sends something, else with a heartbeat after half a minute
 			servers[0].Exec(fmt.Sprintf("INSERT INTO app.numbers VALUES (%d)", n))
-			return enginetest.States(t, o, "data")[nodes[2]] == engines.Down
+			return enginetest.States(t, o, "data")[nodes[2]] == engines.MemberDown
 		})
-		require.Equal(t, engines.Recoverable, o.Health.Verdict, o.Health.Reason)
+		require.Equal(t, engines.VerdictRecoverable, o.Health.Verdict, o.Health.Reason)
 		servers[2].Restart()
 		away[2] = false
 		await(2, func(o engines.Observation) bool { return o.Settled })
 
 		servers[1].Exec("STOP REPLICA")
 		o = observe(2)
-		require.Equal(t, engines.Yellow, o.Health.Verdict)
+		require.Equal(t, engines.VerdictYellow, o.Health.Verdict)
 		require.Contains(t, o.Health.Reason, nodes[1]+" has stopped replicating")
 		servers[1].AllowWrites()
 		o = observe(2)
-		require.Equal(t, engines.Red, o.Health.Verdict)
+		require.Equal(t, engines.VerdictRed, o.Health.Verdict)
 		require.Contains(t, o.Health.Reason, "allow writes")
 		servers[1].Exec("INSERT INTO app.numbers VALUES (7)")
 		servers[1].RefuseWrites()
 		o = observe(1)
 		require.Contains(t, o.Veto, "has transactions that the primary has not")
-		require.Equal(t, engines.Down, enginetest.States(t, o, "data")[nodes[1]])
+		require.Equal(t, engines.MemberDown, enginetest.States(t, o, "data")[nodes[1]])
 
 		servers[0].Kill()
 		o = observe(2)
-		require.Equal(t, engines.Red, o.Health.Verdict)
+		require.Equal(t, engines.VerdictRed, o.Health.Verdict)
 		require.Equal(t, "no member allows writes", o.Health.Reason)
-		require.Equal(t, engines.NotLive, observe(0).Member)
+		require.Equal(t, engines.MembershipNotLive, observe(0).Member)
 	})
 }

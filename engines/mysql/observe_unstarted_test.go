@@ -42,9 +42,9 @@ func TestAServerThatHasNeverStarted(t *testing.T) {
 		copy  engines.MemberState
 		says  engines.Verdict
 	}{
-		"nobody listens":          {down, engines.NotLive, engines.Down, engines.Recoverable},
-		"it does not answer":      {replication.State{Problem: "too many connections", Looked: now}, engines.MembershipUnknown, engines.StateUnknown, engines.VerdictUnknown},
-		"it has just told a name": {replication.State{Node: "db-1" + ".db", Serving: true, Looked: now}, engines.Live, engines.StateUnknown, engines.VerdictUnknown},
+		"nobody listens":          {down, engines.MembershipNotLive, engines.MemberDown, engines.VerdictRecoverable},
+		"it does not answer":      {replication.State{Problem: "too many connections", Looked: now}, engines.MembershipUnknown, engines.MemberUnknown, engines.VerdictUnknown},
+		"it has just told a name": {replication.State{Node: "db-1" + ".db", Serving: true, Looked: now}, engines.MembershipLive, engines.MemberUnknown, engines.VerdictUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := primaryWithTwo()

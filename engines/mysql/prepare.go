@@ -57,7 +57,7 @@ func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byt
 	case node != s.Node && order.Kind == engines.Handoff:
 		return e.standIn(ctx, node)
 	case node != s.Node:
-		return engines.Progress{State: engines.Refused, Detail: "only the agent of " + engines.OneLine(node) + " can hand over its role"}, nil
+		return engines.Progress{State: engines.ProgressRefused, Detail: "only the agent of " + engines.OneLine(node) + " can hand over its role"}, nil
 	case e.options.Failover != "":
 		return e.elsewhere(ctx, order, s)
 	}
@@ -100,12 +100,12 @@ func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error)
 			if t.evacuate {
 				return v.Copied(a.Reason), nil
 			}
-			return engines.Progress{State: engines.Done, Detail: a.Reason}, nil
+			return engines.Progress{State: engines.ProgressDone, Detail: a.Reason}, nil
 		case switchover.Refused:
-			return engines.Progress{State: engines.Refused, Detail: a.Reason}, nil
+			return engines.Progress{State: engines.ProgressRefused, Detail: a.Reason}, nil
 		case switchover.Wait:
 			if !v.Mine() || v.Self.State.Writes == replication.Allowed {
-				return engines.Progress{State: engines.Running, Detail: a.Reason}, nil
+				return engines.Progress{State: engines.ProgressRunning, Detail: a.Reason}, nil
 			}
 		default:
 			again := a.Kind == last.Kind && a.To == last.To
@@ -118,7 +118,7 @@ func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error)
 			return engines.Progress{}, ctx.Err()
 		}
 		if err != nil && !e.handing() {
-			return engines.Progress{State: engines.Running, Detail: a.Reason + ": " + engines.OneLine(err.Error())}, nil
+			return engines.Progress{State: engines.ProgressRunning, Detail: a.Reason + ": " + engines.OneLine(err.Error())}, nil
 		}
 		if !engines.Sleep(ctx, pause) {
 			return engines.Progress{}, ctx.Err()

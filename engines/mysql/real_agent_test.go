@@ -108,7 +108,7 @@ func (a *realAgent) turn() {
 	a.mu.Lock()
 	told := text == a.last
 	a.last = text
-	finished := err == nil && p.State != engines.Running && a.job.phase == job.phase
+	finished := err == nil && p.State != engines.ProgressRunning && a.job.phase == job.phase
 	a.idle = finished && job.phase == repairs
 	if finished && job.phase != repairs {
 		a.job.phase, a.job.after = a.job.after, repairs

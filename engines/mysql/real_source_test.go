@@ -56,7 +56,7 @@ func (m *realMembers) await(i int, what string, is func(o engines.Observation) b
 	return o
 }
 
-func green(o engines.Observation) bool { return o.Health.Verdict == engines.Green && o.Settled }
+func green(o engines.Observation) bool { return o.Health.Verdict == engines.VerdictGreen && o.Settled }
 
 // prepare carries out an order of the member's agent until it is done.
 func (m *realMembers) prepare(i int, claim string) engines.Progress {
@@ -113,13 +113,13 @@ func TestRealReplicasOfAService(t *testing.T) {
 		changeSource(servers[0], "HOST", "'127.0.0.2'")
 		changeSource(servers[0], "PORT", "1")
 		for range 20 {
-			require.NotEqual(t, engines.Green, m.observe(to).Health.Verdict)
+			require.NotEqual(t, engines.VerdictGreen, m.observe(to).Health.Verdict)
 			time.Sleep(50 * time.Millisecond)
 		}
-		o := m.await(to, "said why", func(o engines.Observation) bool { return o.Health.Verdict == engines.Recoverable })
+		o := m.await(to, "said why", func(o engines.Observation) bool { return o.Health.Verdict == engines.VerdictRecoverable })
 		require.Contains(t, o.Health.Reason, "broken: "+servers[0].Address())
-		require.NotEqual(t, engines.Active, enginetest.States(t, o, "data")[servers[0].Address()])
-		require.NotEqual(t, engines.Active, enginetest.States(t, o, "acks")[servers[0].Address()])
+		require.NotEqual(t, engines.MemberActive, enginetest.States(t, o, "data")[servers[0].Address()])
+		require.NotEqual(t, engines.MemberActive, enginetest.States(t, o, "acks")[servers[0].Address()])
 		m.repair()
 		require.Equal(t, "127.0.0.2:1", source(servers[0]), "who follows somebody outside is left")
 	})

@@ -39,7 +39,7 @@ func TestRealDelayed(t *testing.T) {
 			for _, g := range o.Groups {
 				require.False(t, g.Has(late), g.ID)
 			}
-			require.Contains(t, o.Nodes, engines.Node{Name: late, Address: late, State: engines.Live})
+			require.Contains(t, o.Nodes, engines.Node{Name: late, Address: late, State: engines.MembershipLive})
 		}
 		require.Greater(t, *lookFrom(t, m.servers[2]).Source.Lag, time.Second)
 		m.prepare(2, "claim-2")
@@ -66,7 +66,7 @@ func TestRealUncounted(t *testing.T) {
 			o, err := m.engines[0].Observe(t.Context())
 			require.NoError(t, err)
 			for _, s := range enginetest.States(t, o, "acks") {
-				if s == engines.Active {
+				if s == engines.MemberActive {
 					active++
 				}
 			}
@@ -127,7 +127,7 @@ func TestRealIdle(t *testing.T) {
 			s.Exec("STOP REPLICA IO_THREAD")
 		}
 		require.NoError(t, mysqltest.Insert(app, 3))
-		require.NotEqual(t, engines.Green, m.observe(0).Health.Verdict)
+		require.NotEqual(t, engines.VerdictGreen, m.observe(0).Health.Verdict)
 	})
 }
 
@@ -146,15 +146,15 @@ func TestRealBroken(t *testing.T) {
 		broken.Exec("SET SESSION sql_log_bin = 0", "DROP TABLE app.numbers")
 		broken.RefuseWrites()
 		require.NoError(t, mysqltest.Insert(app, 2))
-		o := m.await(1, "seen", func(o engines.Observation) bool { return o.Health.Verdict == engines.Yellow })
+		o := m.await(1, "seen", func(o engines.Observation) bool { return o.Health.Verdict == engines.VerdictYellow })
 		require.Contains(t, o.Health.Reason, broken.Address()+" does not replicate: error ")
-		o = m.await(1, "known to last", func(o engines.Observation) bool { return o.Health.Verdict == engines.Recoverable })
+		o = m.await(1, "known to last", func(o engines.Observation) bool { return o.Health.Verdict == engines.VerdictRecoverable })
 		require.Contains(t, o.Health.Reason, "broken: "+broken.Address()+" does not replicate: error ")
-		require.Equal(t, engines.Down, enginetest.States(t, o, "data")[broken.Address()])
-		require.NotEqual(t, engines.Active, enginetest.States(t, o, "acks")[broken.Address()])
+		require.Equal(t, engines.MemberDown, enginetest.States(t, o, "data")[broken.Address()])
+		require.NotEqual(t, engines.MemberActive, enginetest.States(t, o, "acks")[broken.Address()])
 		own := m.observe(2)
 		require.True(t, own.Settled)
 		require.Empty(t, own.Veto)
-		require.Equal(t, engines.Live, own.Member)
+		require.Equal(t, engines.MembershipLive, own.Member)
 	})
 }

@@ -56,7 +56,7 @@ func (m *realMembers) until(i int, f func(e *Engine) (engines.Progress, error)) 
 	var err error
 	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		m.wire.Alone(m.servers[i].Address(), func() { p, err = f(m.engines[i]) })
-		if err == nil && p.State == engines.Done {
+		if err == nil && p.State == engines.ProgressDone {
 			return p
 		}
 		for j, other := range m.engines {

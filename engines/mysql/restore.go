@@ -22,7 +22,7 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 	case ctx.Err() != nil:
 		return engines.Progress{}, ctx.Err()
 	case e.options.Failover != "":
-		return engines.Progress{State: engines.Done}, nil
+		return engines.Progress{State: engines.ProgressDone}, nil
 	}
 	s, err := e.serving(ctx)
 	if err != nil {
@@ -35,7 +35,7 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 	// switchover under this claim has.
 	begun := s.Switch != nil && s.Switch.From == s.Node
 	if !planned.Wrote && !begun {
-		return engines.Progress{State: engines.Done}, nil
+		return engines.Progress{State: engines.ProgressDone}, nil
 	}
 	return e.handOver(ctx, task{claim: planned.Claim, wrote: planned.Wrote, undoing: true})
 }
@@ -50,20 +50,20 @@ func (e *Engine) restoreOther(ctx context.Context, planned undo) (engines.Progre
 	took := slices.IndexFunc(v.All(), func(m topology.Member) bool { return m.Allows() && m.State.Switch == nil })
 	switch {
 	case !planned.Wrote:
-		return engines.Progress{State: engines.Done}, nil
+		return engines.Progress{State: engines.ProgressDone}, nil
 	case took >= 0:
-		return engines.Progress{State: engines.Done, Detail: v.All()[took].Name() + " takes writes"}, nil
+		return engines.Progress{State: engines.ProgressDone, Detail: v.All()[took].Name() + " takes writes"}, nil
 	case !listed || !from.Serves():
-		return engines.Progress{State: engines.Running, Detail: planned.Node + " refuses writes until it is back"}, nil
+		return engines.Progress{State: engines.ProgressRunning, Detail: planned.Node + " refuses writes until it is back"}, nil
 	}
 	answer, err := e.ask(ctx, planned.Node, stepReopen, body{Switch: replication.Switch{Claim: planned.Claim, From: planned.Node}}, task{claim: planned.Claim})
 	if err != nil {
-		return engines.Progress{State: engines.Running, Detail: "trying again: " + engines.OneLine(err.Error())}, nil
+		return engines.Progress{State: engines.ProgressRunning, Detail: "trying again: " + engines.OneLine(err.Error())}, nil
 	}
 	if answer.Refused != "" {
-		return engines.Progress{State: engines.Running, Detail: answer.Refused}, nil
+		return engines.Progress{State: engines.ProgressRunning, Detail: answer.Refused}, nil
 	}
-	return engines.Progress{State: engines.Running, Detail: planned.Node + " takes its role back"}, nil
+	return engines.Progress{State: engines.ProgressRunning, Detail: planned.Node + " takes its role back"}, nil
 }
 
 // Sweep gives up a switchover of this member whose claim is no longer open.
@@ -76,7 +76,7 @@ func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 		return nil
 	}
 	p, err := e.handOver(ctx, task{claim: s.Switch.Claim, wrote: true, undoing: true})
-	if err == nil && p.State != engines.Done {
+	if err == nil && p.State != engines.ProgressDone {
 		err = fmt.Errorf("the switchover of claim %s is not undone yet: %s", s.Switch.Claim, p.Detail)
 	}
 	return err
@@ -84,7 +84,7 @@ func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 
 // Repair repairs at most one thing that a switchover left unfinished.
 func (e *Engine) Repair(ctx context.Context) (engines.Progress, error) {
-	idle := engines.Progress{State: engines.Done}
+	idle := engines.Progress{State: engines.ProgressDone}
 	if e.options.Failover != "" || e.options.Peers == nil {
 		return idle, nil
 	}
@@ -93,11 +93,11 @@ func (e *Engine) Repair(ctx context.Context) (engines.Progress, error) {
 	case ctx.Err() != nil:
 		return engines.Progress{}, ctx.Err()
 	case !s.Serving:
-		return engines.Progress{State: engines.Running, Detail: s.Problem}, nil
+		return engines.Progress{State: engines.ProgressRunning, Detail: s.Problem}, nil
 	case n == nil && s.Writes == replication.Allowed && s.Source == nil:
 		return idle, nil // the primary
 	case n != nil && n.From != s.Node && !n.Promoting:
-		return engines.Progress{State: engines.Running, Detail: n.From + " is handing over"}, nil
+		return engines.Progress{State: engines.ProgressRunning, Detail: n.From + " is handing over"}, nil
 	}
 	// Looks that are not new tell cheaply that nothing is to do; what is done is
 	// decided on new ones.
@@ -120,10 +120,10 @@ func (e *Engine) Repair(ctx context.Context) (engines.Progress, error) {
 			}
 			a.Reason += ": " + engines.OneLine(err.Error())
 		}
-		return engines.Progress{State: engines.Running, Detail: a.Reason}, nil
+		return engines.Progress{State: engines.ProgressRunning, Detail: a.Reason}, nil
 	}
 	if a.Kind == switchover.Done {
-		return engines.Progress{State: engines.Done, Detail: a.Reason}, nil
+		return engines.Progress{State: engines.ProgressDone, Detail: a.Reason}, nil
 	}
-	return engines.Progress{State: engines.Running, Detail: a.Reason}, nil
+	return engines.Progress{State: engines.ProgressRunning, Detail: a.Reason}, nil
 }

@@ -73,7 +73,7 @@ func (a *simAgent) turn() {
 	switch {
 	case a.job && a.undoing:
 		p, err = a.engine.Restore(ctx, a.undo)
-		if err == nil && p.State == engines.Done && a.life == life {
+		if err == nil && p.State == engines.ProgressDone && a.life == life {
 			a.job = false
 			a.w.restored = a.w.boundaries
 		}
@@ -83,7 +83,7 @@ func (a *simAgent) turn() {
 		p, err = a.engine.Repair(ctx)
 	}
 	a.w.note("%s: turn (job %v, undoing %v): %s %s %v", a.name, a.job, a.undoing, p.State, p.Detail, err)
-	if a.life == life && a.job && !a.undoing && err == nil && p.State != engines.Running {
+	if a.life == life && a.job && !a.undoing && err == nil && p.State != engines.ProgressRunning {
 		a.w.handedOver(a)
 	}
 }

@@ -14,9 +14,9 @@ func (e *Engine) standIn(ctx context.Context, node string) (engines.Progress, er
 		return engines.Progress{}, err
 	}
 	if why := v.MayLead(node); why != "" {
-		return engines.Progress{State: engines.Refused, OwnAgentOnly: true, Detail: why +
+		return engines.Progress{State: engines.ProgressRefused, OwnAgentOnly: true, Detail: why +
 			": move the role to another member by hand, or, when a pause of all writes does no harm, open the pod's guard and delete it: " +
 			"it comes back with an agent (deploy/docs/mysql.md, \"Pods that ran before Rollcall\")"}, nil
 	}
-	return engines.Progress{State: engines.Done, Detail: node + " is a replica"}, nil
+	return engines.Progress{State: engines.ProgressDone, Detail: node + " is a replica"}, nil
 }

@@ -24,7 +24,7 @@ func TestPrimaryWithoutAnAgentIsNotLetGo(t *testing.T) {
 		}
 		progress, err := onBehalf("db-1")
 		require.NoError(t, err)
-		require.Equal(t, engines.Done, progress.State, progress.Detail)
+		require.Equal(t, engines.ProgressDone, progress.State, progress.Detail)
 		_, err = onBehalf("db-0")
 		require.ErrorIs(t, err, engines.ErrOwnAgentOnly)
 		require.ErrorContains(t, err, "db-2 follows db-0, which has no agent: move the role to another member by hand, or, when a pause of all writes does no harm, open the pod's guard and delete it")
@@ -35,6 +35,6 @@ func TestPrimaryWithoutAnAgentIsNotLetGo(t *testing.T) {
 		w.list[1].writes, w.list[1].source = replication.Allowed, ""
 		progress, err = onBehalf("db-0")
 		require.NoError(t, err)
-		require.Equal(t, engines.Done, progress.State, progress.Detail)
+		require.Equal(t, engines.ProgressDone, progress.State, progress.Detail)
 	})
 }

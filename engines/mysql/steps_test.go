@@ -146,7 +146,7 @@ func TestRestoreByAnotherAgent(t *testing.T) {
 		w.agents[0].begin()
 		p, err := w.agents[2].engine.Restore(t.Context(), undo)
 		require.NoError(t, err)
-		require.Equal(t, engines.Running, p.State)
+		require.Equal(t, engines.ProgressRunning, p.State)
 		for range 3 {
 			_, err = w.agents[0].engine.Repair(t.Context())
 			require.NoError(t, err)
@@ -154,7 +154,7 @@ func TestRestoreByAnotherAgent(t *testing.T) {
 		require.Equal(t, replication.Allowed, w.list[0].writes)
 		p, err = w.agents[2].engine.Restore(t.Context(), undo)
 		require.NoError(t, err)
-		require.Equal(t, engines.Done, p.State, p.Detail)
+		require.Equal(t, engines.ProgressDone, p.State, p.Detail)
 	})
 }
 
@@ -173,7 +173,7 @@ func TestSomebodysReadOnlyStays(t *testing.T) {
 			require.NoError(t, err)
 			p, err := e.Restore(t.Context(), undo)
 			require.NoError(t, err)
-			require.Equal(t, engines.Done, p.State)
+			require.Equal(t, engines.ProgressDone, p.State)
 			_, err = e.Repair(t.Context())
 			require.NoError(t, err)
 		}
@@ -199,7 +199,7 @@ func TestSomebodyClosesDuringAnOrder(t *testing.T) {
 		for range 3 {
 			p, err := e.Drain(t.Context(), order, undo)
 			require.NoError(t, err)
-			require.Equal(t, engines.Running, p.State)
+			require.Equal(t, engines.ProgressRunning, p.State)
 			require.Contains(t, p.Detail, "db-0 was made read-only by somebody")
 			_, err = e.Repair(t.Context())
 			require.NoError(t, err)
@@ -208,7 +208,7 @@ func TestSomebodyClosesDuringAnOrder(t *testing.T) {
 			require.Contains(t, refused, "read-only by somebody")
 			p, err = e.Restore(t.Context(), undo)
 			require.NoError(t, err)
-			require.Equal(t, engines.Done, p.State)
+			require.Equal(t, engines.ProgressDone, p.State)
 		}
 		require.Equal(t, replication.RefusedBySQL, w.list[0].writes)
 	})
@@ -234,7 +234,7 @@ func TestRefusedByTheServer(t *testing.T) {
 		p, err := e.Drain(t.Context(), order, undo)
 		require.NoError(t, err)
 		require.Less(t, time.Since(began), 5*time.Second, "writes are stopped meanwhile")
-		require.Equal(t, engines.Running, p.State)
+		require.Equal(t, engines.ProgressRunning, p.State)
 		require.Contains(t, p.Detail, "needs RELOAD")
 		require.Equal(t, replication.Allowed, w.list[0].writes)
 		for range 20 {

@@ -33,7 +33,7 @@ func TestServersThatCannotTellForAMoment(t *testing.T) {
 		want   engines.Membership
 		reason string
 	}{
-		"nobody listens":       {closed, engines.NotLive, "no server listens"},
+		"nobody listens":       {closed, engines.MembershipNotLive, "no server listens"},
 		"too many connections": {refusing(1040, "Too many connections"), engines.MembershipUnknown, "error 1040: Too many connections"},
 		"it is shutting down":  {refusing(1053, "Server shutdown in progress"), engines.MembershipUnknown, "error 1053"},
 		"this host is blocked": {refusing(1129, "Host is blocked because of many connection errors"), engines.MembershipUnknown, "error 1129"},

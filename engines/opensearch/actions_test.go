@@ -18,7 +18,7 @@ func do(t *testing.T, e *Engine, order engines.Order) (undo []byte, last engines
 	for range 50 {
 		last, err = e.Drain(t.Context(), order, undo)
 		require.NoError(t, err)
-		if last.State != engines.Running {
+		if last.State != engines.ProgressRunning {
 			return undo, last
 		}
 		require.NotEmpty(t, last.Detail)
@@ -31,7 +31,7 @@ func undoAll(t *testing.T, e *Engine, undo []byte) {
 	for range 10 {
 		p, err := e.Restore(t.Context(), undo)
 		require.NoError(t, err)
-		if p.State == engines.Done {
+		if p.State == engines.ProgressDone {
 			return
 		}
 	}
@@ -45,7 +45,7 @@ func TestHandoffOfWhoDecidesNothing(t *testing.T) {
 	c := newFakeCluster(t, 3, "data", "cluster_manager")
 	e := mustNew(t, testOptions(c.options(1)))
 	_, last := do(t, e, handoffOf("c1"))
-	require.Equal(t, engines.Done, last.State)
+	require.Equal(t, engines.ProgressDone, last.State)
 	require.Empty(t, c.leftovers())
 	require.Zero(t, c.asked("POST "+pathVoting))
 }
@@ -56,11 +56,11 @@ func TestTwoManagers(t *testing.T) {
 	c := newFakeCluster(t, 2, "data", "cluster_manager")
 	require.Equal(t, []string{"id-0"}, c.voters)
 	_, last := do(t, mustNew(t, testOptions(c.options(1))), handoffOf("c1"))
-	require.Equal(t, engines.Done, last.State)
+	require.Equal(t, engines.ProgressDone, last.State)
 	require.Empty(t, c.leftovers())
 	e := mustNew(t, testOptions(c.options(0)))
 	undo, last := do(t, e, handoffOf("c2"))
-	require.Equal(t, engines.Progress{State: engines.Done}, last)
+	require.Equal(t, engines.Progress{State: engines.ProgressDone}, last)
 	require.Equal(t, []string{"id-1"}, c.voters)
 	require.Equal(t, "id-1", c.elected)
 	undoAll(t, e, undo)
@@ -72,7 +72,7 @@ func TestNeededVoterHandsOver(t *testing.T) {
 	c := newFakeCluster(t, 3, "data", "cluster_manager")
 	c.locked(func() { c.nodes["id-2"].away = true })
 	undo, last := do(t, mustNew(t, testOptions(c.options(1))), handoffOf("c1"))
-	require.Equal(t, engines.Done, last.State)
+	require.Equal(t, engines.ProgressDone, last.State)
 	require.NotContains(t, c.voters, "id-1")
 	undoAll(t, mustNew(t, testOptions(c.options(0))), undo)
 	require.Empty(t, c.leftovers())
@@ -81,7 +81,7 @@ func TestNeededVoterHandsOver(t *testing.T) {
 func TestSingleManagerGoesAsItIs(t *testing.T) {
 	c := newFakeCluster(t, 1, "data", "cluster_manager")
 	_, last := do(t, mustNew(t, testOptions(c.options(0))), handoffOf("c1"))
-	require.Equal(t, engines.Progress{State: engines.Done, Detail: "no other manager can take over from db-0"}, last)
+	require.Equal(t, engines.Progress{State: engines.ProgressDone, Detail: "no other manager can take over from db-0"}, last)
 	require.Empty(t, c.leftovers())
 }
 
@@ -92,7 +92,7 @@ func TestEligibleAreElected(t *testing.T) {
 	order := handoffOf("c1")
 	order.Eligible = []string{"db-3", "db-4"}
 	_, last := do(t, e, order)
-	require.Equal(t, engines.Done, last.State)
+	require.Equal(t, engines.ProgressDone, last.State)
 	require.Equal(t, "id-3", c.elected)
 	require.Equal(t, []exclusion{{"id-0", "db-0"}}, c.exclusions)
 	require.Len(t, c.voters, 3)
@@ -103,7 +103,7 @@ func TestNobodyEligibleIsBetterThanNobody(t *testing.T) {
 	order := handoffOf("c1")
 	order.Eligible = []string{"db-9"}
 	_, last := do(t, mustNew(t, testOptions(c.options(0))), order)
-	require.Equal(t, engines.Done, last.State)
+	require.Equal(t, engines.ProgressDone, last.State)
 	require.NotEqual(t, "id-0", c.elected)
 }
 
@@ -117,13 +117,13 @@ func TestHandoffWaitsForTheElection(t *testing.T) {
 	for range 3 {
 		p, err := e.Drain(t.Context(), handoffOf("c1"), undo)
 		require.NoError(t, err)
-		require.Equal(t, engines.Running, p.State)
+		require.Equal(t, engines.ProgressRunning, p.State)
 	}
 	require.Equal(t, 1, c.asked("POST "+pathVoting))
 	c.locked(func() { c.deaf = false; c.reconfigure() })
 	p, err := e.Drain(t.Context(), handoffOf("c1"), undo)
 	require.NoError(t, err)
-	require.Equal(t, engines.Done, p.State)
+	require.Equal(t, engines.ProgressDone, p.State)
 }
 
 // An agent died after it had emptied the list, which holds others' entries.
@@ -134,7 +134,7 @@ func TestForeignExclusionsAreRemembered(t *testing.T) {
 	undo, _ := do(t, e, handoffOf("c1"))
 	c.allowed.Set(2) // the mark that remembers, and the emptying
 	p, err := e.Restore(t.Context(), undo)
-	require.True(t, err != nil || p.State == engines.Running)
+	require.True(t, err != nil || p.State == engines.ProgressRunning)
 	require.Empty(t, c.exclusions)
 	c.allowed.Set(-1)
 	undoAll(t, mustNew(t, testOptions(c.options(1))), undo)
@@ -170,7 +170,7 @@ func TestThrottle(t *testing.T) {
 			for range 2 {
 				p, err := e.RestoreSetting(t.Context(), order.Setting, time.Time{})
 				require.NoError(t, err)
-				require.Equal(t, engines.Done, p.State)
+				require.Equal(t, engines.ProgressDone, p.State)
 				require.Equal(t, []any{c.persistent, c.transient}, []any{f.persistent[settingAllocation], f.transient[settingAllocation]})
 			}
 		})
@@ -215,7 +215,7 @@ func TestEvacuate(t *testing.T) {
 	for range 20 {
 		p, err := e.Drain(t.Context(), order, undo)
 		require.NoError(t, err)
-		if p.State == engines.Done {
+		if p.State == engines.ProgressDone {
 			break
 		}
 		said = append(said, p.Detail)
@@ -235,7 +235,7 @@ func TestEvacuateByTransientList(t *testing.T) {
 	c.locked(func() { c.transient[settingExclude], c.persistent[settingExclude] = "x", "y" })
 	e := mustNew(t, testOptions(c.options(1)))
 	undo, last := do(t, e, engines.Order{Kind: engines.Evacuate, Claim: "c1"})
-	require.Equal(t, engines.Done, last.State)
+	require.Equal(t, engines.ProgressDone, last.State)
 	require.Equal(t, []any{"x,db-1", "y"}, []any{c.transient[settingExclude], c.persistent[settingExclude]})
 	undoAll(t, e, undo)
 	require.Equal(t, []any{"x", "y"}, []any{c.transient[settingExclude], c.persistent[settingExclude]})
@@ -248,7 +248,7 @@ func TestEntryThatComesBackIsTakenAwayAgain(t *testing.T) {
 	undo, _ := do(t, e, engines.Order{Kind: engines.Evacuate, Claim: "c1"})
 	p, err := e.Restore(t.Context(), undo)
 	require.NoError(t, err)
-	require.Equal(t, engines.Running, p.State)
+	require.Equal(t, engines.ProgressRunning, p.State)
 	c.locked(func() { c.persistent[settingExclude] = "db-1,other" })
 	undoAll(t, e, undo)
 	require.Equal(t, "other", c.persistent[settingExclude])
@@ -260,7 +260,7 @@ func TestEvacuateWhatIsExcludedAlready(t *testing.T) {
 	c.locked(func() { c.persistent[settingExclude] = "db-1" })
 	e := mustNew(t, testOptions(c.options(1)))
 	undo, last := do(t, e, engines.Order{Kind: engines.Evacuate, Claim: "c1"})
-	require.Equal(t, engines.Done, last.State)
+	require.Equal(t, engines.ProgressDone, last.State)
 	undoAll(t, e, undo)
 	require.NoError(t, e.Sweep(t.Context(), nil))
 	require.Equal(t, "db-1", c.persistent[settingExclude])
@@ -270,7 +270,7 @@ func TestEvacuateIsRefusedWithoutAPlace(t *testing.T) {
 	c := newFakeCluster(t, 3, "data", "cluster_manager")
 	c.add("books/0", 1, 2, 0)
 	_, last := do(t, mustNew(t, testOptions(c.options(1))), engines.Order{Kind: engines.Evacuate, Claim: "c1"})
-	require.Equal(t, engines.Progress{State: engines.Refused, Detail: "no other node could take a copy of books/0"}, last)
+	require.Equal(t, engines.Progress{State: engines.ProgressRefused, Detail: "no other node could take a copy of books/0"}, last)
 	require.Empty(t, c.leftovers())
 }
 
@@ -301,11 +301,11 @@ func TestArchivedSettingsAreMovedAside(t *testing.T) {
 	order.Setting, err = e.PlanSetting(t.Context(), order)
 	require.NoError(t, err)
 	_, last := do(t, e, order)
-	require.Equal(t, engines.Progress{State: engines.Done}, last)
+	require.Equal(t, engines.Progress{State: engines.ProgressDone}, last)
 	require.Equal(t, map[string]any{"archived.compatibility.old": "true", settingAllocation: "primaries"}, c.persistent)
 	p, err := e.RestoreSetting(t.Context(), order.Setting, time.Time{})
 	require.NoError(t, err)
-	require.Equal(t, engines.Progress{State: engines.Done,
+	require.Equal(t, engines.Progress{State: engines.ProgressDone,
 		Detail: "moved aside below cluster.metadata.archived., because every change failed: archived.compatibility.old"}, p)
 	require.Equal(t, map[string]any{"cluster.metadata.archived.compatibility.old": "true"}, c.persistent)
 }
@@ -325,7 +325,7 @@ func TestArchivedSettingsStayWhereTheyAreNotInTheWay(t *testing.T) {
 	require.NoError(t, err)
 	progress, err := e.Drain(t.Context(), handoffOf("c1"), undo)
 	require.NoError(t, err)
-	require.Equal(t, engines.Progress{State: engines.Running,
+	require.Equal(t, engines.Progress{State: engines.ProgressRunning,
 		Detail: "trying again: mark exclusions of db-0: PUT /_cluster/settings: opensearch answered 500 Internal Server Error: exception: change failed"}, progress)
 }
 
@@ -339,7 +339,7 @@ func TestUnknownNodesAreRefused(t *testing.T) {
 	c.locked(func() { c.nodes["id-2"].name = "db-*" })
 	order.Node = "db-*"
 	_, last = do(t, e, order)
-	require.Equal(t, engines.Refused, last.State)
+	require.Equal(t, engines.ProgressRefused, last.State)
 }
 
 func TestMarks(t *testing.T) {

@@ -223,7 +223,7 @@ func FuzzDecoders(f *testing.F) {
 		for _, g := range o.Groups {
 			ids := map[string]bool{}
 			for _, m := range g.Members {
-				if m.Node == "" && m.State != engines.Down || ids[m.ID] {
+				if m.Node == "" && m.State != engines.MemberDown || ids[m.ID] {
 					t.Fatalf("%s: member %s serves on no node, or twice", g.ID, m.ID)
 				}
 				ids[m.ID] = true

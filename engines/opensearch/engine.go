@@ -87,14 +87,14 @@ func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byt
 		return engines.Progress{}, err
 	}
 	if _, one := r.state.byName(node); !one {
-		return engines.Progress{State: engines.Refused, Detail: fmt.Sprintf("not exactly one node of this cluster is called %q", engines.OneLine(node))}, nil
+		return engines.Progress{State: engines.ProgressRefused, Detail: fmt.Sprintf("not exactly one node of this cluster is called %q", engines.OneLine(node))}, nil
 	}
 	if strings.ContainsAny(node, ",*") {
-		return engines.Progress{State: engines.Refused, Detail: fmt.Sprintf("the name %q means others too in lists of nodes", engines.OneLine(node))}, nil
+		return engines.Progress{State: engines.ProgressRefused, Detail: fmt.Sprintf("the name %q means others too in lists of nodes", engines.OneLine(node))}, nil
 	}
 	progress, err := e.round(ctx, order, node, r)
 	if refused(err) {
-		progress, err = engines.Progress{State: engines.Running, Detail: "trying again: " + err.Error()}, nil
+		progress, err = engines.Progress{State: engines.ProgressRunning, Detail: "trying again: " + err.Error()}, nil
 	}
 	return e.tellMoved(progress), err
 }

@@ -14,7 +14,7 @@ import (
 // one goes, the exclusion is in force, and the node itself has no shard open.
 func (e *Engine) evacuate(ctx context.Context, order engines.Order, node string, r *reading) (engines.Progress, error) {
 	progress, err := e.handVotes(ctx, order, node, r)
-	if err != nil || progress.State != engines.Done {
+	if err != nil || progress.State != engines.ProgressDone {
 		return progress, err
 	}
 	id, _ := r.state.byName(node)
@@ -22,10 +22,10 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, node string,
 	if stuck, err := e.keptFrom(ctx, r, id); err != nil {
 		return engines.Progress{}, err
 	} else if len(stuck) > 0 {
-		return engines.Progress{State: engines.Refused, Detail: "no other node could take a copy of " + engines.Some(stuck)}, nil
+		return engines.Progress{State: engines.ProgressRefused, Detail: "no other node could take a copy of " + engines.Some(stuck)}, nil
 	}
 	running := func(detail string) engines.Progress {
-		return engines.Progress{State: engines.Running, Detail: detail, Total: left}
+		return engines.Progress{State: engines.ProgressRunning, Detail: detail, Total: left}
 	}
 	if nowhere := r.unserved(id); len(nowhere) > 0 {
 		return running("what is to be kept may be on the disk of this node alone; no copy serves of " + engines.Some(nowhere)), nil
@@ -50,7 +50,7 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, node string,
 	if open > 0 {
 		return running(fmt.Sprintf("the node itself still has %d copies open", open)), nil
 	}
-	return engines.Progress{State: engines.Done, Detail: progress.Detail}, nil
+	return engines.Progress{State: engines.ProgressDone, Detail: progress.Detail}, nil
 }
 
 // unserved are shards without a copy that serves, whose data may be on the node's disk:

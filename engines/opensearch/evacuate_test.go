@@ -18,14 +18,14 @@ func TestEvacuateWhatExpandsToAllNodes(t *testing.T) {
 	e := mustNew(t, testOptions(c.options(1)))
 	order := engines.Order{Kind: engines.Evacuate, Claim: "c1"}
 	undo, last := do(t, e, order)
-	require.Equal(t, engines.Progress{State: engines.Done}, last)
+	require.Equal(t, engines.Progress{State: engines.ProgressDone}, last)
 	undoAll(t, e, undo)
 	require.Empty(t, c.leftovers())
 
 	for _, index := range []string{"kept", "no", "other"} {
 		c.add(index+"/0", 0, 1, 2)
 		_, last = do(t, e, order)
-		require.Equal(t, engines.Progress{State: engines.Refused, Detail: "no other node could take a copy of " + index + "/0"}, last)
+		require.Equal(t, engines.Progress{State: engines.ProgressRefused, Detail: "no other node could take a copy of " + index + "/0"}, last)
 		require.Empty(t, c.leftovers())
 		c.locked(func() { delete(c.shards, index+"/0") })
 	}
@@ -67,7 +67,7 @@ func TestEvacuateWaitsForWhatNobodyServes(t *testing.T) {
 				for range 5 {
 					p, err := e.Drain(t.Context(), order, undo)
 					require.NoError(t, err)
-					require.Equal(t, engines.Running, p.State)
+					require.Equal(t, engines.ProgressRunning, p.State)
 				}
 				p, err := e.Drain(t.Context(), order, undo)
 				require.NoError(t, err)
@@ -76,7 +76,7 @@ func TestEvacuateWaitsForWhatNobodyServes(t *testing.T) {
 				cluster.locked(func() { cluster.shards["lost/0"] = []*fakeCopy{{primary: true, state: "STARTED", node: "id-1"}} })
 			}
 			_, last := do(t, e, order)
-			require.Equal(t, engines.Done, last.State, last.Detail)
+			require.Equal(t, engines.ProgressDone, last.State, last.Detail)
 			require.Zero(t, func() (n int) {
 				cluster.locked(func() {
 					for _, copies := range cluster.shards {

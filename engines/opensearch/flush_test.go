@@ -47,7 +47,7 @@ func TestSlowFlushIsPaidForOnce(t *testing.T) {
 			asked := time.Now()
 			p, err := e.Drain(t.Context(), handoffOf("c1"), undo)
 			require.NoError(t, err)
-			require.Equal(t, engines.Done, p.State)
+			require.Equal(t, engines.ProgressDone, p.State)
 			require.Contains(t, p.Detail, "flush failed", "it is said as long as the claim lasts")
 			require.LessOrEqual(t, time.Since(asked), most+time.Second)
 		}

@@ -17,7 +17,7 @@ const flushTime = 15 * time.Second
 // primaries at once.
 func (e *Engine) handoff(ctx context.Context, order engines.Order, node string, r *reading) (engines.Progress, error) {
 	progress, err := e.handVotes(ctx, order, node, r)
-	if err != nil || progress.State != engines.Done {
+	if err != nil || progress.State != engines.ProgressDone {
 		return progress, err
 	}
 	if err := e.throttle(ctx, order, r.settings); err != nil {
@@ -30,7 +30,7 @@ func (e *Engine) handoff(ctx context.Context, order engines.Order, node string, 
 	if ctx.Err() != nil {
 		return engines.Progress{}, ctx.Err()
 	}
-	return engines.Progress{State: engines.Done, Detail: joinWords(words)}, nil
+	return engines.Progress{State: engines.ProgressDone, Detail: joinWords(words)}, nil
 }
 
 func joinWords(words []string) string {

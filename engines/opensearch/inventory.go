@@ -78,18 +78,18 @@ func (r *reading) surplus(s shard, c shardCopy, takers int) bool {
 // shardGroup: nobody leads it as far as restarts go. When the primary's node goes,
 // the elected manager promotes a replica that is in sync, at once.
 func (r *reading) shardGroup(s shard, takers int) engines.Group {
-	g := engines.Group{ID: s.String(), Kind: engines.Shard, Members: make([]engines.Member, 0, len(s.copies))}
+	g := engines.Group{ID: s.String(), Kind: engines.GroupShard, Members: make([]engines.Member, 0, len(s.copies))}
 	missing := 0
 	for _, c := range s.copies {
 		switch {
 		case r.surplus(s, c, takers):
 		case c.state == unassigned:
 			missing++
-			g.Members = append(g.Members, engines.Member{ID: fmt.Sprintf("missing-%d", missing), State: engines.Down, Eligible: true})
+			g.Members = append(g.Members, engines.Member{ID: fmt.Sprintf("missing-%d", missing), State: engines.MemberDown, Eligible: true})
 		case c.target != "" && c.state == relocating:
 			// Its source serves until the other end has taken over.
 			g.Moving = true
-			g.Members = append(g.Members, r.copyOn(c.node, engines.Active), r.copyOn(c.target, engines.Recovering))
+			g.Members = append(g.Members, r.copyOn(c.node, engines.MemberActive), r.copyOn(c.target, engines.MemberRecovering))
 		default:
 			g.Members = append(g.Members, r.copyOn(c.node, memberState(c.state)))
 		}
@@ -100,26 +100,26 @@ func (r *reading) shardGroup(s shard, takers int) engines.Group {
 func memberState(s copyState) engines.MemberState {
 	switch s {
 	case started, relocating:
-		return engines.Active
+		return engines.MemberActive
 	case initializing:
-		return engines.Recovering
+		return engines.MemberRecovering
 	}
-	return engines.StateUnknown
+	return engines.MemberUnknown
 }
 
 // copyOn: a node holds one copy of a shard at most, so its id tells copies apart.
 func (r *reading) copyOn(id string, state engines.MemberState) engines.Member {
 	node, there := r.state.nodes[id]
 	if !there {
-		state = engines.Down
+		state = engines.MemberDown
 	}
 	return engines.Member{ID: id, Node: node.name, State: state, Eligible: true}
 }
 
 func (r *reading) quorum(id string, voters []string) engines.Group {
-	g := engines.Group{ID: id, Kind: engines.Quorum, MinAvailable: len(voters)/2 + 1}
+	g := engines.Group{ID: id, Kind: engines.GroupQuorum, MinAvailable: len(voters)/2 + 1}
 	for _, v := range slices.Compact(slices.Sorted(slices.Values(voters))) {
-		m := r.copyOn(v, engines.Active)
+		m := r.copyOn(v, engines.MemberActive)
 		m.Leader = v == r.state.elected
 		g.Members = append(g.Members, m)
 	}
@@ -166,9 +166,9 @@ func (r *reading) roleGroups() []engines.Group {
 	}
 	var out []engines.Group
 	for _, role := range slices.Sorted(maps.Keys(members)) {
-		g := engines.Group{ID: "role/" + role, Kind: engines.Role, MinAvailable: 1}
+		g := engines.Group{ID: "role/" + role, Kind: engines.GroupRole, MinAvailable: 1}
 		for _, id := range slices.Sorted(slices.Values(members[role])) {
-			g.Members = append(g.Members, r.copyOn(id, engines.Active))
+			g.Members = append(g.Members, r.copyOn(id, engines.MemberActive))
 		}
 		out = append(out, g)
 	}
@@ -178,7 +178,7 @@ func (r *reading) roleGroups() []engines.Group {
 func (r *reading) nodes() []engines.Node {
 	out := make([]engines.Node, 0, len(r.state.nodes))
 	for _, n := range r.state.nodes {
-		out = append(out, engines.Node{Name: n.name, Address: plainAddress(n.address), State: engines.Live})
+		out = append(out, engines.Node{Name: n.name, Address: plainAddress(n.address), State: engines.MembershipLive})
 	}
 	sorted.By(out, func(a, b engines.Node) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Address, b.Address))

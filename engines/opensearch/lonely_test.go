@@ -35,14 +35,14 @@ func TestElectionIsNoFailure(t *testing.T) {
 		require.NoError(t, err)
 		return o
 	}
-	require.Equal(t, engines.Live, see().Member)
+	require.Equal(t, engines.MembershipLive, see().Member)
 	c.locked(func() { c.elected = "" })
 	o := see()
 	require.Equal(t, engines.MembershipUnknown, o.Member)
 	require.Contains(t, o.Health.Reason, "one may be elected right now")
 	e.observer.alone.since = time.Now().Add(-electionTime)
 	o = see()
-	require.Equal(t, engines.NotLive, o.Member)
+	require.Equal(t, engines.MembershipNotLive, o.Member)
 	require.Equal(t, "the node follows no elected cluster manager", o.Health.Reason)
 	c.fault(1, enginetest.Failing)
 	require.Equal(t, engines.MembershipUnknown, see().Member, "an error of the server says nothing")

@@ -30,7 +30,7 @@ func observation(r readings) engines.Observation {
 	o := engines.Observation{Node: r.self.name, Version: r.self.version, DataBytes: r.dataBytes}
 	switch {
 	case errors.Is(r.err, syscall.ECONNREFUSED): // no process, whatever was known of it
-		return engines.Observation{Member: engines.NotLive, Health: engines.Health{Reason: r.err.Error()}}
+		return engines.Observation{Member: engines.MembershipNotLive, Health: engines.Health{Reason: r.err.Error()}}
 	case r.err != nil:
 		o.Health.Reason = r.err.Error()
 		return o
@@ -38,7 +38,7 @@ func observation(r readings) engines.Observation {
 		o.Health.Reason = "the node follows no elected cluster manager, and one may be elected right now"
 		return o
 	case !r.managed:
-		o.Member, o.Health.Reason = engines.NotLive, "the node follows no elected cluster manager"
+		o.Member, o.Health.Reason = engines.MembershipNotLive, "the node follows no elected cluster manager"
 		return o
 	}
 	c := r.cluster
@@ -54,11 +54,11 @@ func observation(r readings) engines.Observation {
 	node, there := c.state.nodes[r.self.id]
 	switch id, one := c.state.byName(r.self.name); {
 	case !there || node.name != r.self.name:
-		o.Member = engines.NotLive
+		o.Member = engines.MembershipNotLive
 	case !one || id != r.self.id:
-		o.Member, o.Veto = engines.Live, fmt.Sprintf("several nodes are called %s", engines.OneLine(r.self.name))
+		o.Member, o.Veto = engines.MembershipLive, fmt.Sprintf("several nodes are called %s", engines.OneLine(r.self.name))
 	default:
-		o.Member = engines.Live
+		o.Member = engines.MembershipLive
 	}
 	for id, n := range c.state.nodes {
 		if _, known := c.facts[id]; !known && o.Veto == "" {
@@ -68,7 +68,7 @@ func observation(r readings) engines.Observation {
 	if c.state.snapshot != "" {
 		o.Busy = "a snapshot is being taken: " + c.state.snapshot
 	}
-	o.Settled = o.Member == engines.Live && c.caughtUp(r.self.id, r.health)
+	o.Settled = o.Member == engines.MembershipLive && c.caughtUp(r.self.id, r.health)
 	return o
 }
 

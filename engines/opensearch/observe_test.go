@@ -93,7 +93,7 @@ func TestObservation(t *testing.T) {
 		"good": {func(*readings) {}, func(t *testing.T, o engines.Observation) {
 			require.Equal(t, "b 2.19.4 Live Green true false", fmt.Sprint(o.Node, " ", o.Version, " ", o.Member, " ", o.Health.Verdict, " ", o.Settled, " ", o.Last))
 			require.Equal(t, []string{"cluster_manager", "data"}, o.Roles)
-			require.Equal(t, []engines.Node{{Name: "a", Address: "a:9300", State: engines.Live}, {Name: "b", Address: "b:9300", State: engines.Live}}, o.Nodes)
+			require.Equal(t, []engines.Node{{Name: "a", Address: "a:9300", State: engines.MembershipLive}, {Name: "b", Address: "b:9300", State: engines.MembershipLive}}, o.Nodes)
 			require.EqualValues(t, 7, o.DataBytes)
 			require.Empty(t, o.Veto+o.Busy)
 		}},
@@ -122,7 +122,7 @@ func TestObservation(t *testing.T) {
 			r.cluster = cluster("a 2.19.4 data,master", "b 2.19.4 data,master").with("x/0", "p - NODE_LEFT c")
 		}, func(t *testing.T, o engines.Observation) { require.True(t, o.Settled) }},
 		"not in the cluster": {func(r *readings) { delete(r.cluster.state.nodes, "b") }, func(t *testing.T, o engines.Observation) {
-			require.Equal(t, engines.NotLive, o.Member)
+			require.Equal(t, engines.MembershipNotLive, o.Member)
 			require.False(t, o.Settled)
 		}},
 		"an election": {func(r *readings) { r.managed = false }, func(t *testing.T, o engines.Observation) {
@@ -135,7 +135,7 @@ func TestObservation(t *testing.T) {
 		}},
 		"own copy starts": {func(r *readings) { r.cluster.state.shards[0].copies[1].state = initializing }, func(t *testing.T, o engines.Observation) {
 			require.False(t, o.Settled)
-			require.Equal(t, engines.Yellow, o.Health.Verdict)
+			require.Equal(t, engines.VerdictYellow, o.Health.Verdict)
 		}},
 		"two of the name": {func(r *readings) { r.cluster.state.nodes["c"] = stateNode{name: "b"} }, func(t *testing.T, o engines.Observation) {
 			require.Equal(t, "several nodes are called b", o.Veto)
@@ -154,7 +154,7 @@ func TestObservation(t *testing.T) {
 			require.Equal(t, engines.Observation{Node: "b", Version: "2.19.4", DataBytes: 7, Health: engines.Health{Reason: "timeout"}}, o)
 		}},
 		"nothing listens": {func(r *readings) { r.err = fmt.Errorf("dial: %w", syscall.ECONNREFUSED) }, func(t *testing.T, o engines.Observation) {
-			require.Equal(t, engines.NotLive, o.Member)
+			require.Equal(t, engines.MembershipNotLive, o.Member)
 			require.Empty(t, o.Node)
 		}},
 	} {
@@ -176,7 +176,7 @@ func TestUnchangedStateIsReadOnce(t *testing.T) {
 	look := func() engines.Observation {
 		o, err := e.Observe(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, engines.Live, o.Member, o.Health.Reason)
+		require.Equal(t, engines.MembershipLive, o.Member, o.Health.Reason)
 		return o
 	}
 	for range 4 {

@@ -45,11 +45,11 @@ func TestExplanationsAreOfTheSameState(t *testing.T) {
 	verdict := func() engines.Verdict {
 		o, err := e.Observe(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, engines.Live, o.Member)
+		require.Equal(t, engines.MembershipLive, o.Member)
 		return o.Health.Verdict
 	}
 	asked := func() int { return c.asked("POST " + pathExplain) }
-	require.Equal(t, engines.Green, verdict())
+	require.Equal(t, engines.VerdictGreen, verdict())
 	require.Zero(t, asked())
 	replica := func(shard, status string) {
 		c.locked(func() {
@@ -57,19 +57,19 @@ func TestExplanationsAreOfTheSameState(t *testing.T) {
 		})
 	}
 	replica("books/0", "no")
-	require.Equal(t, engines.Recoverable, verdict())
-	require.Equal(t, engines.Recoverable, verdict())
+	require.Equal(t, engines.VerdictRecoverable, verdict())
+	require.Equal(t, engines.VerdictRecoverable, verdict())
 	require.Equal(t, 1, asked(), "the state is the same")
 	replica("books/0", "throttled")
-	require.Equal(t, engines.Yellow, verdict())
+	require.Equal(t, engines.VerdictYellow, verdict())
 	require.Equal(t, 2, asked())
 	for i := range mostExplained {
 		replica(fmt.Sprintf("books/%d", i), "no")
 	}
-	require.Equal(t, engines.Recoverable, verdict())
+	require.Equal(t, engines.VerdictRecoverable, verdict())
 	replica(fmt.Sprintf("books/%d", mostExplained), "no")
 	before := asked()
-	require.Equal(t, engines.Yellow, verdict(), "they are too many to ask")
+	require.Equal(t, engines.VerdictYellow, verdict(), "they are too many to ask")
 	require.Equal(t, before, asked())
 
 	r := cluster("a 2.19.4 data", "b 2.19.4 data").with("x/0", "p a STARTED", "r - INDEX_CREATED").with("x/1", "p a STARTED", "r - NODE_LEFT delayed")

@@ -76,14 +76,14 @@ func TestRealMissing(t *testing.T) {
 
 	n.Call("PUT", "/many", `{"settings":{"number_of_shards":1,"number_of_replicas":3}}`)
 	o := await(t, e, "one replica too many", func(o engines.Observation) bool {
-		return len(members(o, "many/0")) == 3 && o.Health.Verdict == engines.Green
+		return len(members(o, "many/0")) == 3 && o.Health.Verdict == engines.VerdictGreen
 	})
 	require.Equal(t, "more copies are configured than there are nodes for, of many/0", o.Health.Reason)
 	require.Equal(t, []string{"Active", "Active", "Active"}, members(o, "many/0"))
 	require.True(t, o.Settled)
 
 	placed("filtered", n, 1)
-	o = await(t, e, "no place", func(o engines.Observation) bool { return o.Health.Verdict == engines.Recoverable })
+	o = await(t, e, "no place", func(o engines.Observation) bool { return o.Health.Verdict == engines.VerdictRecoverable })
 	require.Equal(t, "opensearch finds no node that may take it, missing: a copy of filtered/0", o.Health.Reason)
 	require.ElementsMatch(t, []string{"Active", "Down"}, members(o, "filtered/0"))
 	require.True(t, o.Settled, "all nodes have what they can have")
@@ -91,16 +91,16 @@ func TestRealMissing(t *testing.T) {
 	placed("moving", victim, 0)
 	n.Call("PUT", "/moving/_settings", `{"index.routing.allocation.include._name":null}`)
 	fill(n, "moving", 200)
-	await(t, e, "as before", func(o engines.Observation) bool { return o.Health.Verdict == engines.Recoverable })
+	await(t, e, "as before", func(o engines.Observation) bool { return o.Health.Verdict == engines.VerdictRecoverable })
 	n.Call("PUT", pathSettings, `{"transient":{"indices.recovery.max_bytes_per_sec":"40kb"}}`)
 	n.Call("POST", "/_cluster/reroute?metric=none",
 		fmt.Sprintf(`{"commands":[{"move":{"index":"moving","shard":0,"from_node":%q,"to_node":%q}}]}`, victim.Name, c.Nodes[2].Name))
 	o = await(t, e, "moving", func(o engines.Observation) bool { return len(members(o, "moving/0")) == 2 })
-	require.Equal(t, engines.Yellow, o.Health.Verdict, "nobody goes while copies move")
+	require.Equal(t, engines.VerdictYellow, o.Health.Verdict, "nobody goes while copies move")
 	require.Equal(t, "being moved: a copy of moving/0; opensearch finds no node that may take it, missing: a copy of filtered/0", o.Health.Reason)
 	n.Call("PUT", pathSettings, `{"transient":{"indices.recovery.max_bytes_per_sec":null}}`)
 	await(t, e, "moved", func(o engines.Observation) bool {
-		return o.Health.Verdict == engines.Recoverable && len(members(o, "moving/0")) == 1
+		return o.Health.Verdict == engines.VerdictRecoverable && len(members(o, "moving/0")) == 1
 	})
 
 	n.Call("DELETE", "/many,filtered,moving", "")
@@ -114,7 +114,7 @@ func TestRealMissing(t *testing.T) {
 	victim.AwaitUp()
 	own := realEngine(t, victim)
 	await(t, own, "back, and its copy is on its disk only", func(o engines.Observation) bool {
-		return o.Member == engines.Live && o.Health.Verdict == engines.Red
+		return o.Member == engines.MembershipLive && o.Health.Verdict == engines.VerdictRed
 	})
 	hosted := func() int {
 		r, _ := realReading(t, n)
@@ -130,7 +130,7 @@ func TestRealMissing(t *testing.T) {
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		p, err := own.Drain(t.Context(), order, undo)
 		require.NoError(t, err)
-		require.Equal(t, engines.Running, p.State, p.Detail)
+		require.Equal(t, engines.ProgressRunning, p.State, p.Detail)
 		said = p.Detail
 	}
 	require.Contains(t, said, "may be on the disk of this node alone; no copy serves of alone/0")

@@ -30,10 +30,10 @@ func repeat(t *testing.T, round func() (engines.Progress, error)) []string {
 		if p.Detail != "" {
 			said = append(said, p.Detail)
 		}
-		if err == nil && p.State == engines.Done {
+		if err == nil && p.State == engines.ProgressDone {
 			return said
 		}
-		require.NotEqual(t, engines.Refused, p.State, p.Detail)
+		require.NotEqual(t, engines.ProgressRefused, p.State, p.Detail)
 		require.True(t, time.Now().Before(deadline), "%+v %v", p, err)
 	}
 }
@@ -108,7 +108,7 @@ func TestRealUpgrade(t *testing.T) {
 		node, other := c.Nodes[i], c.Nodes[(i+1)%len(c.Nodes)]
 		e := realEngine(t, node)
 		await(t, e, "before", func(o engines.Observation) bool {
-			return o.Settled && (o.Health.Verdict == engines.Green || o.Health.Verdict == engines.Recoverable)
+			return o.Settled && (o.Health.Verdict == engines.VerdictGreen || o.Health.Verdict == engines.VerdictRecoverable)
 		})
 		order := engines.Order{Kind: engines.Handoff, Claim: "update-" + node.Name, Eligible: updated}
 		setting, err := e.PlanSetting(t.Context(), order)
@@ -122,17 +122,17 @@ func TestRealUpgrade(t *testing.T) {
 		node.Stop()
 		watcher := realEngine(t, other)
 		o := await(t, watcher, "away", func(o engines.Observation) bool { return len(o.Nodes) == len(c.Nodes)-1 })
-		require.NotEqual(t, engines.Red, o.Health.Verdict, o.Health.Reason)
+		require.NotEqual(t, engines.VerdictRed, o.Health.Verdict, o.Health.Reason)
 		node.Version = to
 		node.Start()
-		o = await(t, e, "back", func(o engines.Observation) bool { return o.Member == engines.Live })
+		o = await(t, e, "back", func(o engines.Observation) bool { return o.Member == engines.MembershipLive })
 		require.Equal(t, to, o.Version)
 		said = append(said, repeat(t, func() (engines.Progress, error) { return e.RestoreSetting(t.Context(), order.Setting, time.Time{}) })...)
 		said = append(said, repeat(t, func() (engines.Progress, error) { return e.Restore(t.Context(), undo) })...)
 		w.away.Store(-1)
 		updated = append(updated, node.Name)
 	}
-	o := await(t, realEngine(t, n), "whole", func(o engines.Observation) bool { return o.Settled && o.Health.Verdict == engines.Green })
+	o := await(t, realEngine(t, n), "whole", func(o engines.Observation) bool { return o.Settled && o.Health.Verdict == engines.VerdictGreen })
 	require.Len(t, o.Nodes, len(c.Nodes))
 	cancel()
 	<-ended
@@ -160,7 +160,7 @@ func TestRealUpgrade(t *testing.T) {
 func next(t *testing.T, nodes []*opensearchtest.Node, updated []string) int {
 	last := -1
 	for i, n := range nodes {
-		o := await(t, realEngine(t, n), "next", func(o engines.Observation) bool { return o.Member == engines.Live })
+		o := await(t, realEngine(t, n), "next", func(o engines.Observation) bool { return o.Member == engines.MembershipLive })
 		switch {
 		case slices.Contains(updated, n.Name):
 		case o.Last:

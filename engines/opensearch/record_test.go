@@ -309,7 +309,7 @@ func (r recorder) twoManagers(version string) {
 	require.NoError(r, err)
 	require.Eventually(r, func() bool {
 		p, err := e.Drain(r.Context(), order, undo)
-		return err == nil && p.State == engines.Done
+		return err == nil && p.State == engines.ProgressDone
 	}, time.Minute, 100*time.Millisecond)
 	r.situation("two-managers-handed-over", n)
 	// The voter that hands over is on its way; the other decides alone.

@@ -121,11 +121,11 @@ func conclusions(t *testing.T, c conversation) []string {
 		for _, m := range g.Members {
 			states = append(states, m.State.String())
 			leaders += count(m.Leader && g.ID == "voting/committed")
-			require.True(t, m.Node != "" || m.State == engines.Down, "%s: a copy is nowhere", g.ID)
+			require.True(t, m.Node != "" || m.State == engines.MemberDown, "%s: a copy is nowhere", g.ID)
 		}
 		slices.Sort(states)
 		line := g.ID + " "
-		if g.Kind == engines.Quorum {
+		if g.Kind == engines.GroupQuorum {
 			line += fmt.Sprintf("%d of ", g.MinAvailable)
 		}
 		if g.Moving {
@@ -134,7 +134,7 @@ func conclusions(t *testing.T, c conversation) []string {
 		out = append(out, line+strings.Join(states, " "))
 	}
 	out = append(out, fmt.Sprint("elected ", leaders))
-	if o.Member != engines.Live {
+	if o.Member != engines.MembershipLive {
 		require.Empty(t, o.Groups)
 		return out
 	}

@@ -22,18 +22,18 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 	}
 	gone := slices.DeleteFunc(s.marks(), func(m mark) bool { return m.Claim != planned.Claim || m.Node != planned.Node })
 	if len(gone) == 0 {
-		return engines.Progress{State: engines.Done}, nil
+		return engines.Progress{State: engines.ProgressDone}, nil
 	}
 	left, err := e.release(ctx, gone, time.Time{})
 	switch {
 	case refused(err):
-		return e.tellMoved(engines.Progress{State: engines.Running, Detail: "trying again: " + err.Error()}), nil
+		return e.tellMoved(engines.Progress{State: engines.ProgressRunning, Detail: "trying again: " + err.Error()}), nil
 	case err != nil:
 		return engines.Progress{}, err
 	case left:
-		return e.tellMoved(engines.Progress{State: engines.Running, Detail: "looking whether the entries stay away"}), nil
+		return e.tellMoved(engines.Progress{State: engines.ProgressRunning, Detail: "looking whether the entries stay away"}), nil
 	}
-	return e.tellMoved(engines.Progress{State: engines.Done}), nil
+	return e.tellMoved(engines.Progress{State: engines.ProgressDone}), nil
 }
 
 // Sweep takes away entries of this node whose claims are not open.

@@ -113,16 +113,16 @@ func (e *Engine) RestoreSetting(ctx context.Context, setting engines.Setting, no
 		transient[settingAllocation] = wide(before.Transient)
 	}
 	if len(persistent)+len(transient) == 0 {
-		return engines.Progress{State: engines.Done}, nil
+		return engines.Progress{State: engines.ProgressDone}, nil
 	}
 	err = e.write(ctx, notAfter, persistent, transient)
 	if refused(err) {
-		return e.tellMoved(engines.Progress{State: engines.Running, Detail: "trying again: " + err.Error()}), nil
+		return e.tellMoved(engines.Progress{State: engines.ProgressRunning, Detail: "trying again: " + err.Error()}), nil
 	}
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	return e.tellMoved(engines.Progress{State: engines.Done}), nil
+	return e.tellMoved(engines.Progress{State: engines.ProgressDone}), nil
 }
 
 // wide is what a prepare may have written over: all, or nothing. What allows less is never

@@ -37,7 +37,7 @@ func TestThrottleThatPeopleChanged(t *testing.T) {
 			for range 2 {
 				p, err := e.RestoreSetting(t.Context(), order.Setting, time.Time{})
 				require.NoError(t, err)
-				require.Equal(t, engines.Done, p.State)
+				require.Equal(t, engines.ProgressDone, p.State)
 				require.Equal(t, c.want, []any{f.persistent[settingAllocation], f.transient[settingAllocation]})
 			}
 		})
@@ -57,7 +57,7 @@ func TestARecordLeavesAllocationNotOff(t *testing.T) {
 		require.Equal(t, throttledValue, f.persistent[settingAllocation])
 		p, err := e.RestoreSetting(t.Context(), order.Setting, time.Time{})
 		require.NoError(t, err)
-		require.Equal(t, engines.Done, p.State)
+		require.Equal(t, engines.ProgressDone, p.State)
 		require.Nil(t, f.persistent[settingAllocation])
 		require.Nil(t, f.transient[settingAllocation])
 	}

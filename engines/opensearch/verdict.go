@@ -55,27 +55,27 @@ func (r *reading) verdict(h health) engines.Health {
 	}
 	switch {
 	case red.N > 0:
-		return engines.Health{Verdict: engines.Red, Reason: red.Text("no primary serves of")}
+		return engines.Health{Verdict: engines.VerdictRed, Reason: red.Text("no primary serves of")}
 	case h.status == "red":
-		return engines.Health{Verdict: engines.Red, Reason: "opensearch says red"}
+		return engines.Health{Verdict: engines.VerdictRed, Reason: "opensearch says red"}
 	case unknown.N > 0:
 		return engines.Health{Reason: unknown.Text("unknown state of a copy of")}
 	case missing[failed].N > 0:
-		return engines.Health{Verdict: engines.Yellow, Reason: missing[failed].Text("allocation failed of a copy of")}
+		return engines.Health{Verdict: engines.VerdictYellow, Reason: missing[failed].Text("allocation failed of a copy of")}
 	case building.N > 0:
-		return engines.Health{Verdict: engines.Yellow, Reason: building.Text("being built: a copy of")}
+		return engines.Health{Verdict: engines.VerdictYellow, Reason: building.Text("being built: a copy of")}
 	case missing[stuck].N > 0:
-		return engines.Health{Verdict: engines.Yellow, Reason: missing[stuck].Text("nodes could take them, missing: a copy of")}
+		return engines.Health{Verdict: engines.VerdictYellow, Reason: missing[stuck].Text("nodes could take them, missing: a copy of")}
 	case held > 0 && (h.queued || h.fetching > 0):
-		return engines.Health{Verdict: engines.Yellow, Reason: "changes of the cluster are queued; " + text}
+		return engines.Health{Verdict: engines.VerdictYellow, Reason: "changes of the cluster are queued; " + text}
 	case held > 0 && moving.N > 0:
-		return engines.Health{Verdict: engines.Yellow, Reason: moving.Text("being moved: a copy of") + "; " + text}
+		return engines.Health{Verdict: engines.VerdictYellow, Reason: moving.Text("being moved: a copy of") + "; " + text}
 	case held > 0:
-		return engines.Health{Verdict: engines.Recoverable, Reason: text}
+		return engines.Health{Verdict: engines.VerdictRecoverable, Reason: text}
 	case missing[surplus].N > 0:
-		return engines.Health{Verdict: engines.Green, Reason: missing[surplus].Text("more copies are configured than there are nodes for, of")}
+		return engines.Health{Verdict: engines.VerdictGreen, Reason: missing[surplus].Text("more copies are configured than there are nodes for, of")}
 	}
-	return engines.Health{Verdict: engines.Green}
+	return engines.Health{Verdict: engines.VerdictGreen}
 }
 
 // absence is why a copy is nowhere.

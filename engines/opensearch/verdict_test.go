@@ -151,5 +151,5 @@ func TestVerdict(t *testing.T) {
 func TestVerdictUnknownNode(t *testing.T) {
 	r := cluster("a 3.0.0 data", "b 2.19.4 data").with("x/0", "p a STARTED", "r - INDEX_CREATED")
 	delete(r.facts, "b")
-	require.Equal(t, engines.Yellow, r.verdict(health{status: "yellow"}).Verdict)
+	require.Equal(t, engines.VerdictYellow, r.verdict(health{status: "yellow"}).Verdict)
 }

@@ -97,22 +97,22 @@ func (e *Engine) handVotes(ctx context.Context, order engines.Order, node string
 		if err := e.excludeVoters(ctx, order, node, plan.exclude, r); err != nil {
 			return engines.Progress{}, err
 		}
-		return engines.Progress{State: engines.Running, Detail: "another manager is to be elected than " + node}, nil
+		return engines.Progress{State: engines.ProgressRunning, Detail: "another manager is to be elected than " + node}, nil
 	case plan.waiting != "":
-		return engines.Progress{State: engines.Running, Detail: plan.waiting}, nil
+		return engines.Progress{State: engines.ProgressRunning, Detail: plan.waiting}, nil
 	case len(plan.release) > 0:
 		if _, err := e.release(ctx, plan.release, order.NotAfter); err != nil {
 			return engines.Progress{}, err
 		}
-		return engines.Progress{State: engines.Running, Detail: "letting others vote again"}, nil
+		return engines.Progress{State: engines.ProgressRunning, Detail: "letting others vote again"}, nil
 	case plan.alone:
-		state := engines.Done
+		state := engines.ProgressDone
 		if order.Kind == engines.Evacuate {
-			state = engines.Refused // what the cluster is would be lost with its data
+			state = engines.ProgressRefused // what the cluster is would be lost with its data
 		}
 		return engines.Progress{State: state, Detail: "no other manager can take over from " + node}, nil
 	}
-	return engines.Progress{State: engines.Done}, nil
+	return engines.Progress{State: engines.ProgressDone}, nil
 }
 
 // excludeVoters writes the marks first: an exclusion without a mark would be taken

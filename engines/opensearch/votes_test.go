@@ -19,12 +19,12 @@ func TestHandoffWaitsForNodesThatDoNotTell(t *testing.T) {
 	for range 2 {
 		p, err := e.Drain(t.Context(), handoffOf("c1"), undo)
 		require.NoError(t, err)
-		require.Equal(t, engines.Progress{State: engines.Running, Detail: "waiting for db-1, db-2 to tell whether they could be elected instead of db-0"}, p)
+		require.Equal(t, engines.Progress{State: engines.ProgressRunning, Detail: "waiting for db-1, db-2 to tell whether they could be elected instead of db-0"}, p)
 	}
 	require.Empty(t, c.leftovers())
 	c.locked(func() { clear(c.unready) })
 	_, last := do(t, e, handoffOf("c1"))
-	require.Equal(t, engines.Done, last.State)
+	require.Equal(t, engines.ProgressDone, last.State)
 	require.NotEqual(t, "id-0", c.elected)
 }
 
@@ -35,8 +35,8 @@ func TestEvacuationOfTheOnlyManagerIsRefused(t *testing.T) {
 	c.locked(func() { c.nodes["id-0"].roles = []string{"data", "cluster_manager"}; c.reconfigure() })
 	c.add("books/0", 0, 1)
 	_, last := do(t, mustNew(t, testOptions(c.options(0))), engines.Order{Kind: engines.Evacuate, Claim: "c1"})
-	require.Equal(t, engines.Progress{State: engines.Refused, Detail: "no other manager can take over from db-0"}, last)
+	require.Equal(t, engines.Progress{State: engines.ProgressRefused, Detail: "no other manager can take over from db-0"}, last)
 	require.Empty(t, c.leftovers())
 	_, last = do(t, mustNew(t, testOptions(c.options(0))), handoffOf("c2"))
-	require.Equal(t, engines.Done, last.State, "its data stays")
+	require.Equal(t, engines.ProgressDone, last.State, "its data stays")
 }

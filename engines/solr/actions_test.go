@@ -33,11 +33,11 @@ func TestHandoffRepeatsUntilTheStateSaysSo(t *testing.T) {
 	for range 2 {
 		p, err := e.Drain(t.Context(), handoffOrder(), undo)
 		require.NoError(t, err)
-		require.Equal(t, engines.Progress{State: engines.Running, Detail: "still leads books/shard1", Total: 1}, p)
+		require.Equal(t, engines.Progress{State: engines.ProgressRunning, Detail: "still leads books/shard1", Total: 1}, p)
 	}
 	p, err := e.Drain(t.Context(), handoffOrder(), undo)
 	require.NoError(t, err)
-	require.Equal(t, engines.Progress{State: engines.Done}, p)
+	require.Equal(t, engines.Progress{State: engines.ProgressDone}, p)
 	require.Equal(t, 2, count(c, pathCollections+" ADDREPLICAPROP"), "written once: the mark and the preference")
 	require.Equal(t, 1, count(c, "/solr/books/update "), "committed once per claim")
 }
@@ -51,7 +51,7 @@ func TestHandoffNamesWhatStays(t *testing.T) {
 	e := mustNew(t, testOptions(c.options(0)))
 	p, err := e.Drain(t.Context(), handoffOrder(), begin(t, e, handoffOrder()))
 	require.NoError(t, err)
-	require.Equal(t, engines.Done, p.State)
+	require.Equal(t, engines.ProgressDone, p.State)
 	require.Equal(t, "pulled/shard1, single/shard1, single/shard2 and 2 more stay: no other active copy can lead", p.Detail)
 	require.Empty(t, c.leftovers())
 }
@@ -70,7 +70,7 @@ func TestHandoffSurvivesAFailedCommit(t *testing.T) {
 	e := mustNew(t, testOptions(c.options(0)))
 	p, err := e.Drain(t.Context(), handoffOrder(), begin(t, e, handoffOrder()))
 	require.NoError(t, err)
-	require.Equal(t, engines.Done, p.State)
+	require.Equal(t, engines.ProgressDone, p.State)
 	require.Equal(t, "commit failed: /solr/books/update: solr answered 403 Forbidden: Unauthorized request", p.Detail)
 }
 
@@ -94,7 +94,7 @@ func TestSlowCommitIsPaidForOnce(t *testing.T) {
 			asked := time.Now()
 			p, err := e.Drain(t.Context(), handoffOrder(), undo)
 			require.NoError(t, err)
-			require.Equal(t, engines.Done, p.State)
+			require.Equal(t, engines.ProgressDone, p.State)
 			require.Contains(t, p.Detail, "commit failed", "it is said as long as the claim lasts")
 			require.LessOrEqual(t, time.Since(asked), most+time.Second)
 		}
@@ -144,11 +144,11 @@ func TestHandoffOfAnotherNode(t *testing.T) {
 	order := engines.Order{Kind: engines.Handoff, Claim: "claim-1", Node: "db-7.solr:8983_solr"}
 	p, err := e.Drain(t.Context(), order, begin(t, e, order))
 	require.NoError(t, err)
-	require.Equal(t, engines.Progress{State: engines.Refused, Detail: `no node "db-7.solr:8983_solr" in this cluster`}, p)
+	require.Equal(t, engines.Progress{State: engines.ProgressRefused, Detail: `no node "db-7.solr:8983_solr" in this cluster`}, p)
 	order.Node = c.nodes[0]
 	p, err = e.Drain(t.Context(), order, begin(t, e, order))
 	require.NoError(t, err)
-	require.Equal(t, engines.Done, p.State, p.Detail)
+	require.Equal(t, engines.ProgressDone, p.State, p.Detail)
 	require.Zero(t, c.count(func(r *fakeReplica) bool { return r.leader && r.node == c.nodes[0] }))
 }
 
@@ -180,14 +180,14 @@ func TestHandoffsInARowKeepTheFirstPreference(t *testing.T) {
 				undo := begin(t, e, order)
 				p, err := e.Drain(t.Context(), order, undo)
 				require.NoError(t, err)
-				require.Equal(t, engines.Done, p.State, p.Detail)
+				require.Equal(t, engines.ProgressDone, p.State, p.Detail)
 				undos, all = append(undos, undo), append(all, e)
 			}
 			require.Equal(t, "core_node3", preferred())
 			for _, i := range []int{firstUndone, 1 - firstUndone} {
 				p, err := all[i].Restore(t.Context(), undos[i])
 				require.NoError(t, err)
-				require.Equal(t, engines.Done, p.State)
+				require.Equal(t, engines.ProgressDone, p.State)
 			}
 			require.Equal(t, "core_node1", preferred())
 			require.Len(t, c.leftovers(), 1)
@@ -204,7 +204,7 @@ func TestEvacuateASingleNodeIsRefused(t *testing.T) {
 	e := mustNew(t, testOptions(c.options(0)))
 	p, err := e.Drain(t.Context(), evacuateOrder(), begin(t, e, evacuateOrder()))
 	require.NoError(t, err)
-	require.Equal(t, engines.Progress{State: engines.Refused, Detail: "no other live node can take the 1 replicas of db-0.solr:8983_solr"}, p)
+	require.Equal(t, engines.Progress{State: engines.ProgressRefused, Detail: "no other live node can take the 1 replicas of db-0.solr:8983_solr"}, p)
 }
 
 func TestEvacuateRetriesAFailedMove(t *testing.T) {
@@ -214,7 +214,7 @@ func TestEvacuateRetriesAFailedMove(t *testing.T) {
 	e := mustNew(t, testOptions(c.options(0)))
 	undo := begin(t, e, evacuateOrder())
 	var details []string
-	for p := (engines.Progress{}); p.State != engines.Done; {
+	for p := (engines.Progress{}); p.State != engines.ProgressDone; {
 		var err error
 		p, err = e.Drain(t.Context(), evacuateOrder(), undo)
 		require.NoError(t, err)
@@ -237,7 +237,7 @@ func restoreToEnd(t *testing.T, e *Engine, undo []byte) engines.Progress {
 	for {
 		p, err := e.Restore(t.Context(), undo)
 		require.NoError(t, err)
-		if p.State == engines.Done {
+		if p.State == engines.ProgressDone {
 			return p
 		}
 	}

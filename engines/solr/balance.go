@@ -18,13 +18,13 @@ func (e *Engine) balance(ctx context.Context, claim string) (engines.Progress, e
 		return engines.Progress{}, err
 	}
 	if !v.atLeast(balanceSince) {
-		return engines.Progress{State: engines.Done, Detail: "not balanced: Solr " + self.version + " cannot, 9.3 and later can"}, nil
+		return engines.Progress{State: engines.ProgressDone, Detail: "not balanced: Solr " + self.version + " cannot, 9.3 and later can"}, nil
 	}
 	e.mu.Lock()
 	ended := e.balanced[claim]
 	e.mu.Unlock()
 	if ended {
-		return engines.Progress{State: engines.Done}, nil
+		return engines.Progress{State: engines.ProgressDone}, nil
 	}
 	task := balanceTask(claim)
 	state, words, err := e.api.task(ctx, task)
@@ -36,9 +36,9 @@ func (e *Engine) balance(ctx context.Context, claim string) (engines.Progress, e
 		if err := e.api.balance(ctx, task); err != nil {
 			return engines.Progress{}, err
 		}
-		return engines.Progress{State: engines.Running, Detail: "replicas are being balanced"}, nil
+		return engines.Progress{State: engines.ProgressRunning, Detail: "replicas are being balanced"}, nil
 	case taskRunning:
-		return engines.Progress{State: engines.Running, Detail: "replicas are being balanced"}, nil
+		return engines.Progress{State: engines.ProgressRunning, Detail: "replicas are being balanced"}, nil
 	}
 	if err := e.api.forget(ctx, task); err != nil {
 		return engines.Progress{}, err
@@ -46,7 +46,7 @@ func (e *Engine) balance(ctx context.Context, claim string) (engines.Progress, e
 	e.mu.Lock()
 	e.balanced[claim] = true
 	e.mu.Unlock()
-	progress := engines.Progress{State: engines.Done}
+	progress := engines.Progress{State: engines.ProgressDone}
 	if state == taskFailed {
 		// Uneven is not broken: nobody waits for it.
 		progress.Detail = "balance failed: " + words

@@ -33,21 +33,21 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, node string)
 		}
 	}
 	running := func(detail string) engines.Progress {
-		return engines.Progress{State: engines.Running, Detail: detail, Total: left}
+		return engines.Progress{State: engines.ProgressRunning, Detail: detail, Total: left}
 	}
 	switch {
 	case status == taskRunning:
 		return running(fmt.Sprintf("%d replicas are still on the node", left)), nil
 	case left == 0:
-		return engines.Progress{State: engines.Done}, nil
+		return engines.Progress{State: engines.ProgressDone}, nil
 	case status == taskFailed:
 		return running(fmt.Sprintf("%d replicas are still on the node, trying again: %s", left, words)), nil
 	case len(state.live) < 2:
-		return engines.Progress{State: engines.Refused, Detail: fmt.Sprintf("no other live node can take the %d replicas of %s", left, node)}, nil
+		return engines.Progress{State: engines.ProgressRefused, Detail: fmt.Sprintf("no other live node can take the %d replicas of %s", left, node)}, nil
 	}
 	// A leader's copy that is deleted under load takes acknowledged documents with
 	// it (DESIGN.md), so the node leads nothing any more when its copies go.
-	if led, err := e.handoff(ctx, order, node); err != nil || led.State != engines.Done {
+	if led, err := e.handoff(ctx, order, node); err != nil || led.State != engines.ProgressDone {
 		led.Detail = "first: " + led.Detail
 		return led, err
 	}

@@ -21,7 +21,7 @@ func (e *Engine) handoff(ctx context.Context, order engines.Order, node string) 
 	}
 	if order.Node != "" && !state.isLive(node) && state.hosted(node) == 0 {
 		// A name that nobody knows leads nothing, and means nothing.
-		return engines.Progress{State: engines.Refused, Detail: fmt.Sprintf("no node %q in this cluster", engines.OneLine(node))}, nil
+		return engines.Progress{State: engines.ProgressRefused, Detail: fmt.Sprintf("no node %q in this cluster", engines.OneLine(node))}, nil
 	}
 	plan := planHandoff(state, node, order.Claim, order.Eligible)
 	var commitTrouble string
@@ -50,7 +50,7 @@ func (e *Engine) handoff(ctx context.Context, order engines.Order, node string) 
 		detail += ": " + moveErr.Error()
 	}
 	total := max(len(plan.moves), len(left.moves))
-	return engines.Progress{State: engines.Running, Detail: detail, Done: total - len(left.moves), Total: total}, nil
+	return engines.Progress{State: engines.ProgressRunning, Detail: detail, Done: total - len(left.moves), Total: total}, nil
 }
 
 func handedOver(plan handoffPlan, trouble string) engines.Progress {
@@ -61,7 +61,7 @@ func handedOver(plan handoffPlan, trouble string) engines.Progress {
 	if trouble != "" {
 		words = append(words, trouble)
 	}
-	return engines.Progress{State: engines.Done, Detail: strings.Join(words, "; ")}
+	return engines.Progress{State: engines.ProgressDone, Detail: strings.Join(words, "; ")}
 }
 
 func waitingText(plan handoffPlan) string {

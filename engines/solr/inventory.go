@@ -23,7 +23,7 @@ func (c *clusterState) groups() []engines.Group {
 func (c *clusterState) group(collection string, s shard) engines.Group {
 	g := engines.Group{
 		ID:   collection + "/" + s.name,
-		Kind: engines.Shard,
+		Kind: engines.GroupShard,
 		// The parts of a split in progress are not searched yet; losing one makes
 		// the split fail, so they count as being moved.
 		NeedsLeader: !s.building(),
@@ -33,7 +33,7 @@ func (c *clusterState) group(collection string, s shard) engines.Group {
 	for _, r := range s.replicas {
 		state := c.memberState(r)
 		if !s.known() {
-			state = engines.StateUnknown
+			state = engines.MemberUnknown
 		}
 		g.Members = append(g.Members, engines.Member{
 			ID: r.name, Node: r.node, State: state, Leader: c.leads(r), Eligible: r.canLead(),
@@ -45,29 +45,29 @@ func (c *clusterState) group(collection string, s shard) engines.Group {
 // memberState: on a dead node a copy is down whatever it says.
 func (c *clusterState) memberState(r replica) engines.MemberState {
 	if !c.isLive(r.node) {
-		return engines.Down
+		return engines.MemberDown
 	}
 	switch r.state {
 	case "active":
-		return engines.Active
+		return engines.MemberActive
 	case "recovering":
-		return engines.Recovering
+		return engines.MemberRecovering
 	case "down", "recovery_failed":
-		return engines.Down
+		return engines.MemberDown
 	}
-	return engines.StateUnknown
+	return engines.MemberUnknown
 }
 
 // nodes are the live ones, and the others that host replicas.
 func (c *clusterState) nodes() []engines.Node {
 	byName := make(map[string]engines.Node, len(c.live))
 	for _, name := range c.live {
-		byName[name] = engines.Node{Name: name, Address: nodeAddress(name), State: engines.Live}
+		byName[name] = engines.Node{Name: name, Address: nodeAddress(name), State: engines.MembershipLive}
 	}
 	for r := range c.replicas() {
 		n, known := byName[r.node]
 		if !known {
-			n = engines.Node{Name: r.node, State: engines.NotLive}
+			n = engines.Node{Name: r.node, State: engines.MembershipNotLive}
 		}
 		n.Address = r.address()
 		byName[r.node] = n
@@ -85,10 +85,10 @@ func (c *clusterState) nodes() []engines.Node {
 func unfit(groups []engines.Group, node string) (down int, words []string) {
 	for _, g := range groups {
 		for _, m := range g.Members {
-			if m.Node != node || m.State == engines.Active {
+			if m.Node != node || m.State == engines.MemberActive {
 				continue
 			}
-			if m.State == engines.Down {
+			if m.State == engines.MemberDown {
 				down++
 			}
 			words = append(words, g.ID+"/"+m.ID+" "+m.State.String())

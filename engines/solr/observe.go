@@ -41,14 +41,14 @@ func observation(r readings) engines.Observation {
 	if err := cmp.Or(r.selfErr, r.stateErr); err != nil {
 		o.Health.Reason = err.Error()
 		if errors.Is(err, syscall.ECONNREFUSED) { // no process, whatever was known of it
-			o = engines.Observation{Member: engines.NotLive, Health: o.Health}
+			o = engines.Observation{Member: engines.MembershipNotLive, Health: o.Health}
 		}
 		return o
 	}
 	o.Groups, o.Nodes, o.Health = r.facts.groups, r.facts.nodes, r.facts.health
 	switch {
 	case !r.state.isLive(o.Node): // ZooKeeper's own list, read just now
-		o.Member = engines.NotLive
+		o.Member = engines.MembershipNotLive
 	case r.healthErr != nil:
 		o.Veto = "the node's own health is unknown: " + r.healthErr.Error()
 	case !r.health.connected:
@@ -56,7 +56,7 @@ func observation(r readings) engines.Observation {
 		// lost or renewed, or a node that stops. Nobody can say what it will be.
 		o.Veto = "the node is listed as live, and says of itself: " + r.health.reason
 	default:
-		o.Member = engines.Live
+		o.Member = engines.MembershipLive
 	}
 	switch {
 	case r.overseerErr != nil:
@@ -64,7 +64,7 @@ func observation(r readings) engines.Observation {
 	case r.overseer == o.Node:
 		o.Roles, o.Last = []string{roleOverseer}, true
 	}
-	o.Settled = o.Member == engines.Live && r.settled()
+	o.Settled = o.Member == engines.MembershipLive && r.settled()
 	return o
 }
 

@@ -41,10 +41,10 @@ func TestObservation(t *testing.T) {
 		}},
 		"overseer unknown": {func(r *readings) { r.overseerErr = errors.New("no answer") }, func(t *testing.T, o engines.Observation) {
 			require.Equal(t, "the overseer is unknown: no answer", o.Veto)
-			require.Equal(t, engines.Live, o.Member)
+			require.Equal(t, engines.MembershipLive, o.Member)
 		}},
 		"not in live nodes": {func(r *readings) { r.state.live = []string{"b"} }, func(t *testing.T, o engines.Observation) {
-			require.Equal(t, engines.NotLive, o.Member)
+			require.Equal(t, engines.MembershipNotLive, o.Member)
 			require.False(t, o.Settled)
 		}},
 		"its session is being lost": {func(r *readings) { r.health = nodeHealth{reason: "Host Unavailable: Not connected to zk"} }, func(t *testing.T, o engines.Observation) {
@@ -81,14 +81,14 @@ func TestObservation(t *testing.T) {
 			require.False(t, o.Settled)
 		}},
 		"cores not healthy": {func(r *readings) { r.health.settled = false }, func(t *testing.T, o engines.Observation) {
-			require.Equal(t, engines.Live, o.Member)
+			require.Equal(t, engines.MembershipLive, o.Member)
 			require.False(t, o.Settled)
 		}},
 		"own copy failed to recover, which health calls healthy": {func(r *readings) {
 			r.state.collections[0].shards[0].replicas[0] = replica{name: "r1", node: "a", state: "recovery_failed"}
 		}, func(t *testing.T, o engines.Observation) {
 			require.False(t, o.Settled)
-			require.Equal(t, engines.Yellow, o.Health.Verdict, "it led")
+			require.Equal(t, engines.VerdictYellow, o.Health.Verdict, "it led")
 		}},
 		"another's copy recovers": {func(r *readings) { r.state.collections[0].shards[0].replicas[1].state = "recovering" }, func(t *testing.T, o engines.Observation) {
 			require.True(t, o.Settled)
@@ -102,7 +102,7 @@ func TestObservation(t *testing.T) {
 			require.Empty(t, o.Groups)
 		}},
 		"nothing listens, though it did a moment ago": {func(r *readings) { r.stateErr = fmt.Errorf("dial: %w", syscall.ECONNREFUSED) }, func(t *testing.T, o engines.Observation) {
-			require.Equal(t, engines.NotLive, o.Member)
+			require.Equal(t, engines.MembershipNotLive, o.Member)
 			require.Empty(t, o.Node)
 		}},
 	} {
@@ -219,7 +219,7 @@ func TestObserveIsNotSlowedByTheOverseer(t *testing.T) {
 		seen, err := e.Observe(t.Context())
 		require.NoError(t, err)
 		require.Less(t, time.Since(start), 10*time.Second)
-		require.Equal(t, engines.Live, seen.Member)
+		require.Equal(t, engines.MembershipLive, seen.Member)
 		require.Contains(t, seen.Veto, "the overseer is unknown")
 	})
 }

@@ -48,7 +48,7 @@ func TestBrokenCopyEndsToBeWaitedFor(t *testing.T) {
 	e := mustNew(t, testOptions(c.options(1)))
 	o, err := e.Observe(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, engines.Recoverable, o.Health.Verdict, o.Health.Reason)
+	require.Equal(t, engines.VerdictRecoverable, o.Health.Verdict, o.Health.Reason)
 	require.False(t, o.Settled, "it may have just started")
 	e.observer.quiet.since = time.Now().Add(-stillAfter)
 	o, err = e.Observe(t.Context())

@@ -53,7 +53,7 @@ func TestRealBrokenReplica(t *testing.T) {
 		return states
 	}
 	broken := func(o engines.Observation) bool {
-		return slices.Equal(books(o), []string{"Active", "Active", "Down"}) && stateOf(o, victim.Name) == engines.Live
+		return slices.Equal(books(o), []string{"Active", "Active", "Down"}) && stateOf(o, victim.Name) == engines.MembershipLive
 	}
 
 	victim.Stop()
@@ -63,17 +63,17 @@ func TestRealBrokenReplica(t *testing.T) {
 	// Long enough for every copy that can recover.
 	o := await(t, watcher, "the rest is well", func(o engines.Observation) bool {
 		return broken(o) && o.Settled && !slices.ContainsFunc(o.Groups, func(g engines.Group) bool {
-			return g.ID != "books/shard1" && slices.ContainsFunc(g.Members, func(m engines.Member) bool { return m.State != engines.Active })
+			return g.ID != "books/shard1" && slices.ContainsFunc(g.Members, func(m engines.Member) bool { return m.State != engines.MemberActive })
 		})
 	})
-	require.Equal(t, engines.Recoverable, o.Health.Verdict, o.Health.Reason)
+	require.Equal(t, engines.VerdictRecoverable, o.Health.Verdict, o.Health.Reason)
 	require.Contains(t, o.Health.Reason, "down on a live node, which a restart may mend if it lasts: books/shard1/")
 	body, status, err := victim.Try(http.MethodGet, pathHealth, map[string][]string{"requireHealthyCores": {"true"}, "wt": {"json"}})
 	t.Logf("the node's own health: %d %s %v", status, body, err)
 
 	own, err := e.Observe(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, engines.Live, own.Member, own.Veto)
+	require.Equal(t, engines.MembershipLive, own.Member, own.Veto)
 	require.False(t, own.Settled, "it may be about to recover")
 	e.observer.quiet.since = time.Now().Add(-stillAfter)
 	own, err = e.Observe(t.Context())
@@ -84,8 +84,8 @@ func TestRealBrokenReplica(t *testing.T) {
 	undo, _ := prepare(t, e, engines.Order{Kind: engines.Handoff, Claim: "first"})
 	victim.Stop()
 	victim.Start()
-	await(t, watcher, "as before", func(o engines.Observation) bool { return broken(o) && o.Health.Verdict == engines.Recoverable })
-	await(t, e, "live", func(o engines.Observation) bool { return o.Member == engines.Live && broken(o) })
+	await(t, watcher, "as before", func(o engines.Observation) bool { return broken(o) && o.Health.Verdict == engines.VerdictRecoverable })
+	await(t, e, "live", func(o engines.Observation) bool { return o.Member == engines.MembershipLive && broken(o) })
 	restoreAll(t, e, undo)
 
 	free()

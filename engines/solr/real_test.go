@@ -34,7 +34,7 @@ func await(t *testing.T, e *Engine, why string, want func(engines.Observation) b
 }
 
 func whole(o engines.Observation) bool {
-	return o.Settled && o.Health.Verdict == engines.Green
+	return o.Settled && o.Health.Verdict == engines.VerdictGreen
 }
 
 func prepare(t *testing.T, e *Engine, order engines.Order) (undo []byte, detail string) {
@@ -44,10 +44,10 @@ func prepare(t *testing.T, e *Engine, order engines.Order) (undo []byte, detail 
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		p, err := e.Drain(t.Context(), order, undo)
 		require.NoError(t, err)
-		if p.State == engines.Done {
+		if p.State == engines.ProgressDone {
 			return undo, p.Detail
 		}
-		require.Equal(t, engines.Running, p.State, p.Detail)
+		require.Equal(t, engines.ProgressRunning, p.State, p.Detail)
 		require.True(t, time.Now().Before(deadline), p.Detail)
 	}
 }
@@ -56,7 +56,7 @@ func restoreAll(t *testing.T, e *Engine, undo []byte) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		p, err := e.Restore(t.Context(), undo)
-		return err == nil && p.State == engines.Done
+		return err == nil && p.State == engines.ProgressDone
 	}, 2*time.Minute, 100*time.Millisecond)
 }
 
@@ -112,23 +112,23 @@ func TestRealRestarts(t *testing.T) {
 			time.Sleep(200 * time.Millisecond)
 			n.Stop()
 			other := realEngine(t, c.Nodes[(i+1)%3])
-			o = await(t, other, "stopped", func(o engines.Observation) bool { return stateOf(o, n.Name) == engines.NotLive })
-			want := engines.Recoverable
+			o = await(t, other, "stopped", func(o engines.Observation) bool { return stateOf(o, n.Name) == engines.MembershipNotLive })
+			want := engines.VerdictRecoverable
 			if i == 1 {
-				want = engines.Red // the only copy of lonely is away
+				want = engines.VerdictRed // the only copy of lonely is away
 			}
 			require.Equal(t, want, o.Health.Verdict, o.Health.Reason)
 			for _, g := range o.Groups {
 				for _, m := range g.Members {
 					if m.Node == n.Name {
-						require.Equal(t, engines.Down, m.State)
+						require.Equal(t, engines.MemberDown, m.State)
 						require.False(t, m.Leader)
 					}
 				}
 			}
 			gone, err := e.Observe(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, engines.NotLive, gone.Member)
+			require.Equal(t, engines.MembershipNotLive, gone.Member)
 			n.Start()
 			await(t, e, "back", whole)
 			away.Store(-1)
@@ -150,10 +150,10 @@ func TestRealRestarts(t *testing.T) {
 		victim := c.Nodes[1]
 		start := time.Now()
 		victim.Kill()
-		o := await(t, watcher, "noticed", func(o engines.Observation) bool { return stateOf(o, victim.Name) == engines.NotLive })
+		o := await(t, watcher, "noticed", func(o engines.Observation) bool { return stateOf(o, victim.Name) == engines.MembershipNotLive })
 		t.Logf("noticed after %s: %+v", time.Since(start).Round(time.Millisecond), o.Health)
-		require.NotEqual(t, engines.Green, o.Health.Verdict)
-		require.Equal(t, engines.Live, o.Member)
+		require.NotEqual(t, engines.VerdictGreen, o.Health.Verdict)
+		require.Equal(t, engines.MembershipLive, o.Member)
 		victim.Start()
 		o = await(t, watcher, "back", whole)
 		require.Len(t, o.Groups, len(before.Groups))
@@ -183,7 +183,7 @@ func TestRealRestarts(t *testing.T) {
 		watcher := realEngine(t, first)
 		await(t, watcher, "before", whole)
 		resume := c.PauseZooKeeper()
-		o := await(t, watcher, "unknown", func(o engines.Observation) bool { return o.Member != engines.Live })
+		o := await(t, watcher, "unknown", func(o engines.Observation) bool { return o.Member != engines.MembershipLive })
 		t.Logf("%s %+v", o.Member, o.Health)
 		require.Equal(t, engines.VerdictUnknown, o.Health.Verdict)
 		require.False(t, o.Settled)

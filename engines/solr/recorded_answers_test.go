@@ -67,17 +67,17 @@ var recordedChecks = map[string]recordedCheck{
 		return err
 	},
 
-	"cluster-status-empty":            status(3, 0, engines.Green, ""),
-	"cluster-status-green":            status(3, 9, engines.Green, ""),
-	"cluster-status-preferred":        status(3, 3, engines.Green, ""),
-	"cluster-status-moving":           status(3, 11, engines.Green, ""),
-	"cluster-status-moved":            status(3, 11, engines.Yellow, "no leader"), // for a moment
-	"cluster-status-split":            status(3, 6, engines.Recoverable, "missing or recovering: moved/shard1_"),
+	"cluster-status-empty":            status(3, 0, engines.VerdictGreen, ""),
+	"cluster-status-green":            status(3, 9, engines.VerdictGreen, ""),
+	"cluster-status-preferred":        status(3, 3, engines.VerdictGreen, ""),
+	"cluster-status-moving":           status(3, 11, engines.VerdictGreen, ""),
+	"cluster-status-moved":            status(3, 11, engines.VerdictYellow, "no leader"), // for a moment
+	"cluster-status-split":            status(3, 6, engines.VerdictRecoverable, "missing or recovering: moved/shard1_"),
 	"cluster-status-killed-unnoticed": status(3, 15, engines.VerdictUnknown, "any"),
-	"cluster-status-killed":           status(2, 15, engines.Recoverable, "missing or recovering: books/"),
-	"cluster-status-recovering":       status(3, 15, engines.Recoverable, "down on a live node, which a restart may mend if it lasts: books/"),
-	"cluster-status-stopped":          status(2, 15, engines.Red, "no active copy of "),
-	"cluster-status-secured":          status(2, 0, engines.Green, ""),
+	"cluster-status-killed":           status(2, 15, engines.VerdictRecoverable, "missing or recovering: books/"),
+	"cluster-status-recovering":       status(3, 15, engines.VerdictRecoverable, "down on a live node, which a restart may mend if it lasts: books/"),
+	"cluster-status-stopped":          status(2, 15, engines.VerdictRed, "no active copy of "),
+	"cluster-status-secured":          status(2, 0, engines.VerdictGreen, ""),
 	"cluster-status-no-collection":    fails("solr answered 400 Bad Request: Collection: none not found"),
 	"cluster-error-no-zookeeper":      fails("solr answered 500 Internal Server Error: KeeperErrorCode = ConnectionLoss for /live_nodes"),
 

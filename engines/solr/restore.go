@@ -19,7 +19,7 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 		return engines.Progress{}, err
 	}
 	progress, err := e.unmark(ctx, func(m mark) bool { return m.claim == planned.Claim && m.node == planned.Node })
-	if err != nil || progress.State != engines.Done || planned.Kind != engines.Evacuate.String() {
+	if err != nil || progress.State != engines.ProgressDone || planned.Kind != engines.Evacuate.String() {
 		return progress, err
 	}
 	return e.restoreEvacuated(ctx, planned)
@@ -36,7 +36,7 @@ func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 	if err != nil {
 		return err
 	}
-	if progress.State != engines.Done {
+	if progress.State != engines.ProgressDone {
 		return fmt.Errorf("sweep: %s", progress.Detail)
 	}
 	return nil
@@ -87,7 +87,7 @@ func (e *Engine) unmark(ctx context.Context, ours func(mark) bool) (engines.Prog
 	}
 	todo := planRelease(state, ours)
 	if len(todo) == 0 {
-		return engines.Progress{State: engines.Done}, nil
+		return engines.Progress{State: engines.ProgressDone}, nil
 	}
 	byName := make(map[string]release, len(todo))
 	names := make([]string, len(todo))
@@ -110,14 +110,14 @@ func (e *Engine) unmark(ctx context.Context, ours func(mark) bool) (engines.Prog
 		}
 		left := planRelease(state, ours)
 		if len(left) == 0 {
-			return engines.Progress{State: engines.Done}, nil
+			return engines.Progress{State: engines.ProgressDone}, nil
 		}
 		if changeErr != nil || time.Now().After(deadline) {
 			detail := fmt.Sprintf("%d of %d marks are still there", len(left), len(todo))
 			if changeErr != nil {
 				detail += ": " + changeErr.Error()
 			}
-			return engines.Progress{State: engines.Running, Detail: detail, Done: len(todo) - len(left), Total: len(todo)}, nil
+			return engines.Progress{State: engines.ProgressRunning, Detail: detail, Done: len(todo) - len(left), Total: len(todo)}, nil
 		}
 		if !engines.Sleep(ctx, e.options.Poll) {
 			return engines.Progress{}, ctx.Err()
@@ -153,19 +153,19 @@ func (e *Engine) restoreEvacuated(ctx context.Context, planned engines.Undo) (en
 	switch state {
 	case taskRunning:
 		// A move in progress cannot be called off; it ends by itself.
-		return engines.Progress{State: engines.Running, Detail: "waiting for replicas to be moved: " + words}, nil
+		return engines.Progress{State: engines.ProgressRunning, Detail: "waiting for replicas to be moved: " + words}, nil
 	case taskCompleted, taskFailed:
 		if err := e.api.forget(ctx, evacuateTask(planned.Claim)); err != nil {
 			return engines.Progress{}, err
 		}
 	}
 	if !e.options.BalanceAfterUpdate {
-		return engines.Progress{State: engines.Done}, nil
+		return engines.Progress{State: engines.ProgressDone}, nil
 	}
 	progress, err := e.balance(ctx, planned.Claim)
 	var refused *web.StatusError
 	if errors.As(err, &refused) && !denied(err) {
-		return engines.Progress{State: engines.Running, Detail: "balance: " + err.Error()}, nil
+		return engines.Progress{State: engines.ProgressRunning, Detail: "balance: " + err.Error()}, nil
 	}
 	return progress, err
 }

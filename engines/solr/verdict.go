@@ -26,11 +26,11 @@ func verdict(groups []engines.Group, live func(node string) bool) engines.Health
 		for _, m := range g.Members {
 			leader = leader || m.Leader
 			switch {
-			case m.State == engines.Active:
+			case m.State == engines.MemberActive:
 				active++
-			case m.State == engines.StateUnknown:
+			case m.State == engines.MemberUnknown:
 				unknown.Add(g.ID + "/" + m.ID)
-			case m.State == engines.Down && live(m.Node):
+			case m.State == engines.MemberDown && live(m.Node):
 				down.Add(g.ID + "/" + m.ID)
 			default:
 				away.Add(g.ID + "/" + m.ID)
@@ -48,15 +48,15 @@ func verdict(groups []engines.Group, live func(node string) bool) engines.Health
 	}
 	switch {
 	case red.N > 0:
-		return engines.Health{Verdict: engines.Red, Reason: red.Text("no active copy of")}
+		return engines.Health{Verdict: engines.VerdictRed, Reason: red.Text("no active copy of")}
 	case unknown.N > 0:
 		return engines.Health{Verdict: engines.VerdictUnknown, Reason: unknown.Text("unknown state of")}
 	case leaderless.N > 0:
-		return engines.Health{Verdict: engines.Yellow, Reason: leaderless.Text("no leader of")}
+		return engines.Health{Verdict: engines.VerdictYellow, Reason: leaderless.Text("no leader of")}
 	case down.N > 0:
-		return engines.Health{Verdict: engines.Recoverable, Reason: down.Text("down on a live node, which a restart may mend if it lasts:")}
+		return engines.Health{Verdict: engines.VerdictRecoverable, Reason: down.Text("down on a live node, which a restart may mend if it lasts:")}
 	case away.N > 0:
-		return engines.Health{Verdict: engines.Recoverable, Reason: away.Text("missing or recovering:")}
+		return engines.Health{Verdict: engines.VerdictRecoverable, Reason: away.Text("missing or recovering:")}
 	}
-	return engines.Health{Verdict: engines.Green}
+	return engines.Health{Verdict: engines.VerdictGreen}
 }

@@ -300,10 +300,10 @@ func TestRealBrowserReadsTextAsText(t *testing.T) {
 	const evil = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
 	board, timelines := rolling(t, func(s *model.Snapshot) {
 		s.Groups[0].ID = evil
-		s.Groups[0].Members[0].State = model.Down
+		s.Groups[0].Members[0].State = model.MemberDown
 		s.Pods[2].Report.Veto = evil
 		s.Pods[3].Report.Roles = []string{evil}
-		s.Health.Verdict, s.Health.Reason = model.Yellow, evil
+		s.Health.Verdict, s.Health.Reason = model.VerdictYellow, evil
 		s.Nodes[0].Zone = evil
 	})
 	b := open(t, serve(t, board, timelines), 1280, 900)

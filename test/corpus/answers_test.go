@@ -93,7 +93,7 @@ func listsOf(s model.Snapshot) lists {
 			l.LostCanaries = append(l.LostCanaries, pool)
 		}
 	}
-	for _, absence := range policy.Absences(s) {
+	for _, absence := range policy.UnavailablePods(s) {
 		l.Absent = append(l.Absent, absence.Pod)
 	}
 	return l

@@ -119,27 +119,27 @@ func shapes(s *model.Snapshot) map[string]bool {
 	pool := func(is func(p *model.Pool) bool) bool {
 		return slices.ContainsFunc(s.Pools, func(p model.Pool) bool { return is(&p) })
 	}
-	rolls := pool(func(p *model.Pool) bool { return p.Strategy == model.RollingUpdateStrategy })
+	rolls := pool(func(p *model.Pool) bool { return p.Strategy == model.StrategyRollingUpdate })
 	return map[string]bool{
-		"OnDelete":               pool(func(p *model.Pool) bool { return p.Strategy == model.OnDelete }),
-		"RollingUpdate by guard": rolls && spec.Update.RollingUpdate == model.ByGuard,
-		"RollingUpdate by line":  rolls && spec.Update.RollingUpdate == model.ByPartition,
-		"OrderedReady":           pool(func(p *model.Pool) bool { return p.Management == model.OrderedReady }),
+		"OnDelete":               pool(func(p *model.Pool) bool { return p.Strategy == model.StrategyOnDelete }),
+		"RollingUpdate by guard": rolls && spec.Update.RollingUpdate == model.RollingUpdateByGuard,
+		"RollingUpdate by line":  rolls && spec.Update.RollingUpdate == model.RollingUpdateByPartition,
+		"OrderedReady":           pool(func(p *model.Pool) bool { return p.Management == model.ManagementOrderedReady }),
 		"scale-down":             pool(func(p *model.Pool) bool { return p.ScalingTo != nil || p.Operation == model.OperationScaleDown }),
 		"several pools":          len(s.Pools) > 1,
 		"unit Zone":              spec.Policy.Unit == model.UnitZone,
 		"unit All":               spec.Policy.Unit == model.UnitAll,
 		"a limit of zones":       spec.Policy.MaxZonesUnavailable != nil,
 		"updates replace":        spec.Replacement.UpdateStrategy == model.UpdateReplace,
-		"data is gone":           spec.Drain.Data.Restart == model.Lose,
+		"data is gone":           spec.Drain.Data.Restart == model.DataLose,
 		"drains are followed":    spec.Update.NodeDrains.Follow,
 		"canary":                 spec.Update.Canary.Pods > 0,
 		"overrides":              len(spec.Overrides) > 0,
 		"approvals":              len(s.Cluster.Status.Approvals) > 0,
-		"acks":                   slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.Kind == model.Acks }),
-		"quorum":                 slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.Kind == model.Quorum }),
-		"role":                   slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.Kind == model.Role }),
-		"shard":                  slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.Kind == model.Shard }),
+		"acks":                   slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.Kind == model.GroupAcks }),
+		"quorum":                 slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.Kind == model.GroupQuorum }),
+		"role":                   slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.Kind == model.GroupRole }),
+		"shard":                  slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.Kind == model.GroupShard }),
 	}
 }
 
@@ -163,7 +163,7 @@ func wanted() []string {
 		add("rule", string(rule))
 	}
 	add("phase", texts(model.ClusterIdle, model.ClusterRolling, model.ClusterWaiting, model.ClusterPaused, model.ClusterStalled, model.ClusterDone)...)
-	add("action", texts(model.Restart, model.Handoff, model.Evacuate, model.Remove, model.Replace, model.Restore, model.LowerPartition)...)
+	add("action", texts(model.ActionRestart, model.ActionHandoff, model.ActionEvacuate, model.ActionRemove, model.ActionReplace, model.ActionRestore, model.ActionLowerPartition)...)
 	add("prepare", texts(model.PrepareNone, model.PrepareHandoff, model.PrepareEvacuate)...)
 	add("reason", texts(model.ReasonOutdated, model.ReasonNeverStarted, model.ReasonFailed, model.ReasonRestartRequested,
 		model.ReasonNodeDrain, model.ReasonScaleDown, model.ReasonReplacement, model.ReasonAdopt)...)

@@ -34,7 +34,7 @@ func newDatabase(t *testing.T, pods int) *database {
 			Namespace: "prod", Name: "db", UID: "c", Window: model.WindowState{Open: true}, GuardEnforcing: true,
 			Engine: model.EngineFacts{MaxMajorStep: 1}, Status: model.Status{Initialized: true},
 		},
-		Health: model.Health{Verdict: model.Green},
+		Health: model.Health{Verdict: model.VerdictGreen},
 	}}
 	d.Cluster.Spec.Engine = model.Solr
 	d.Cluster.Spec.Policy.MaxUnavailable = &one
@@ -47,14 +47,14 @@ func newDatabase(t *testing.T, pods int) *database {
 func (d *database) addPool(name string, pods int) {
 	d.Pools = append(d.Pools, model.Pool{
 		Name: name, Replicas: int32(pods), Revision: "v2", Observed: true, Agents: true,
-		Management: model.Parallel, Strategy: model.OnDelete,
+		Management: model.ManagementParallel, Strategy: model.StrategyOnDelete,
 	})
 	for ordinal := range pods {
 		pod := fmt.Sprintf("%s-%d", name, ordinal)
 		d.Pods = append(d.Pods, model.Pod{
 			Name: pod, UID: "first " + pod, Pool: name, Ordinal: int32(ordinal), Node: "node of " + pod, Zone: "z",
-			Revision: "v1", Phase: model.Ready, Since: long, Agent: true, Guard: model.GuardClosed, EstimateSeconds: 60,
-			Report: &model.Report{UID: "first " + pod, Self: true, Fresh: true, Member: model.Live, Settled: true},
+			Revision: "v1", Phase: model.PodPhaseReady, Since: long, Agent: true, Guard: model.GuardClosed, EstimateSeconds: 60,
+			Report: &model.Report{UID: "first " + pod, Self: true, Fresh: true, Member: model.MembershipLive, Settled: true},
 		})
 		d.Nodes = append(d.Nodes, model.Node{Name: "node of " + pod, Zone: "z"})
 	}
@@ -64,11 +64,11 @@ func (d *database) addPool(name string, pods int) {
 // Shard the policy says how many may be missing, of others need is how many not.
 func (d *database) addCopies(id string, kind model.GroupKind, need int32, pods ...string) {
 	g := model.Group{ID: id, Kind: kind, NeedsLeader: true}
-	if kind != model.Shard {
+	if kind != model.GroupShard {
 		g.MinAvailable = &need
 	}
 	for i, pod := range pods {
-		g.Members = append(g.Members, model.Member{ID: id + " on " + pod, Pod: pod, State: model.Active, Leader: i == 0, Eligible: true})
+		g.Members = append(g.Members, model.Member{ID: id + " on " + pod, Pod: pod, State: model.MemberActive, Leader: i == 0, Eligible: true})
 	}
 	d.Groups = append(d.Groups, g)
 }
@@ -82,9 +82,9 @@ func (d *database) mayBeAway(pods int64) {
 // byPartition has the pool driven by its partition, with nothing else that keeps
 // its controller from an outdated pod at or above that.
 func (d *database) byPartition(partition int32) {
-	d.Cluster.Spec.Update.RollingUpdate = model.ByPartition
+	d.Cluster.Spec.Update.RollingUpdate = model.RollingUpdateByPartition
 	d.Cluster.Spec.Guard, d.Cluster.GuardEnforcing = model.GuardOff, false
-	d.Pools[0].Strategy, d.Pools[0].Partition = model.RollingUpdateStrategy, partition
+	d.Pools[0].Strategy, d.Pools[0].Partition = model.StrategyRollingUpdate, partition
 	for i := range d.Pods {
 		d.Pods[i].Guard = model.GuardNone
 	}
@@ -104,7 +104,7 @@ func (d *database) hangs(name string, phase model.PodPhase) *model.Pod {
 	for i := range d.Groups {
 		for j := range d.Groups[i].Members {
 			if m := &d.Groups[i].Members[j]; m.Pod == name {
-				m.State, m.Leader = model.Down, false
+				m.State, m.Leader = model.MemberDown, false
 			}
 		}
 	}
@@ -115,7 +115,7 @@ func (d *database) hangs(name string, phase model.PodPhase) *model.Pod {
 func (d *database) goes() []string {
 	var pods []string
 	for _, step := range policy.Decide(d.Snapshot).Steps {
-		if step.Action != model.Restore {
+		if step.Action != model.ActionRestore {
 			pods = append(pods, step.Pod)
 		}
 	}
@@ -149,13 +149,13 @@ func (d *database) carryOut() []string {
 	plan := policy.Decide(d.Snapshot)
 	var gone []string
 	for _, step := range plan.Steps {
-		if step.Action == model.Restore {
+		if step.Action == model.ActionRestore {
 			continue
 		}
 		if step.Partition != nil {
 			d.Pools[0].Partition = *step.Partition
 		}
-		d.pod(step.Pod).Phase = model.Terminating
+		d.pod(step.Pod).Phase = model.PodPhaseTerminating
 		gone = append(gone, step.Pod)
 	}
 	for _, line := range plan.Lines {
@@ -168,10 +168,10 @@ func (d *database) carryOut() []string {
 func (d *database) returnAll() {
 	for i := range d.Pods {
 		p := &d.Pods[i]
-		if p.Phase != model.Terminating {
+		if p.Phase != model.PodPhaseTerminating {
 			continue
 		}
-		p.UID, p.Phase, p.Revision, p.Problem = "next "+p.UID, model.Ready, d.Pools[0].Revision, model.NoProblem
-		p.Report = &model.Report{UID: p.UID, Self: true, Fresh: true, Member: model.Live, Settled: true}
+		p.UID, p.Phase, p.Revision, p.Problem = "next "+p.UID, model.PodPhaseReady, d.Pools[0].Revision, model.ProblemNone
+		p.Report = &model.Report{UID: p.UID, Self: true, Fresh: true, Member: model.MembershipLive, Settled: true}
 	}
 }

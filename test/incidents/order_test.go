@@ -27,7 +27,7 @@ func TestTextSortFromTenPodsOn(t *testing.T) {
 func newReplicated(t *testing.T, primary string) *database {
 	d := newDatabase(t, 3)
 	pods := []string{"db-0", "db-1", "db-2"}
-	d.addCopies("data", model.Shard, 0, pods...)
+	d.addCopies("data", model.GroupShard, 0, pods...)
 	d.lead(primary)
 	return d
 }
@@ -76,7 +76,7 @@ func TestPrimaryCreatedOnTheNodeBeingStopped(t *testing.T) {
 	d.mayBeAway(2)
 	d.Cluster.Spec.Policy.MaxShardUnavailable = &two
 	d.Cluster.Spec.Update.NodeDrains.Follow = true
-	d.Cluster.Spec.Drain.Data.NodeDrain = model.Keep
+	d.Cluster.Spec.Drain.Data.NodeDrain = model.DataKeep
 	for i := range d.Pods {
 		d.Pods[i].Revision, d.Pods[i].Report.Last = "v2", false
 	}
@@ -87,5 +87,5 @@ func TestPrimaryCreatedOnTheNodeBeingStopped(t *testing.T) {
 	d.requireGo("db-1") // only db-1 could, and that one is on its way
 	hold := policy.Decide(d.Snapshot).Holds[0]
 	require.Equal(t, "db-0", hold.Pod)
-	require.Equal(t, model.NoneEligible, hold.Rule)
+	require.Equal(t, model.RuleEligible, hold.Rule)
 }

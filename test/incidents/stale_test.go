@@ -14,11 +14,11 @@ import (
 func TestLimiterBeforeHealthCheck(t *testing.T) {
 	d := newDatabase(t, 3)
 	d.Fleet = model.Fleet{Restarts: 1, Max: 1}
-	d.requireHeld("db-2", model.FleetFull)
-	d.Health = model.Health{Verdict: model.Red, Reason: "a shard has no leader"}
+	d.requireHeld("db-2", model.RuleFleetFull)
+	d.Health = model.Health{Verdict: model.VerdictRed, Reason: "a shard has no leader"}
 	d.Fleet.Restarts = 0
-	d.requireHeld("db-2", model.Unhealthy)
-	d.Health = model.Health{Verdict: model.Green}
+	d.requireHeld("db-2", model.RuleHealth)
+	d.Health = model.Health{Verdict: model.VerdictGreen}
 	d.requireGo("db-2")
 }
 
@@ -27,12 +27,12 @@ func TestLimiterBeforeHealthCheck(t *testing.T) {
 func TestThreePodsDeletedOnAStaleFaultToleranceFigure(t *testing.T) {
 	d := newDatabase(t, 5)
 	d.mayBeAway(3)
-	d.addCopies("storage", model.Acks, 2, "db-0", "db-1", "db-2", "db-3", "db-4")
+	d.addCopies("storage", model.GroupAcks, 2, "db-0", "db-1", "db-2", "db-3", "db-4")
 	d.requireGo("db-4", "db-3", "db-2")
 	for i := range d.Pods {
 		d.Pods[i].Report.Fresh, d.Pods[i].Report.AgeSeconds = false, 30
 	}
-	d.requireHeld("db-4", model.StaleReport)
+	d.requireHeld("db-4", model.RuleStaleReport)
 }
 
 // The StatefulSet controller had not looked at the new template, so that its update
@@ -52,7 +52,7 @@ func TestStatusOlderThanGeneration(t *testing.T) {
 	d.Pools[0].Observed = false
 	require.Empty(t, d.goes())
 	d.Pods[0].Restart = true // whatever the revisions are
-	d.requireHeld("db-0", model.PoolUnobserved)
+	d.requireHeld("db-0", model.RulePoolUnobserved)
 }
 
 // The status had no update revision for a moment, and no pod was of that.
@@ -76,7 +76,7 @@ func TestAnOperatorUpgradeRestartedEveryPod(t *testing.T) {
 	for i := range d.Pods {
 		d.Pods[i].Agent, d.Pods[i].Report = false, nil // as they came up before
 	}
-	d.requireHeld("db-2", model.NeedsApproval)
+	d.requireHeld("db-2", model.RuleApproval)
 	d.Cluster.Status.Approvals = []model.Approval{{What: model.ApprovedAdopt, At: d.Now}}
 	d.requireGo("db-2")
 }

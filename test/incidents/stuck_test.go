@@ -14,7 +14,7 @@ import (
 func TestStuckOnGreen(t *testing.T) {
 	d := newDatabase(t, 3)
 	d.pod("db-2").Revision = "v2"
-	d.Health = model.Health{Verdict: model.Recoverable, Reason: "a replica waits for a node of the new version"}
+	d.Health = model.Health{Verdict: model.VerdictRecoverable, Reason: "a replica waits for a node of the new version"}
 	d.requireGo("db-1")
 }
 
@@ -22,9 +22,9 @@ func TestStuckOnGreen(t *testing.T) {
 // to be Ready.
 func TestStuckOnReady(t *testing.T) {
 	d := newDatabase(t, 3)
-	d.addCopies("books/1", model.Shard, 0, "db-0", "db-1", "db-2")
-	d.Health = model.Health{Verdict: model.Red, Reason: "books/1 has lost a copy"}
-	d.hangs("db-2", model.Started).Problem = model.CrashLoop
+	d.addCopies("books/1", model.GroupShard, 0, "db-0", "db-1", "db-2")
+	d.Health = model.Health{Verdict: model.VerdictRed, Reason: "books/1 has lost a copy"}
+	d.hangs("db-2", model.PodPhaseStarted).Problem = model.ProblemCrashLoop
 	d.requireGo("db-2")
 }
 
@@ -33,10 +33,10 @@ func TestStuckOnReady(t *testing.T) {
 func TestAThirdRevisionStrandedPod0(t *testing.T) {
 	stranded := func() *database {
 		d := newDatabase(t, 3)
-		d.Pools[0].Revision, d.Pools[0].Strategy = "v3", model.RollingUpdateStrategy
+		d.Pools[0].Revision, d.Pools[0].Strategy = "v3", model.StrategyRollingUpdate
 		d.pod("db-1").Revision, d.pod("db-2").Revision = "v2", "v2"
-		d.addCopies("books/1", model.Shard, 0, "db-1", "db-2", "db-0")
-		d.hangs("db-0", model.NotStarted)
+		d.addCopies("books/1", model.GroupShard, 0, "db-1", "db-2", "db-0")
+		d.hangs("db-0", model.PodPhaseNotStarted)
 		return d
 	}
 	d := stranded()
@@ -45,14 +45,14 @@ func TestAThirdRevisionStrandedPod0(t *testing.T) {
 	for range 3 {
 		went = append(went, d.carryOut()...)
 		d.returnAll()
-		d.Groups[0].Members[2].State = model.Active
+		d.Groups[0].Members[2].State = model.MemberActive
 	}
 	require.Equal(t, []string{"db-0", "db-2", "db-1"}, went)
 	require.Equal(t, model.ClusterDone, policy.Decide(d.Snapshot).Phase)
 
 	// The line cannot pass the two in between, so a person is told at once.
 	d = stranded()
-	d.byPartition(model.RestLine)
-	d.requireHeld("db-0", model.InOrder)
+	d.byPartition(model.FirstOrdinalNone)
+	d.requireHeld("db-0", model.RuleOrderedReady)
 	require.Equal(t, model.ClusterStalled, policy.Decide(d.Snapshot).Phase)
 }

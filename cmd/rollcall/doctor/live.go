@@ -31,12 +31,12 @@ func reports(f *Facts) []Finding {
 		for i := range s.Pods {
 			p := &s.Pods[i]
 			switch {
-			case p.Phase == model.Missing:
+			case p.Phase == model.PodPhaseMissing:
 			case !p.Agent:
 				without = append(without, p.Name)
 			case p.Report == nil:
 				silent = append(silent, p.Name)
-			case p.Report.Member != model.Live:
+			case p.Report.Member != model.MembershipLive:
 				strange = append(strange, fmt.Sprintf("%s (%s)", p.Name, p.Report.Member))
 			}
 		}
@@ -58,7 +58,7 @@ func reports(f *Facts) []Finding {
 				Fix: "look at time synchronization (chrony, ntpd) on these nodes; if all are off by the same, on the coordinator's. Rollcall decides nothing by it; what Kubernetes dates on such a node (since when a pod is Ready) is off by as much"})
 		}
 		// Where no pod has an agent nobody could say how the database is.
-		if len(without) < len(s.Pods) && (s.Health.Verdict == model.Red || s.Health.Verdict == model.UnknownHealth) {
+		if len(without) < len(s.Pods) && (s.Health.Verdict == model.VerdictRed || s.Health.Verdict == model.VerdictUnknown) {
 			out = append(out, Finding{Severity: Warning, Found: fmt.Sprintf("the database says %s: %s", s.Health.Verdict, s.Health.Reason), Fix: "mend the database first: with policy.health above it nothing goes"})
 		}
 		return out
@@ -90,7 +90,7 @@ func holds(f *Facts) []Finding {
 	return f.snapshots(func(_ string, s *model.Snapshot) []Finding {
 		single := map[string][]string{}
 		for _, g := range s.Groups {
-			if g.Kind == model.Shard && len(g.Members) == 1 && g.Members[0].Pod != "" {
+			if g.Kind == model.GroupShard && len(g.Members) == 1 && g.Members[0].Pod != "" {
 				single[g.Members[0].Pod] = append(single[g.Members[0].Pod], g.ID)
 			}
 		}

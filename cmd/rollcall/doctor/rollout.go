@@ -79,7 +79,7 @@ func updateStrategy(f *Facts) []Finding {
 		}
 		spec := f.spec(set)
 		switch {
-		case spec.Update.RollingUpdate == model.ByPartition:
+		case spec.Update.RollingUpdate == model.RollingUpdateByPartition:
 			return nil
 		case set.Spec.UpdateStrategy.RollingUpdate == nil || set.Spec.UpdateStrategy.RollingUpdate.Partition == nil:
 			return one(Error, "its updateStrategy is RollingUpdate and names no partition: Kubernetes would bring pods of low ordinals back on the old revision, so Rollcall holds with bad-input",

@@ -20,7 +20,7 @@ import (
 func (p *Plan) Left(program string, pods []corev1.Pod) string {
 	var steps []string
 	switch {
-	case p.Cluster.Spec.Update.Mode == model.Observe:
+	case p.Cluster.Spec.Update.Mode == model.ModeObserve:
 		steps = p.leftToObserve(program)
 	default:
 		steps = p.leftToAdopt(program, pods)

@@ -136,7 +136,7 @@ func agrees(c *v1alpha1.DatabaseCluster, o Options) error {
 		return refuse("--engine", string(o.Engine), "spec.engine", string(spec.Engine))
 	case o.CredentialsSecret != "" && o.CredentialsSecret != spec.Connection.CredentialsSecret:
 		return refuse("--credentials-secret", o.CredentialsSecret, "spec.connection.credentialsSecret", fmt.Sprintf("%q", spec.Connection.CredentialsSecret))
-	case o.Observe && spec.Update.Mode != model.Observe:
+	case o.Observe && spec.Update.Mode != model.ModeObserve:
 		return refuse("--observe", "given", "spec.update.mode", string(spec.Update.Mode))
 	}
 	return nil

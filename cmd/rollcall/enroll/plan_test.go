@@ -94,7 +94,7 @@ func TestSteps(t *testing.T) {
 			"statefulset/solr labelled rollcall.dev/cluster=search", "databasecluster/search created",
 		}},
 		"by partition Rollcall writes it itself": {with(facts(set("solr", "solr", labelled("search"), partitioned(-1))),
-			cluster("search", model.Spec{Engine: model.Solr, Update: model.Update{RollingUpdate: model.ByPartition}})), []string{"solr"}, "search", nil},
+			cluster("search", model.Spec{Engine: model.Solr, Update: model.Update{RollingUpdate: model.RollingUpdateByPartition}})), []string{"solr"}, "search", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := Decide(c.facts, options(c.sets...))

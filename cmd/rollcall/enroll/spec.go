@@ -6,7 +6,7 @@ import "github.com/rollcall-dev/rollcall/coordinator/model"
 func specOf(engine model.Engine, credentialsSecret string, observe bool) model.Spec {
 	spec := model.Spec{Engine: engine, Connection: model.Connection{CredentialsSecret: credentialsSecret}}
 	if observe {
-		spec.Update.Mode = model.Observe
+		spec.Update.Mode = model.ModeObserve
 	}
 	one, limit := model.Count(1), model.Count(1)
 	spec.Policy.MaxUnavailable, spec.Policy.MaxShardUnavailable = &limit, &one

@@ -24,7 +24,7 @@ func TestSpecsAreThoseOfTheExamples(t *testing.T) {
 			}
 		}
 		want := example.Spec
-		got := specOf(engine, want.Connection.CredentialsSecret, want.Update.Mode == model.Observe)
+		got := specOf(engine, want.Connection.CredentialsSecret, want.Update.Mode == model.ModeObserve)
 		require.Equal(t, want.WithDefaults(), got.WithDefaults(), engine)
 	}
 }

@@ -75,7 +75,7 @@ func (p *Plan) steps() (out []Step) {
 // wantsPartition: one that names none is held by bad-input. By partition Rollcall sets it itself.
 func (p *Plan) wantsPartition(set *appsv1.StatefulSet) bool {
 	named := set.Spec.UpdateStrategy.RollingUpdate != nil && set.Spec.UpdateStrategy.RollingUpdate.Partition != nil
-	return rolls(set) && !named && p.Cluster.Spec.Update.RollingUpdate != model.ByPartition
+	return rolls(set) && !named && p.Cluster.Spec.Update.RollingUpdate != model.RollingUpdateByPartition
 }
 
 func rolls(set *appsv1.StatefulSet) bool {

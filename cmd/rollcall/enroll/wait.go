@@ -28,7 +28,7 @@ type Seen struct {
 // has decided once.
 func (p *Plan) Guards() bool {
 	spec := p.Cluster.Spec.WithDefaults()
-	return spec.Guard == model.GuardEnforce && spec.Update.Mode != model.Observe
+	return spec.Guard == model.GuardEnforce && spec.Update.Mode != model.ModeObserve
 }
 
 // Decided says what is missing until the coordinator has decided about all of it; empty: nothing.
@@ -96,8 +96,8 @@ func (p *Plan) enforcing(s Seen) (yes bool, why string) {
 	}
 	switch newest := newestOf(s.Events, string(s.Cluster.UID)); {
 	case newest == nil:
-		return false, fmt.Sprintf("there is no Event %s of the last hour, and the coordinator could not be asked: %v", status.GuardEnforced, s.NotAsked)
-	case newest.Reason != status.GuardEnforced:
+		return false, fmt.Sprintf("there is no Event %s of the last hour, and the coordinator could not be asked: %v", status.EventGuardEnforced, s.NotAsked)
+	case newest.Reason != status.EventGuardEnforced:
 		return false, fmt.Sprintf("Event %s: %s", newest.Reason, newest.Message)
 	}
 	return true, ""
@@ -108,7 +108,7 @@ func (p *Plan) open(s *model.Snapshot) (names []string) {
 	for i := range s.Pods {
 		pod := &s.Pods[i]
 		ours := slices.ContainsFunc(p.Sets, func(set appsv1.StatefulSet) bool { return set.Name == pod.Pool })
-		if ours && pod.Guard == model.GuardNone && pod.Phase != model.Missing && pod.Phase != model.Terminating {
+		if ours && pod.Guard == model.GuardNone && pod.Phase != model.PodPhaseMissing && pod.Phase != model.PodPhaseTerminating {
 			names = append(names, pod.Name)
 		}
 	}
@@ -116,7 +116,7 @@ func (p *Plan) open(s *model.Snapshot) (names []string) {
 }
 
 // guardEvents begin or end that Kubernetes refuses.
-var guardEvents = []string{status.GuardEnforced, status.GuardLost, status.GuardExpired}
+var guardEvents = []string{status.EventGuardEnforced, status.EventGuardLost, status.EventGuardExpired}
 
 // newestOf them about this DatabaseCluster, and not one of the same name before it.
 func newestOf(events []corev1.Event, uid string) (newest *corev1.Event) {

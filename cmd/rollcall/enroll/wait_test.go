@@ -24,10 +24,10 @@ func guarded() Seen {
 		{Type: v1alpha1.ConditionForeignBudget, Status: metav1.ConditionFalse, Message: "none is in the way"},
 	}
 	s := &model.Snapshot{Cluster: model.Cluster{GuardEnforcing: true}, Pods: []model.Pod{
-		{Name: "solr-0", Pool: "solr", Phase: model.Ready, Guard: model.GuardClosed},
-		{Name: "solr-1", Pool: "solr", Phase: model.Ready, Guard: model.GuardOpen},
-		{Name: "solr-2", Pool: "solr", Phase: model.Missing, Guard: model.GuardNone},
-		{Name: "other-0", Pool: "other", Phase: model.Ready, Guard: model.GuardNone},
+		{Name: "solr-0", Pool: "solr", Phase: model.PodPhaseReady, Guard: model.GuardClosed},
+		{Name: "solr-1", Pool: "solr", Phase: model.PodPhaseReady, Guard: model.GuardOpen},
+		{Name: "solr-2", Pool: "solr", Phase: model.PodPhaseMissing, Guard: model.GuardNone},
+		{Name: "other-0", Pool: "other", Phase: model.PodPhaseReady, Guard: model.GuardNone},
 	}}
 	return Seen{Cluster: &c, Snapshot: s}
 }
@@ -40,11 +40,11 @@ func TestWaitingFor(t *testing.T) {
 	unasked := func(s *Seen, events ...corev1.Event) {
 		s.Snapshot, s.NotAsked, s.Events = nil, errors.New("forbidden"), events
 	}
-	again := event(status.GuardEnforced, 10)
+	again := event(status.EventGuardEnforced, 10)
 	again.Series = &corev1.EventSeries{LastObservedTime: metav1.NewMicroTime(time.Unix(40, 0))}
-	kubectl := event(status.GuardEnforced, 0)
+	kubectl := event(status.EventGuardEnforced, 0)
 	kubectl.EventTime, kubectl.LastTimestamp = metav1.MicroTime{}, metav1.NewTime(time.Unix(50, 0))
-	before := event(status.GuardEnforced, 60)
+	before := event(status.EventGuardEnforced, 60)
 	before.InvolvedObject.UID = "c0"
 	foreign := func(s *Seen) {
 		s.Cluster.Status.Conditions[1].Status, s.Cluster.Status.Conditions[1].Message = metav1.ConditionTrue, "PodDisruptionBudget x selects solr-0"
@@ -64,12 +64,12 @@ func TestWaitingFor(t *testing.T) {
 		"a budget":      {func(s *Seen) { s.Snapshot.Cluster.GuardEnforcing = false; foreign(s) }, "PodDisruptionBudget x selects solr-0"},
 		"a pod is open": {func(s *Seen) { s.Snapshot.Pods[0].Guard = model.GuardNone }, "1 of its pods has no guard yet: solr-0"},
 		"told": {func(s *Seen) {
-			unasked(s, event(status.GuardLost, 10), event(status.GuardEnforced, 20), event("Other", 30))
+			unasked(s, event(status.EventGuardLost, 10), event(status.EventGuardEnforced, 20), event("Other", 30))
 		}, ""},
-		"told again":         {func(s *Seen) { unasked(s, again, event(status.GuardExpired, 30)) }, ""},
-		"told the old way":   {func(s *Seen) { unasked(s, event(status.GuardLost, 10), kubectl) }, ""},
-		"lost":               {func(s *Seen) { unasked(s, event(status.GuardLost, 30), event(status.GuardEnforced, 20)) }, "Event GuardLost: because"},
-		"expired":            {func(s *Seen) { unasked(s, event(status.GuardEnforced, 20), event(status.GuardExpired, 30)) }, "Event GuardExpired: because"},
+		"told again":         {func(s *Seen) { unasked(s, again, event(status.EventGuardExpired, 30)) }, ""},
+		"told the old way":   {func(s *Seen) { unasked(s, event(status.EventGuardLost, 10), kubectl) }, ""},
+		"lost":               {func(s *Seen) { unasked(s, event(status.EventGuardLost, 30), event(status.EventGuardEnforced, 20)) }, "Event GuardLost: because"},
+		"expired":            {func(s *Seen) { unasked(s, event(status.EventGuardEnforced, 20), event(status.EventGuardExpired, 30)) }, "Event GuardExpired: because"},
 		"told of one before": {func(s *Seen) { unasked(s, before) }, "there is no Event GuardEnforced of the last hour, and the coordinator could not be asked: forbidden"},
 		"not told, a budget": {func(s *Seen) { unasked(s); foreign(s) }, "PodDisruptionBudget x selects solr-0"},
 	} {
@@ -84,7 +84,7 @@ func TestWaitingFor(t *testing.T) {
 // Where nothing is to be guarded a decision is enough.
 func TestWaitingWithoutAGuard(t *testing.T) {
 	for _, spec := range []model.Spec{
-		{Engine: model.Solr, Guard: model.GuardAudit}, {Engine: model.Solr, Guard: model.GuardOff}, {Engine: model.Solr, Update: model.Update{Mode: model.Observe}},
+		{Engine: model.Solr, Guard: model.GuardAudit}, {Engine: model.Solr, Guard: model.GuardOff}, {Engine: model.Solr, Update: model.Update{Mode: model.ModeObserve}},
 	} {
 		s := guarded()
 		s.Cluster.Spec, s.Cluster.Status.Conditions, s.Snapshot = spec, nil, nil

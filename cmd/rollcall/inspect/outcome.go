@@ -23,7 +23,7 @@ func (o outcome) status() int {
 }
 
 // final are the rules that only a change by a person can resolve: the rollout has failed.
-var final = []model.Rule{model.LineStopped, model.VersionRefused, model.BadInput}
+var final = []model.Rule{model.RuleRolloutHalted, model.RuleVersionRefused, model.RuleBadInput}
 
 // outcomeOf is how a cluster's rollout ended. A failed rollout may be stalled, too; failed
 // takes precedence. A rollout with steps left is not over: they may be the correction.

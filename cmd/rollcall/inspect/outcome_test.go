@@ -15,17 +15,17 @@ func TestOutcome(t *testing.T) {
 	held := func(phase string, rule model.Rule) *rollcallv1.Cluster {
 		return &rollcallv1.Cluster{Phase: phase, Plan: &rollcallv1.Plan{Holds: []*rollcallv1.Hold{{Rule: string(rule)}}}}
 	}
-	for _, rule := range []model.Rule{model.LineStopped, model.VersionRefused, model.BadInput} {
+	for _, rule := range []model.Rule{model.RuleRolloutHalted, model.RuleVersionRefused, model.RuleBadInput} {
 		require.Equal(t, outcomeFailed, outcomeOf(held("Waiting", rule)), rule)
 		require.Equal(t, outcomeFailed, outcomeOf(held("Stalled", rule)), "failed says more")
 	}
-	require.Equal(t, outcomeStalled, outcomeOf(held("Stalled", model.Unhealthy)))
-	require.Equal(t, outcomeOpen, outcomeOf(held("Waiting", model.Unhealthy)))
-	require.Equal(t, outcomeOpen, outcomeOf(held("Paused", model.Paused)))
-	require.Equal(t, outcomeOpen, outcomeOf(held("", model.Unhealthy)))
+	require.Equal(t, outcomeStalled, outcomeOf(held("Stalled", model.RuleHealth)))
+	require.Equal(t, outcomeOpen, outcomeOf(held("Waiting", model.RuleHealth)))
+	require.Equal(t, outcomeOpen, outcomeOf(held("Paused", model.RulePaused)))
+	require.Equal(t, outcomeOpen, outcomeOf(held("", model.RuleHealth)))
 	require.Equal(t, outcomeDone, outcomeOf(&rollcallv1.Cluster{Phase: "Done"}))
 
-	correcting := held("Rolling", model.LineStopped)
+	correcting := held("Rolling", model.RuleRolloutHalted)
 	correcting.Claims = []*rollcallv1.Claim{{Pod: "search-5"}}
 	require.Equal(t, outcomeFailed, outcomeOf(correcting), "the claim of the pod that failed stays open")
 	correcting.Plan.Steps = []*rollcallv1.Step{{Pod: "search-5"}}

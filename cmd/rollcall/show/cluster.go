@@ -95,7 +95,7 @@ func unlabelled(c *rollcallv1.Cluster) bool {
 // plan, except for pods that are on their way.
 func leadingHold(c *rollcallv1.Cluster) *rollcallv1.Hold {
 	for _, h := range c.GetPlan().GetHolds() {
-		if h.GetRule() != string(model.Claimed) && h.GetRule() != string(model.OnItsWay) {
+		if h.GetRule() != string(model.RuleClaimed) && h.GetRule() != string(model.RuleTerminating) {
 			return h
 		}
 	}
@@ -275,7 +275,7 @@ func podTable(c *rollcallv1.Cluster) *Table {
 		if s.GetUpdated() {
 			updated = "yes"
 		}
-		if s.GetPhase() == string(model.Failed) || s.GetMember() == string(model.NotLive) {
+		if s.GetPhase() == string(model.PodPhaseFailed) || s.GetMember() == string(model.MembershipNotLive) {
 			mark = Bad
 		}
 		report := "none"
@@ -352,7 +352,7 @@ func planLines(c *rollcallv1.Cluster) []string {
 		}.Text())
 	}
 	for _, h := range c.GetPlan().GetHolds() {
-		if h.GetRule() == string(model.Claimed) {
+		if h.GetRule() == string(model.RuleClaimed) {
 			continue
 		}
 		lines = append(lines, Clean(model.Hold{

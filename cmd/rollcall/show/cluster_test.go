@@ -83,8 +83,8 @@ Pods:
 `, out.String())
 }
 
-// TestAwayAndReady: who counts as away may be Ready, and nobody may have told anything.
-func TestAwayAndReady(t *testing.T) {
+// TestUnavailableAndReady: who counts as away may be Ready, and nobody may have told anything.
+func TestUnavailableAndReady(t *testing.T) {
 	c := sample()
 	c.Phase, c.Pods = "Done", &rollcallv1.PodCounts{Desired: 3, Updated: 3, Ready: 3, Unavailable: 3}
 	var out strings.Builder

@@ -11,7 +11,7 @@ import (
 
 // Explanation writes why a pod goes or waits, and what that was decided on.
 func Explanation(w io.Writer, p Palette, e status.Explanation) {
-	mark := map[status.Verdict]Mark{status.Go: Good, status.UpToDate: Good, status.Hold: Waiting}[e.Verdict]
+	mark := map[status.Verdict]Mark{status.VerdictGo: Good, status.VerdictUpToDate: Good, status.VerdictHold: Waiting}[e.Verdict]
 	fmt.Fprintf(w, "%s %s\n", e.Pod, p.Paint(mark, Clean(string(e.Verdict))))
 	for _, line := range strings.Split(Clean(e.Text), "\n") {
 		// Not wrapped: these are lines of the plan, which people search for.

@@ -161,7 +161,7 @@ func TestAClaimedPodIsWaitedFor(t *testing.T) {
 			_, err = clusters.UpdateStatus(t.Context(), c, metav1.UpdateOptions{})
 			require.NoError(t, err)
 		}
-		claim(model.Claim{ID: "1", Pod: "search-0", Phase: model.PhasePreparing})
+		claim(model.Claim{ID: "1", Pod: "search-0", Phase: model.PhaseDraining})
 		began := time.Now()
 		go func() {
 			time.Sleep(10 * time.Second)

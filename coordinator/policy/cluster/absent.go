@@ -8,11 +8,11 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// whyAbsent says in which way a pod does not serve, or nothing when it does,
+// whyUnavailable says in which way a pod does not serve, or nothing when it does,
 // whatever the cause, on whichever revision. A desired pod that does not serve
 // is away and counts in the budget, once. One that is not desired does so only
 // while it is claimed, but its copies are not counted on either.
-func (x *Index) whyAbsent(p *Pod) string {
+func (x *Index) whyUnavailable(p *Pod) string {
 	if p.Claim != nil {
 		return ClaimedHow(p.Claim)
 	}
@@ -26,7 +26,7 @@ func (x *Index) whyAbsent(p *Pod) string {
 		switch {
 		case p.OwnReport == nil:
 			return "without a report"
-		case p.OwnReport.Member == model.NotLive:
+		case p.OwnReport.Member == model.MembershipNotLive:
 			return "not live in the database"
 		}
 		return "not known to be live in the database"
@@ -52,7 +52,7 @@ func (x *Index) whyAbsent(p *Pod) string {
 }
 
 func problemText(p *Pod) string {
-	if p.Problem == model.NoProblem {
+	if p.Problem == model.ProblemNone {
 		return ""
 	}
 	return " (" + string(p.Problem) + ")"
@@ -61,19 +61,19 @@ func problemText(p *Pod) string {
 // Unready is how far a pod has come that is not Ready; empty for one that is.
 func (p *Pod) Unready() string {
 	switch p.Phase {
-	case model.Missing:
+	case model.PodPhaseMissing:
 		return "missing"
-	case model.Terminating:
+	case model.PodPhaseTerminating:
 		return "terminating"
-	case model.Pending:
+	case model.PodPhasePending:
 		return "pending" + problemText(p)
-	case model.NotStarted:
+	case model.PodPhaseNotStarted:
 		return "not started" + problemText(p)
-	case model.Started:
+	case model.PodPhaseStarted:
 		return "not ready" + problemText(p)
-	case model.Failed:
+	case model.PodPhaseFailed:
 		return "failed" + problemText(p)
-	case model.Ready:
+	case model.PodPhaseReady:
 		return ""
 	}
 	return "in an unknown phase"
@@ -99,5 +99,5 @@ func (x *Index) SettledSince(p *Pod) time.Time {
 	return since
 }
 
-// HowAway says in which way the pod is away, or that it is going to be.
-func (p *Pod) HowAway() string { return cmp.Or(p.AwayWhy, "chosen") }
+// Unavailability says in which way the pod is away, or that it is going to be.
+func (p *Pod) Unavailability() string { return cmp.Or(p.UnavailableReason, "chosen") }

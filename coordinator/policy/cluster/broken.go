@@ -15,42 +15,44 @@ func (x *Index) StartSeconds() time.Duration {
 // Overdue: the pod's phase has lasted longer than a start may take. Of a pod
 // that is missing it must be known since when.
 func (x *Index) Overdue(p *Pod) bool {
-	return (p.Phase != model.Missing || !p.Since.IsZero()) && !p.Since.Add(x.StartSeconds()).After(x.Now)
+	return (p.Phase != model.PodPhaseMissing || !p.Since.IsZero()) && !p.Since.Add(x.StartSeconds()).After(x.Now)
 }
 
 // shows: a problem that is evidence that a start has failed.
 func shows(p model.Problem) bool {
 	switch p {
-	case model.CrashLoop, model.StartupProbe, model.ImagePull, model.BadConfig, model.Unschedulable, model.InitFailed, model.SidecarFailed:
+	case model.ProblemCrashLoop, model.ProblemStartupProbe, model.ProblemImagePull, model.ProblemConfig, model.ProblemUnschedulable, model.ProblemInit, model.ProblemSidecar:
 		return true
 	}
 	return false
 }
 
 // Loops: the database container has run and failed again and again.
-func Loops(p model.Problem) bool { return p == model.CrashLoop || p == model.StartupProbe }
+func Loops(p model.Problem) bool {
+	return p == model.ProblemCrashLoop || p == model.ProblemStartupProbe
+}
 
-// WhyBroken is NeverStarted or Failed when there is direct evidence for it,
+// FailureReason is NeverStarted or Failed when there is direct evidence for it,
 // from the container's state, which only a member that is live talks away, or from the pod's
 // own agent. A missing report is none. A pod that is still starting, cloning
 // or recovering is not broken.
-func (x *Index) WhyBroken(p *Pod) model.Reason {
+func (x *Index) FailureReason(p *Pod) model.Reason {
 	if x.NodeGone(p) {
 		return "" // nobody is there to tell
 	}
 	switch p.Phase {
-	case model.Pending, model.NotStarted:
+	case model.PodPhasePending, model.PodPhaseNotStarted:
 		switch {
 		case Loops(p.Problem):
 			return model.ReasonFailed
 		case shows(p.Problem) || x.Overdue(p):
 			return model.ReasonNeverStarted
 		}
-	case model.Failed:
+	case model.PodPhaseFailed:
 		return model.ReasonFailed
-	case model.Started, model.Ready:
-		crashes := p.Phase == model.Started && Loops(p.Problem)
-		if crashes && (p.OwnReport == nil || p.OwnReport.Member != model.Live) || x.lastingNotLive(p) {
+	case model.PodPhaseStarted, model.PodPhaseReady:
+		crashes := p.Phase == model.PodPhaseStarted && Loops(p.Problem)
+		if crashes && (p.OwnReport == nil || p.OwnReport.Member != model.MembershipLive) || x.lastingNotLive(p) {
 			return model.ReasonFailed
 		}
 	}
@@ -59,31 +61,31 @@ func (x *Index) WhyBroken(p *Pod) model.Reason {
 
 // NeverJoined: the pod has no agent, is not ready in time, and nobody knows of it.
 func (x *Index) NeverJoined(p *Pod) bool {
-	return !p.Agent && p.Phase == model.Started && !p.Live && x.Overdue(p)
+	return !p.Agent && p.Phase == model.PodPhaseStarted && !p.Live && x.Overdue(p)
 }
 
-// TimeTells: once the pod is overdue, it counts as broken, as failed to return,
+// TimeDecides: once the pod is overdue, it counts as broken, as failed to return,
 // or in a database in which nobody is live as one that does not come back.
-func (x *Index) TimeTells(p *Pod, dead bool) bool {
-	if p.Phase == model.Missing {
+func (x *Index) TimeDecides(p *Pod, dead bool) bool {
+	if p.Phase == model.PodPhaseMissing {
 		return p.Claim != nil || dead
 	}
-	if x.NodeGone(p) || x.WhyBroken(p) != "" && !x.mayYetStart(p) {
+	if x.NodeGone(p) || x.FailureReason(p) != "" && !x.mayStillStart(p) {
 		return false
 	}
 	switch p.Phase {
-	case model.Pending, model.NotStarted:
+	case model.PodPhasePending, model.PodPhaseNotStarted:
 		return true
-	case model.Started:
+	case model.PodPhaseStarted:
 		return !p.Live && p.Revision == p.OwnPool.Revision
 	}
 	return false
 }
 
-// TakesNothing: every member that the pod hosts is already not Active, or it
+// CostsNothing: every member that the pod hosts is already not Active, or it
 // hosts none. Of a container that has never started, or in a database in which
 // nobody is live, it need not be known in which state a member is.
-func TakesNothing(p *Pod, unasked bool) bool {
+func CostsNothing(p *Pod, unasked bool) bool {
 	for i := range p.Hosts {
 		h := &p.Hosts[i]
 		if h.available > 0 || h.Maybe > 0 && !unasked {
@@ -111,22 +113,22 @@ func (x *Index) FailedToReturn(p *Pod) bool {
 	if to == "" || !p.OwnPool.Observed {
 		return false
 	}
-	if p.Phase == model.Missing {
-		return p.Claim != nil && p.Claim.To == to && p.Claim.Action != model.Remove && x.Overdue(p) && !x.NotYetCreated(p)
+	if p.Phase == model.PodPhaseMissing {
+		return p.Claim != nil && p.Claim.To == to && p.Claim.Action != model.ActionRemove && x.Overdue(p) && !x.NotYetCreated(p)
 	}
 	if p.Revision != to {
 		return false
 	}
-	if x.WhyBroken(p) != "" && !x.mayYetStart(p) {
+	if x.FailureReason(p) != "" && !x.mayStillStart(p) {
 		return true
 	}
-	starting := p.Phase == model.Pending || p.Phase == model.NotStarted || p.Phase == model.Started
+	starting := p.Phase == model.PodPhasePending || p.Phase == model.PodPhaseNotStarted || p.Phase == model.PodPhaseStarted
 	recovers := p.Live && p.OwnReport != nil && !p.OwnReport.Settled
 	return starting && !recovers && !x.NodeGone(p) && x.Overdue(p)
 }
 
-// mayYetStart: that no node takes a broken pod often ends by itself, when nodes are added. A
+// mayStillStart: that no node takes a broken pod often ends by itself, when nodes are added. A
 // correction does not wait for that.
-func (x *Index) mayYetStart(p *Pod) bool {
-	return (p.Phase == model.Pending || p.Phase == model.NotStarted) && p.Problem == model.Unschedulable && !x.Overdue(p)
+func (x *Index) mayStillStart(p *Pod) bool {
+	return (p.Phase == model.PodPhasePending || p.Phase == model.PodPhaseNotStarted) && p.Problem == model.ProblemUnschedulable && !x.Overdue(p)
 }

@@ -30,7 +30,7 @@ func (c *counter) countDomains(g *Group) {
 		in, known := named[m.Domain]
 		if !known || m.Domain == "" {
 			in = int32(len(d.left))
-			d.left, places = append(d.left, int32(Count(g.Kind != model.Role))), append(places, nil)
+			d.left, places = append(d.left, int32(Count(g.Kind != model.GroupRole))), append(places, nil)
 			named[m.Domain] = in
 		}
 		at := c.x.PlaceOf(g, j)
@@ -41,8 +41,8 @@ func (c *counter) countDomains(g *Group) {
 		switch {
 		case serves:
 			d.serving[at] = append(d.serving[at], in)
-			d.left[in] += int32(Count(g.Kind == model.Role))
-		case g.Kind != model.Role:
+			d.left[in] += int32(Count(g.Kind == model.GroupRole))
+		case g.Kind != model.GroupRole:
 			d.left[in]--
 		}
 	}
@@ -50,7 +50,7 @@ func (c *counter) countDomains(g *Group) {
 	for in, n := range d.left {
 		g.Available += int32(Count(n > 0))
 		for _, at := range places[in] {
-			if g.Kind != model.Role || len(places[in]) == 1 {
+			if g.Kind != model.GroupRole || len(places[in]) == 1 {
 				d.onPod[at] = append(d.onPod[at], int32(in))
 			}
 		}

@@ -9,8 +9,8 @@ import (
 
 // failsAfterDetection are those that failureDetectionSeconds are about.
 var failsAfterDetection = map[string]bool{
-	model.MissingProcesses: true, model.PodFailing: true, model.MissingPod: true, model.MissingPVC: true, model.MissingService: true, model.PodPending: true,
-	model.ProcessIsMarkedAsExcluded: true,
+	model.ConditionMissingProcesses: true, model.ConditionPodFailing: true, model.ConditionMissingPod: true, model.ConditionMissingPVC: true, model.ConditionMissingService: true, model.ConditionPodPending: true,
+	model.ConditionProcessIsMarkedAsExcluded: true,
 }
 
 // Failure is a condition that has stood for too long.
@@ -29,13 +29,13 @@ func (x *Index) IsMarked(p *Pod) bool {
 	if c == nil && x.OwnClaim != nil && x.OwnClaim.Pod == p.Name {
 		c = x.OwnClaim
 	}
-	return c != nil && c.Action == model.Replace && c.UID != "" && c.UID == p.UID
+	return c != nil && c.Action == model.ActionReplace && c.UID != "" && c.UID == p.UID
 }
 
 // RolledByReplacement: the update strategy has this outdated pod replaced. One
 // that a person handed to its controller by force is restarted by that.
 func (x *Index) RolledByReplacement(p *Pod) bool {
-	if p.OwnPool.Force && p.OwnPool.Strategy == model.RollingUpdateStrategy {
+	if p.OwnPool.Force && p.OwnPool.Strategy == model.StrategyRollingUpdate {
 		return false
 	}
 	switch x.Spec.Replacement.UpdateStrategy {
@@ -75,7 +75,7 @@ func (x *Index) Failing(p *Pod) Failure {
 		}
 	}
 	if since := x.taintedSince(p); !since.IsZero() {
-		consider(model.NodeTaintReplacing, since, x.Spec.Replacement.TaintReplacementSeconds)
+		consider(model.ConditionNodeTaintReplacing, since, x.Spec.Replacement.TaintReplacementSeconds)
 	}
 	return worst
 }
@@ -84,7 +84,7 @@ func (x *Index) Failing(p *Pod) Failure {
 // taint's option asks, or zero. A recorded condition says it better than the
 // taints, but is void once no taint of the node has an option any more.
 func (x *Index) taintedSince(p *Pod) time.Time {
-	recorded := conditionSince(p, model.NodeTaintReplacing, "")
+	recorded := conditionSince(p, model.ConditionNodeTaintReplacing, "")
 	n := x.nodes[p.Node]
 	if n == nil || p.Node == "" {
 		return recorded
@@ -98,7 +98,7 @@ func (x *Index) taintedSince(p *Pod) time.Time {
 		}
 		matched = true
 		since := taint.Since.Time
-		if seen := conditionSince(p, model.NodeTaintDetected, taint.Key); seen.After(since) {
+		if seen := conditionSince(p, model.ConditionNodeTaintDetected, taint.Key); seen.After(since) {
 			since = seen // a pod that came later has not been under it for longer
 		}
 		if since.IsZero() || duration > model.MaxSeconds {

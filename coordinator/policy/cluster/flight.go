@@ -19,7 +19,7 @@ func NewFlights(x *Index) *Flights {
 		}
 	}
 	for _, p := range x.claimedUnseen() {
-		if c := p.Claim; (c.Action == model.Replace || c.Action == model.Remove) && !isEmptied(c) {
+		if c := p.Claim; (c.Action == model.ActionReplace || c.Action == model.ActionRemove) && !isEmptied(c) {
 			f.Add(p)
 		}
 	}
@@ -36,18 +36,18 @@ func (f *Flights) Add(p *Pod) {
 // leave less room for replacements. In a pool that is shut down nothing moves.
 func (x *Index) inFlight(p *Pod) bool {
 	marked := x.IsMarked(p)
-	if p.Removal.Excluded || p.OwnPool.Shutdown || !marked && (p.Phase == model.Missing || !GoesForGood(p)) {
+	if p.Removal.Excluded || p.OwnPool.Shutdown || !marked && (p.Phase == model.PodPhaseMissing || !GoesForGood(p)) {
 		return false
 	}
 	c := p.Claim
-	acted := c != nil && (p.Phase == model.Missing || c.UID == p.UID) && (c.Action == model.Replace || c.Action == model.Remove)
+	acted := c != nil && (p.Phase == model.PodPhaseMissing || c.UID == p.UID) && (c.Action == model.ActionReplace || c.Action == model.ActionRemove)
 	return !acted || !isEmptied(c)
 }
 
 // isEmptied: the evacuation was acknowledged.
 func isEmptied(c *model.Claim) bool {
 	switch c.Phase {
-	case model.PhasePrepared, model.PhaseEmptied, model.PhaseOpened, model.PhaseGone:
+	case model.PhaseDrained, model.PhaseEmptied, model.PhaseOpened, model.PhaseGone:
 		return true
 	}
 	return c.EmptiedAt != nil

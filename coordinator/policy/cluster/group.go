@@ -117,7 +117,7 @@ func (c *counter) countGroup(i int32) {
 	others := int32(0)
 	for j := range g.Members {
 		m := &g.Members[j]
-		if m.Leader && m.State != model.Down {
+		if m.Leader && m.State != model.MemberDown {
 			g.Claimants++
 			g.leaders += int32(Count(IsAvailable(m.State) && c.x.mayLead(x.PlaceOf(g, j))))
 		}
@@ -149,7 +149,7 @@ func (x *Index) mayLead(at int32) bool {
 		return true
 	}
 	p := &x.Pods[at]
-	return runs(p.Phase) && (p.OwnReport == nil || p.OwnReport.Member != model.NotLive)
+	return runs(p.Phase) && (p.OwnReport == nil || p.OwnReport.Member != model.MembershipNotLive)
 }
 
 // noteWithPods lets the pods of an unusual group know of it, so that all
@@ -176,17 +176,17 @@ func (c *counter) countMember(g *Group, i, at int32, m *model.Member) {
 	p.Kinds |= g.KindBit
 	p.Leaders += int32(Count(m.Leader))
 	switch m.State {
-	case model.Active, model.Moving:
+	case model.MemberActive, model.MemberMoving:
 		h.available++
 		h.Eligible += int32(Count(m.Eligible))
 		h.NotDown++
 		p.Busy++
-	case model.Recovering:
+	case model.MemberRecovering:
 		h.Recovering++
 		h.NotDown++
 		p.Busy++
 		p.Recovering = true
-	case model.Down:
+	case model.MemberDown:
 	default:
 		h.Maybe++
 		h.NotDown++ // not known to be down
@@ -201,24 +201,24 @@ func (c *counter) countMember(g *Group, i, at int32, m *model.Member) {
 // KindBit is a bit for each kind of group.
 func KindBit(k model.GroupKind) uint8 {
 	switch k {
-	case model.Shard:
+	case model.GroupShard:
 		return 1
-	case model.Quorum:
+	case model.GroupQuorum:
 		return 2
-	case model.Acks:
+	case model.GroupAcks:
 		return 4
-	case model.Role:
+	case model.GroupRole:
 		return 8
 	}
 	return 0
 }
 
 // IsAvailable: a copy that is being moved still serves at its source.
-func IsAvailable(s model.MemberState) bool { return s == model.Active || s == model.Moving }
+func IsAvailable(s model.MemberState) bool { return s == model.MemberActive || s == model.MemberMoving }
 
 // limitOf is how many of the group's members may be unavailable.
 func (x *Index) limitOf(g *Group) int32 {
-	if g.Kind == model.Shard {
+	if g.Kind == model.GroupShard {
 		n, _ := x.Spec.Policy.MaxShardUnavailable.Resolve(int(g.Total))
 		if g.MinAvailable != nil {
 			n = min(n, int(max(g.Total-*g.MinAvailable, 0)))
@@ -232,11 +232,11 @@ func (x *Index) limitOf(g *Group) int32 {
 // more than half.
 func (g *Group) leastOf() int32 {
 	switch {
-	case g.Kind == model.Shard:
+	case g.Kind == model.GroupShard:
 		return max(g.Total-g.Limit, 0)
 	case g.MinAvailable == nil:
 		return g.Total // nobody said how few would do
-	case g.Kind == model.Quorum:
+	case g.Kind == model.GroupQuorum:
 		return max(*g.MinAvailable, g.Total/2+1)
 	}
 	return *g.MinAvailable

@@ -44,8 +44,8 @@ type Index struct {
 // Pool is a Pool with what was counted in it.
 type Pool struct {
 	*model.Pool
-	Shutdown bool // meant and announced
-	ByLine   bool // RollingUpdate, driven by its partition
+	Shutdown    bool // meant and announced
+	ByPartition bool // RollingUpdate, driven by its partition
 }
 
 // New joins a snapshot. The claim of the pod ownClaim, if it has one, counts for nothing: that pod is asked about again.
@@ -57,9 +57,9 @@ func New(s *model.Snapshot, ownClaim string) *Index {
 	x.addNodes()
 	x.addPods()
 	x.judgePods()
-	x.Dead = x.nobodyLive()
+	x.Dead = x.noneLive()
 	x.addGroups()
-	x.hearContradictions()
+	x.noteContradictions()
 	return x
 }
 
@@ -69,7 +69,7 @@ func (x *Index) addPools() {
 		p := &x.Snapshot.Pools[i]
 		x.Pools = append(x.Pools, Pool{
 			Pool: p, Shutdown: EndsAtNone(p) && p.AllowShutdown,
-			ByLine: p.Strategy == model.RollingUpdateStrategy && x.Spec.Update.RollingUpdate == model.ByPartition,
+			ByPartition: p.Strategy == model.StrategyRollingUpdate && x.Spec.Update.RollingUpdate == model.RollingUpdateByPartition,
 		})
 		if p.Replicas > 0 && p.Replicas <= model.MaxReplicas {
 			x.Desired += int(p.Replicas)
@@ -99,9 +99,9 @@ func (x *Index) addNodes() {
 	}
 }
 
-// MovesLine: the partition of this pool is ours to move.
-func (p *Pool) MovesLine() bool {
-	return p.ByLine && !p.Force && p.Observed && p.Revision != "" && p.Replicas > 0
+// MovesPartition: the partition of this pool is ours to move.
+func (p *Pool) MovesPartition() bool {
+	return p.ByPartition && !p.Force && p.Observed && p.Revision != "" && p.Replicas > 0
 }
 
 // EndsAtNone: the pool is scaled to 0, or on its way there.

@@ -10,18 +10,18 @@ import (
 
 // Ledger is what may be away, what is, and what a pass has added to it.
 type Ledger struct {
-	most      int          // pods that may be away
-	units     map[Unit]int // desired pods of each
-	Limit     int          // the same, or a whole unit if that is more
-	Away      []*Pod       // in canonical order, before the pass
-	Claimed   int
-	Serving   int    // those of Away that still serve, as long as they are not chosen
-	Chosen    []*Pod // what the pass has added
-	ByHand    int    // claimed or chosen, in the snapshot or not
-	text      string // of AwayText, empty when it must be made anew
-	ZoneLimit int
-	Zones     ZoneSet // with a pod away
-	HandZones ZoneSet // with a pod claimed or chosen
+	most        int          // pods that may be away
+	units       map[Unit]int // desired pods of each
+	Limit       int          // the same, or a whole unit if that is more
+	Unavailable []*Pod       // in canonical order, before the pass
+	Claimed     int
+	Serving     int    // those of Away that still serve, as long as they are not chosen
+	Chosen      []*Pod // what the pass has added
+	ByHand      int    // claimed or chosen, in the snapshot or not
+	text        string // of UnavailableText, empty when it must be made anew
+	ZoneLimit   int
+	Zones       ZoneSet // with a pod away
+	HandZones   ZoneSet // with a pod claimed or chosen
 }
 
 // NewLedger counts what is away before a pass.
@@ -45,8 +45,8 @@ func NewLedger(x *Index) *Ledger {
 			b.Claimed++
 			b.HandZones.Add(p)
 		}
-		if p.Away {
-			b.Away = append(b.Away, p)
+		if p.Unavailable {
+			b.Unavailable = append(b.Unavailable, p)
 			b.Serving += Count(p.Serves)
 			b.Zones.Add(p)
 		}
@@ -55,7 +55,7 @@ func NewLedger(x *Index) *Ledger {
 		p.OwnUnit = x.unitOf(p)
 		b.Claimed++
 		b.HandZones.Add(p)
-		b.Away = append(b.Away, p)
+		b.Unavailable = append(b.Unavailable, p)
 		b.Zones.Add(p)
 	}
 	b.ByHand = b.Claimed
@@ -75,7 +75,7 @@ func (x *Index) claimedUnseen() []*Pod {
 	for name, c := range x.Claims {
 		if _, seen := x.ByName[name]; !seen {
 			list = append(list, &Pod{
-				Pod: &model.Pod{Name: name, Phase: model.Missing}, At: Unseen, Claim: c, OwnZone: c.Zone, Away: true, AwayWhy: ClaimedHow(c),
+				Pod: &model.Pod{Name: name, Phase: model.PodPhaseMissing}, At: Unseen, Claim: c, OwnZone: c.Zone, Unavailable: true, UnavailableReason: ClaimedHow(c),
 			})
 		}
 	}
@@ -88,7 +88,7 @@ func (x *Index) claimedUnseen() []*Pod {
 func (b *Ledger) Choose(p *Pod) {
 	b.ByHand += Count(p.Claim == nil) // a broken successor is counted by its claim
 	b.HandZones.Add(p)
-	if p.Away {
+	if p.Unavailable {
 		b.Serving -= Count(p.Serves)
 		return
 	}
@@ -103,7 +103,7 @@ func (b *Ledger) LimitFor(p *Pod) int {
 	if size <= b.most || b.Limit <= b.most {
 		return b.most
 	}
-	for _, list := range [][]*Pod{b.Away, b.Chosen} {
+	for _, list := range [][]*Pod{b.Unavailable, b.Chosen} {
 		if slices.ContainsFunc(list, func(o *Pod) bool { return o.OwnUnit != p.OwnUnit }) {
 			return b.most
 		}
@@ -112,32 +112,32 @@ func (b *Ledger) LimitFor(p *Pod) int {
 }
 
 // Used is how many pods are away or chosen.
-func (b *Ledger) Used() int { return len(b.Away) + len(b.Chosen) }
+func (b *Ledger) Used() int { return len(b.Unavailable) + len(b.Chosen) }
 
 // Unblocks names a pod whose return would make room.
 func (b *Ledger) Unblocks() string {
 	switch {
-	case len(b.Away) > 0:
-		return OrAdvice(b.Away[0].Name+" back", b.Away[0])
+	case len(b.Unavailable) > 0:
+		return OrAdvice(b.Unavailable[0].Name+" back", b.Unavailable[0])
 	case len(b.Chosen) > 0:
 		return b.Chosen[0].Name + " back"
 	}
 	return "a higher limit"
 }
 
-// AwayText lists who is away or chosen, at most a few of them.
-func (b *Ledger) AwayText() string {
+// UnavailableText lists who is away or chosen, at most a few of them.
+func (b *Ledger) UnavailableText() string {
 	if b.text == "" {
-		b.text = b.listAway()
+		b.text = b.listUnavailable()
 	}
 	return b.text
 }
 
-func (b *Ledger) listAway() string {
+func (b *Ledger) listUnavailable() string {
 	const most = 3
 	var names []string
-	for _, p := range b.Away[:min(most, len(b.Away))] {
-		names = append(names, fmt.Sprintf("%s (%s)", p.Name, p.AwayWhy))
+	for _, p := range b.Unavailable[:min(most, len(b.Unavailable))] {
+		names = append(names, fmt.Sprintf("%s (%s)", p.Name, p.UnavailableReason))
 	}
 	for _, p := range b.Chosen[:min(most-len(names), len(b.Chosen))] {
 		names = append(names, p.Name+" (chosen)")
@@ -148,7 +148,7 @@ func (b *Ledger) listAway() string {
 // Budget is what a plan says of it.
 func (b *Ledger) Budget() model.Budget {
 	return model.Budget{
-		Pods:  model.PodBudget{Limit: b.Limit, Away: len(b.Away), Claimed: b.Claimed, Room: b.Limit - len(b.Away)},
+		Pods:  model.PodBudget{Limit: b.Limit, Away: len(b.Unavailable), Claimed: b.Claimed, Room: b.Limit - len(b.Unavailable)},
 		Zones: model.ZoneBudget{Limit: b.ZoneLimit, Away: b.Zones.Number()},
 	}
 }

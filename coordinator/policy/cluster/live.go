@@ -20,7 +20,7 @@ func (x *Index) LastsAt(p *Pod) time.Time {
 // of the others says so, or it could never be corrected.
 func saysNotLive(p *Pod) bool {
 	r := p.OwnReport
-	return r != nil && (r.Self || !p.Agent && p.Phase == model.Started) && r.Fresh && r.Member == model.NotLive
+	return r != nil && (r.Self || !p.Agent && p.Phase == model.PodPhaseStarted) && r.Fresh && r.Member == model.MembershipNotLive
 }
 
 // lastingNotLive: it has been said for as long as a start may take. Members lose their
@@ -34,8 +34,8 @@ func (x *Index) lastingNotLive(p *Pod) bool {
 // a start may take.
 func (x *Index) forLong(r *model.Report) bool { return Span(r.NotLiveSeconds) >= x.StartSeconds() }
 
-// nobodyLive: the database has nobody left to ask.
-func (x *Index) nobodyLive() bool {
+// noneLive: the database has nobody left to ask.
+func (x *Index) noneLive() bool {
 	for i := range x.Pods {
 		if x.Pods[i].Live {
 			return false
@@ -50,14 +50,14 @@ func (x *Index) isLive(p *Pod) bool {
 		return false
 	}
 	if p.OwnReport != nil {
-		return p.OwnReport.Member == model.Live
+		return p.OwnReport.Member == model.MembershipLive
 	}
-	return x.NoAgents && p.Phase == model.Ready
+	return x.NoAgents && p.Phase == model.PodPhaseReady
 }
 
 // runs: there is a process that could be a member of the database.
 func runs(p model.PodPhase) bool {
-	return p == model.Started || p == model.Ready || p == model.Terminating
+	return p == model.PodPhaseStarted || p == model.PodPhaseReady || p == model.PodPhaseTerminating
 }
 
 // deniesLive: somebody who knows says, and has for as long as a start may take, that
@@ -65,7 +65,7 @@ func runs(p model.PodPhase) bool {
 // not count, and no word at all is no evidence.
 func (x *Index) deniesLive(p *Pod) bool {
 	r := p.OwnReport
-	return r != nil && r.Member == model.NotLive && r.Fresh && x.forLong(r)
+	return r != nil && r.Member == model.MembershipNotLive && r.Fresh && x.forLong(r)
 }
 
 // MayServe: it is away only because nobody knows whether it is live, because it
@@ -74,25 +74,25 @@ func (x *Index) deniesLive(p *Pod) bool {
 // budget. One that Kubernetes does not find Ready in time does not wait for others that are away.
 func (x *Index) MayServe(p *Pod) bool {
 	switch {
-	case !p.Away || p.Claim != nil:
+	case !p.Unavailable || p.Claim != nil:
 		return false
 	case x.NodeGone(p):
 		return p.MayLive && p.OwnReport != nil // all but Kubernetes may see it
 	}
-	return x.ComesBack(p) || p.Phase == model.Ready && (p.MayLive && !p.Live || !p.SoakTill.IsZero() && !x.NoAgents)
+	return x.ComesBack(p) || p.Phase == model.PodPhaseReady && (p.MayLive && !p.Live || !p.SoakTill.IsZero() && !x.NoAgents)
 }
 
 // ComesBack: it has started, nothing shows that it is not live, and it has time to be
 // Ready. While there are no agents nothing ever shows that.
 func (x *Index) ComesBack(p *Pod) bool {
-	return p.Phase == model.Started && (p.Live || p.MayLive && !x.NoAgents) && !x.Overdue(p)
+	return p.Phase == model.PodPhaseStarted && (p.Live || p.MayLive && !x.NoAgents) && !x.Overdue(p)
 }
 
-// hearContradictions: a pod says that it is no member, and others that what is on it is
+// noteContradictions: a pod says that it is no member, and others that what is on it is
 // Active. While somebody is live who may be right, nothing shows that it is not.
-func (x *Index) hearContradictions() {
+func (x *Index) noteContradictions() {
 	for i := range x.Pods {
-		if p := &x.Pods[i]; !x.Dead && runs(p.Phase) && x.deniesLive(p) && !Loops(p.Problem) && !TakesNothing(p, false) {
+		if p := &x.Pods[i]; !x.Dead && runs(p.Phase) && x.deniesLive(p) && !Loops(p.Problem) && !CostsNothing(p, false) {
 			p.MayLive = true
 		}
 	}
@@ -101,10 +101,10 @@ func (x *Index) hearContradictions() {
 // NodeGone: what runs on it, runs unseen.
 func (x *Index) NodeGone(p *Pod) bool {
 	n := x.nodes[p.Node]
-	return p.Problem == model.NodeGone || n != nil && p.Node != "" && n.Gone
+	return p.Problem == model.ProblemNodeGone || n != nil && p.Node != "" && n.Gone
 }
 
 // Stands: it runs, and is not on its way.
 func (x *Index) Stands(p *Pod) bool {
-	return runs(p.Phase) && p.Phase != model.Terminating && !x.NodeGone(p)
+	return runs(p.Phase) && p.Phase != model.PodPhaseTerminating && !x.NodeGone(p)
 }

@@ -5,19 +5,19 @@ import "github.com/rollcall-dev/rollcall/coordinator/model"
 // Left: the pod has been removed since it was claimed, or is being so.
 func (p *Pod) Left() bool {
 	c := p.Claim
-	return p.Phase == model.Missing || p.Phase == model.Terminating || c.UID != "" && p.UID != "" && c.UID != p.UID
+	return p.Phase == model.PodPhaseMissing || p.Phase == model.PodPhaseTerminating || c.UID != "" && p.UID != "" && c.UID != p.UID
 }
 
 // LeftOpen: the StatefulSet controller takes this pod as soon as it likes, so
 // it is on its way although it still runs.
 func (x *Index) LeftOpen(p *Pod) bool {
-	return p.OwnPool.Strategy == model.RollingUpdateStrategy && p.Ordinal >= p.OwnPool.Partition &&
+	return p.OwnPool.Strategy == model.StrategyRollingUpdate && p.Ordinal >= p.OwnPool.Partition &&
 		IsOutdated(p) && !(x.Guards && p.Guard == model.GuardClosed)
 }
 
 // IsOutdated compares the pod's own label with its pool's update revision.
 func IsOutdated(p *Pod) bool {
-	return p.Phase != model.Missing && p.OwnPool.Observed && p.OwnPool.Revision != "" && p.Revision != p.OwnPool.Revision
+	return p.Phase != model.PodPhaseMissing && p.OwnPool.Observed && p.OwnPool.Revision != "" && p.Revision != p.OwnPool.Revision
 }
 
 // scaledAway: a scale-down in progress leaves no room for this ordinal.

@@ -23,16 +23,16 @@ type Pod struct {
 	OwnZone   string
 	OwnUnit   Unit
 	OwnReport *model.Report // of this very pod, else nil
-	Rank      int           // the lowest while nothing is known; of one below a line see rankByLine
+	Rank      int           // the lowest while nothing is known; of one below a line see rankByPartition
 	Last      bool          // goes last
 
-	Live      bool
-	MayLive   bool // nothing shows that it is not live
-	Away      bool // not counted on, and charged to the budget
-	AwayWhy   string
-	NotInTime bool      // live, and not Ready in time
-	Serves    bool      // away only because its controller may take it
-	SoakTill  time.Time // when it stops being away, if soaking is all that is missing
+	Live              bool
+	MayLive           bool // nothing shows that it is not live
+	Unavailable       bool // not counted on, and charged to the budget
+	UnavailableReason string
+	NotInTime         bool      // live, and not Ready in time
+	Serves            bool      // away only because its controller may take it
+	SoakTill          time.Time // when it stops being away, if soaking is all that is missing
 
 	Counted bool // live, and nothing takes it away: its copies are counted on
 	tally
@@ -95,8 +95,8 @@ func (x *Index) addPods() {
 		if _, twice := x.ByName[p.Name]; !twice {
 			x.ByName[p.Name] = int32(i)
 		}
-		there += Count(p.Phase != model.Missing)
-		agents += Count(p.Phase != model.Missing && p.Agent)
+		there += Count(p.Phase != model.PodPhaseMissing)
+		agents += Count(p.Phase != model.PodPhaseMissing && p.Agent)
 	}
 	x.NoAgents = there > 0 && agents == 0
 	if x.NoAgents {
@@ -144,7 +144,7 @@ func (x *Index) addMissing(list []entrant, position int32) []entrant {
 		if have[ordinal] {
 			continue
 		}
-		absent := &model.Pod{Name: p.Name + "-" + strconv.Itoa(int(ordinal)), Pool: p.Name, Ordinal: ordinal, Phase: model.Missing}
+		absent := &model.Pod{Name: p.Name + "-" + strconv.Itoa(int(ordinal)), Pool: p.Name, Ordinal: ordinal, Phase: model.PodPhaseMissing}
 		list = append(list, entrant{absent, position, ordinal})
 	}
 	return list
@@ -170,13 +170,13 @@ func (x *Index) judgePods() {
 		if r := p.Report; r != nil && (r.UID == "" || p.UID == "" || r.UID == p.UID) {
 			p.OwnReport, p.Rank, p.Last = r, r.Rank, r.Last
 		}
-		p.rankByLine(&above[p.PoolPos])
+		p.rankByPartition(&above[p.PoolPos])
 		p.Live = x.isLive(p)
-		p.MayLive = runs(p.Phase) && !x.deniesLive(p) && x.WhyBroken(p) == ""
-		p.AwayWhy = x.whyAbsent(p)
-		p.Counted = p.AwayWhy == ""
-		p.Away = !p.Counted && (p.Desired || p.Claim != nil)
-		p.NotInTime = p.Away && x.StandsUnready(p)
+		p.MayLive = runs(p.Phase) && !x.deniesLive(p) && x.FailureReason(p) == ""
+		p.UnavailableReason = x.whyUnavailable(p)
+		p.Counted = p.UnavailableReason == ""
+		p.Unavailable = !p.Counted && (p.Desired || p.Claim != nil)
+		p.NotInTime = p.Unavailable && x.StandsUnready(p)
 		x.OnDuty[i] = p.Counted
 	}
 }
@@ -194,10 +194,10 @@ func (x *Index) zoneOf(p *Pod) string {
 	return ""
 }
 
-// rankByLine: a pod that the line frees only after others goes with their rank. Of a lower
+// rankByPartition: a pod that the line frees only after others goes with their rank. Of a lower
 // one, which a pod has of which nothing is known, too, it would hold up for whom it waits.
-func (p *Pod) rankByLine(above *int) {
-	if p.OwnPool.ByLine && p.Desired && IsOutdated(p) && p.Ordinal < p.OwnPool.Partition {
+func (p *Pod) rankByPartition(above *int) {
+	if p.OwnPool.ByPartition && p.Desired && IsOutdated(p) && p.Ordinal < p.OwnPool.Partition {
 		*above = max(*above, p.Rank)
 		p.Rank = *above
 	}

@@ -10,7 +10,7 @@ import "github.com/rollcall-dev/rollcall/coordinator/model"
 // StandsUnready: it serves in the database, and to nobody who goes by readiness.
 func (x *Index) StandsUnready(p *Pod) bool {
 	r := p.OwnReport
-	return p.Phase == model.Started && p.Live && r != nil && r.Fresh && r.Settled && p.Claim == nil &&
+	return p.Phase == model.PodPhaseStarted && p.Live && r != nil && r.Fresh && r.Settled && p.Claim == nil &&
 		!Loops(p.Problem) && !x.NodeGone(p) && x.Overdue(p)
 }
 

@@ -23,8 +23,8 @@ func (x *Index) Running() (pools []VersionSpan, all VersionSpan) {
 	}
 	for i := range x.Pods {
 		p := &x.Pods[i]
-		blip := p.Phase == model.Ready && p.MayLive
-		if p.OwnReport != nil && (p.OwnReport.Member != model.NotLive || blip) {
+		blip := p.Phase == model.PodPhaseReady && p.MayLive
+		if p.OwnReport != nil && (p.OwnReport.Member != model.MembershipNotLive || blip) {
 			pools[p.PoolPos].add(p.OwnReport.EngineVersion, p.OwnPool.Pool)
 		}
 	}

@@ -29,7 +29,7 @@ func (w *world) way(p *model.Pod) way {
 	switch {
 	case w.claimed(p):
 		return isClaimed
-	case p.Phase != model.Ready:
+	case p.Phase != model.PodPhaseReady:
 		return notReady
 	case w.nodeGone(p):
 		return onGoneNode
@@ -174,7 +174,7 @@ func (w *world) budget() model.Budget {
 func (w *world) denied(p *model.Pod) bool {
 	r := report(p)
 	return !w.contradicted(p) &&
-		(r != nil && r.Fresh && r.Member == model.NotLive && w.notLiveLong(r) ||
+		(r != nil && r.Fresh && r.Member == model.MembershipNotLive && w.notLiveLong(r) ||
 			w.evidence(p) == model.ReasonFailed ||
 			!runs(p))
 }
@@ -184,7 +184,7 @@ func (w *world) denied(p *model.Pod) bool {
 // unknown state.
 func (w *world) contradicted(p *model.Pod) bool {
 	r := report(p)
-	return r != nil && r.Member == model.NotLive && w.notLiveLong(r) && runs(p) &&
+	return r != nil && r.Member == model.MembershipNotLive && w.notLiveLong(r) && runs(p) &&
 		!slices.Contains(failing, p.Problem) && !w.deadDatabase() && !w.takesNothingAway(p, true)
 }
 
@@ -200,9 +200,9 @@ func (w *world) mayWellServe(p *model.Pod) bool {
 		return false
 	case w.nodeGone(p):
 		return !w.denied(p) && report(p) != nil
-	case p.Phase == model.Started:
+	case p.Phase == model.PodPhaseStarted:
 		return !w.overdue(p) && (w.live(p) || !w.noAgents() && !w.denied(p))
-	case p.Phase == model.Ready && !w.live(p):
+	case p.Phase == model.PodPhaseReady && !w.live(p):
 		return !w.denied(p)
 	}
 	return w.way(p) == isSoaking && !w.noAgents()
@@ -211,9 +211,9 @@ func (w *world) mayWellServe(p *model.Pod) bool {
 // Section "Evidence of failure".
 
 var (
-	failing      = []model.Problem{model.CrashLoop, model.StartupProbe}
+	failing      = []model.Problem{model.ProblemCrashLoop, model.ProblemStartupProbe}
 	neverStarted = []model.Problem{
-		model.ImagePull, model.BadConfig, model.Unschedulable, model.InitFailed, model.SidecarFailed,
+		model.ProblemImagePull, model.ProblemConfig, model.ProblemUnschedulable, model.ProblemInit, model.ProblemSidecar,
 	}
 )
 
@@ -224,17 +224,17 @@ func (w *world) evidence(p *model.Pod) model.Reason {
 	}
 	r := report(p)
 	switch p.Phase {
-	case model.Pending, model.NotStarted:
+	case model.PodPhasePending, model.PodPhaseNotStarted:
 		if slices.Contains(failing, p.Problem) {
 			return model.ReasonFailed
 		}
 		if slices.Contains(neverStarted, p.Problem) || w.overdue(p) {
 			return model.ReasonNeverStarted
 		}
-	case model.Failed:
+	case model.PodPhaseFailed:
 		return model.ReasonFailed
-	case model.Started, model.Ready:
-		if p.Phase == model.Started && slices.Contains(failing, p.Problem) && (r == nil || r.Member != model.Live) {
+	case model.PodPhaseStarted, model.PodPhaseReady:
+		if p.Phase == model.PodPhaseStarted && slices.Contains(failing, p.Problem) && (r == nil || r.Member != model.MembershipLive) {
 			return model.ReasonFailed
 		}
 		if saysNotLive(p) && w.notLiveLong(r) {
@@ -248,10 +248,10 @@ func (w *world) evidence(p *model.Pod) model.Reason {
 // pod has no agent and is Started, and the others say so.
 func saysNotLive(p *model.Pod) bool {
 	r := report(p)
-	if r == nil || !r.Fresh || r.Member != model.NotLive {
+	if r == nil || !r.Fresh || r.Member != model.MembershipNotLive {
 		return false
 	}
-	return r.Self || !p.Agent && p.Phase == model.Started
+	return r.Self || !p.Agent && p.Phase == model.PodPhaseStarted
 }
 
 // takesNothingAway: no group has a member on it that is Active or Moving, or of
@@ -268,8 +268,10 @@ func (w *world) takesNothingAway(p *model.Pod, unknownMatters bool) bool {
 	return true
 }
 
-func serving(m *model.Member) bool { return m.State == model.Active || m.State == model.Moving }
+func serving(m *model.Member) bool {
+	return m.State == model.MemberActive || m.State == model.MemberMoving
+}
 
 func unknownState(m *model.Member) bool {
-	return !serving(m) && m.State != model.Recovering && m.State != model.Down
+	return !serving(m) && m.State != model.MemberRecovering && m.State != model.MemberDown
 }

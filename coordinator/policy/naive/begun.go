@@ -21,19 +21,19 @@ func (w *world) outageBegun() bool {
 		switch {
 		case w.outdated(p):
 			outdated = append(outdated, p)
-		case p.Phase != model.Missing:
+		case p.Phase != model.PodPhaseMissing:
 			through = append(through, p)
 		}
 		if w.claimed(p) {
 			c := w.claim(p)
-			away := p.Phase == model.Missing || p.Phase == model.Terminating || c.UID != "" && p.UID != "" && c.UID != p.UID
+			away := p.Phase == model.PodPhaseMissing || p.Phase == model.PodPhaseTerminating || c.UID != "" && p.UID != "" && c.UID != p.UID
 			gone = gone || away && c.Reason == model.ReasonOutdated
 		}
 	}
 	if !w.outage() || len(outdated) == 0 {
 		return false
 	}
-	known := []model.Verdict{model.Yellow, model.Recoverable, model.Green}
+	known := []model.Verdict{model.VerdictYellow, model.VerdictRecoverable, model.VerdictGreen}
 	works := slices.Contains(known, w.s.Health.Verdict)
 	claimed := slices.ContainsFunc(outdated, func(p *model.Pod) bool { return w.claimed(p) && w.claim(p).Reason == model.ReasonOutdated })
 	enough := len(through) >= len(outdated) || len(through) > 0 && claimed
@@ -48,6 +48,6 @@ func (w *world) follows(c *candidate) bool {
 // excusedByOutage: under sameMinor, in such an outage, it is Started or Ready, and its problem is neither CrashLoop
 // nor StartupProbe.
 func (w *world) excusedByOutage(p *model.Pod) bool {
-	return w.s.Cluster.Engine.SameMinor && w.outageBegun() && (p.Phase == model.Started || p.Phase == model.Ready) &&
-		p.Problem != model.CrashLoop && p.Problem != model.StartupProbe
+	return w.s.Cluster.Engine.SameMinor && w.outageBegun() && (p.Phase == model.PodPhaseStarted || p.Phase == model.PodPhaseReady) &&
+		p.Problem != model.ProblemCrashLoop && p.Problem != model.ProblemStartupProbe
 }

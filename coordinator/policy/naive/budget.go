@@ -59,7 +59,7 @@ func (w *world) needed(c *candidate) int {
 }
 
 func (w *world) podsAwayHold(c *candidate) bool {
-	if c.action == model.Replace && !w.marked(c.Pod) && w.tooManyInFlight(c) {
+	if c.action == model.ActionReplace && !w.marked(c.Pod) && w.tooManyInFlight(c) {
 		return true
 	}
 	used, needed, limit := w.used(), w.needed(c), w.podLimitFor(c)
@@ -79,7 +79,7 @@ func (w *world) podsAwayHold(c *candidate) bool {
 	}
 	if w.noAgents() && w.late(c.Pod) {
 		for _, p := range w.pods {
-			if w.late(p) || w.away(p) && p.Phase == model.Missing && w.notCreatedYet(p) {
+			if w.late(p) || w.away(p) && p.Phase == model.PodPhaseMissing && w.notCreatedYet(p) {
 				used--
 			}
 		}
@@ -89,7 +89,7 @@ func (w *world) podsAwayHold(c *candidate) bool {
 
 // late: away, unclaimed, not chosen, Started and overdue.
 func (w *world) late(p *model.Pod) bool {
-	return w.away(p) && !w.claimed(p) && !w.isChosen(p) && p.Phase == model.Started && w.overdue(p)
+	return w.away(p) && !w.claimed(p) && !w.isChosen(p) && p.Phase == model.PodPhaseStarted && w.overdue(p)
 }
 
 // someoneMayComeBack: section "Nobody live". A dead pod goes when every other desired
@@ -101,7 +101,7 @@ func (w *world) someoneMayComeBack(c *candidate) bool {
 		if p == c.Pod || !w.desired(p) {
 			return false
 		}
-		missing := p.Phase == model.Missing
+		missing := p.Phase == model.PodPhaseMissing
 		if w.goesWith(p) && w.knownNotToComeBack(p) {
 			return false
 		}
@@ -111,7 +111,7 @@ func (w *world) someoneMayComeBack(c *candidate) bool {
 
 // doesNotComeBack: known for that, and not claimed, or claimed to be replaced (with its UID).
 func (w *world) doesNotComeBack(p *model.Pod) bool {
-	if claim := w.claim(p); w.claimed(p) && (claim.Action != model.Replace || claim.UID != p.UID) {
+	if claim := w.claim(p); w.claimed(p) && (claim.Action != model.ActionReplace || claim.UID != p.UID) {
 		return false
 	}
 	return w.knownNotToComeBack(p)
@@ -120,8 +120,8 @@ func (w *world) doesNotComeBack(p *model.Pod) bool {
 // knownNotToComeBack: broken, or Missing and overdue, or Started and overdue without an
 // agent and a report.
 func (w *world) knownNotToComeBack(p *model.Pod) bool {
-	unheard := p.Phase == model.Started && !p.Agent && report(p) == nil
-	return w.evidence(p) != "" || w.overdue(p) && (p.Phase == model.Missing || unheard)
+	unheard := p.Phase == model.PodPhaseStarted && !p.Agent && report(p) == nil
+	return w.evidence(p) != "" || w.overdue(p) && (p.Phase == model.PodPhaseMissing || unheard)
 }
 
 // servesUnheard: Ready, its node is not gone, it has no agent and no report, and no claim,
@@ -129,16 +129,16 @@ func (w *world) knownNotToComeBack(p *model.Pod) bool {
 func (w *world) servesUnheard(p *model.Pod) bool {
 	claim := w.claim(p)
 	another := claim != nil && claim.UID != "" && p.UID != "" && claim.UID != p.UID
-	return p.Phase == model.Ready && !w.nodeGone(p) && !p.Agent && report(p) == nil && (!w.claimed(p) || another)
+	return p.Phase == model.PodPhaseReady && !w.nodeGone(p) && !p.Agent && report(p) == nil && (!w.claimed(p) || another)
 }
 
 // notCreatedYet: in an OrderedReady pool of which a lower desired ordinal is not Ready.
 func (w *world) notCreatedYet(p *model.Pod) bool {
-	if w.pool(p).Management != model.OrderedReady {
+	if w.pool(p).Management != model.ManagementOrderedReady {
 		return false
 	}
 	for _, q := range w.pods {
-		if q.Pool == p.Pool && q.Ordinal < p.Ordinal && w.desired(q) && q.Phase != model.Ready {
+		if q.Pool == p.Pool && q.Ordinal < p.Ordinal && w.desired(q) && q.Phase != model.PodPhaseReady {
 			return true
 		}
 	}
@@ -159,7 +159,7 @@ func (w *world) zoneUnknown(c *candidate) bool {
 
 // zonesAway, with Z the zones that have a pod away or chosen.
 func (w *world) zonesAway(c *candidate) bool {
-	if c.action == model.Replace && !w.marked(c.Pod) && w.tooManyZonesInFlight(c) {
+	if c.action == model.ActionReplace && !w.marked(c.Pod) && w.tooManyZonesInFlight(c) {
 		return true
 	}
 	limit := w.zoneLimit()
@@ -172,7 +172,7 @@ func (w *world) zonesAway(c *candidate) bool {
 	}
 	if of := counted; w.noAgents() && w.late(c.Pod) {
 		counted = func(p *model.Pod) bool {
-			return of(p) && !(p.Phase == model.Missing && w.notCreatedYet(p))
+			return of(p) && !(p.Phase == model.PodPhaseMissing && w.notCreatedYet(p))
 		}
 	}
 	zones := w.zonesOf(counted, everyClaim)

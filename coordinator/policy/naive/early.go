@@ -18,15 +18,15 @@ func (w *world) hasCopy(p *model.Pod, states ...model.MemberState) bool {
 // or the rollout is stuck, and one is Down or Recovering, or it says not settled.
 func (w *world) hasBrokenCopy(p *model.Pod, stuck bool) bool {
 	r := report(p)
-	return w.live(p) && r != nil && (r.Settled && w.hasCopy(p, model.Down) ||
-		stuck && (w.hasCopy(p, model.Down, model.Recovering) || !r.Settled))
+	return w.live(p) && r != nil && (r.Settled && w.hasCopy(p, model.MemberDown) ||
+		stuck && (w.hasCopy(p, model.MemberDown, model.MemberRecovering) || !r.Settled))
 }
 
 // liveUnready: Started, overdue, live, its report fresh and settled, unclaimed, its problem
 // neither CrashLoop nor StartupProbe, and its node not gone.
 func (w *world) liveUnready(p *model.Pod) bool {
 	r := report(p)
-	return p.Phase == model.Started && w.overdue(p) && w.live(p) && r != nil && r.Fresh && r.Settled &&
+	return p.Phase == model.PodPhaseStarted && w.overdue(p) && w.live(p) && r != nil && r.Fresh && r.Settled &&
 		!w.claimed(p) && !slices.Contains(failing, p.Problem) && !w.nodeGone(p)
 }
 
@@ -38,7 +38,7 @@ func (w *world) goesEarly(p *model.Pod, stuck bool) bool {
 // mayComeBackAlone: it is away, has no broken copy, is not broken, and is Ready or not
 // overdue.
 func (w *world) mayComeBackAlone(p *model.Pod) bool {
-	return w.away(p) && !w.hasBrokenCopy(p, w.noProgress()) && w.evidence(p) == "" && (p.Phase == model.Ready || !w.overdue(p))
+	return w.away(p) && !w.hasBrokenCopy(p, w.noProgress()) && w.evidence(p) == "" && (p.Phase == model.PodPhaseReady || !w.overdue(p))
 }
 
 // nothingElseGoes: nobody was chosen, nobody is claimed but for who is not created yet, and
@@ -46,7 +46,7 @@ func (w *world) mayComeBackAlone(p *model.Pod) bool {
 func (w *world) nothingElseGoes() bool {
 	uncreated := 0
 	for _, p := range w.pods {
-		if w.claimed(p) && p.Phase == model.Missing && w.notCreatedYet(p) {
+		if w.claimed(p) && p.Phase == model.PodPhaseMissing && w.notCreatedYet(p) {
 			uncreated++
 		}
 	}

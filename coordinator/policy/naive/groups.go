@@ -45,10 +45,10 @@ func (w *world) whatIf(g *model.Group, p *model.Pod) whatIf {
 		minAvailable = int(*g.MinAvailable)
 	}
 	switch g.Kind {
-	case model.Quorum:
+	case model.GroupQuorum:
 		x.least = max(minAvailable, x.n/2+1)
 		x.limit = max(x.n-x.least, 0)
-	case model.Acks, model.Role:
+	case model.GroupAcks, model.GroupRole:
 		x.least = max(minAvailable, 0)
 		x.limit = max(x.n-x.least, 0)
 	default:
@@ -103,7 +103,7 @@ func (d domain) isOwn(kind model.GroupKind, pod string) bool {
 			n++
 		}
 	}
-	if kind == model.Role {
+	if kind == model.GroupRole {
 		return n == len(d)
 	}
 	return n > 0
@@ -117,7 +117,7 @@ func (d domain) isThereWithout(w *world, kind model.GroupKind, pod string) bool 
 			n++
 		}
 	}
-	if kind == model.Role {
+	if kind == model.GroupRole {
 		return n > 0
 	}
 	return n == len(d)
@@ -140,7 +140,7 @@ func (w *world) asks(g *model.Group, c *candidate) bool {
 	if w.denied(c.Pod) || w.shutdown(c.Pod) || w.outage() {
 		return false
 	}
-	notDown := count(g, func(m *model.Member) bool { return m.Pod == c.Name && m.State != model.Down })
+	notDown := count(g, func(m *model.Member) bool { return m.Pod == c.Name && m.State != model.MemberDown })
 	r := report(c.Pod)
 	return !w.live(c.Pod) || r == nil || !r.Settled || notDown > 0
 }
@@ -160,7 +160,7 @@ func ofKind(kind model.GroupKind) func(*world, *candidate) (string, bool) {
 // missing. Any other when after is less than least.
 func (w *world) groupHolds(x whatIf) bool {
 	if x.unprotectable {
-		return w.spec.Policy.Unprotected == model.HoldAlways || x.missing > 0
+		return w.spec.Policy.Unprotected == model.PermissionHold || x.missing > 0
 	}
 	return x.after < x.least
 }
@@ -175,7 +175,7 @@ func (w *world) noneEligible(c *candidate) (string, bool) {
 			count(g, func(m *model.Member) bool { return m.Eligible && m.Pod != c.Name && w.available(m) }) > 0 {
 			continue
 		}
-		if !ledOnlyFrom(g, c.Pod) || w.spec.Policy.Unprotected == model.HoldAlways || x.missing > 0 {
+		if !ledOnlyFrom(g, c.Pod) || w.spec.Policy.Unprotected == model.PermissionHold || x.missing > 0 {
 			return g.ID, true
 		}
 	}
@@ -185,7 +185,7 @@ func (w *world) noneEligible(c *candidate) (string, bool) {
 // ledOnlyFrom: of a Shard, all members that are eligible, in whatever state, are on the pod.
 func ledOnlyFrom(g *model.Group, p *model.Pod) bool {
 	all := count(g, func(m *model.Member) bool { return m.Eligible })
-	return g.Kind == model.Shard && all > 0 && all == count(g, func(m *model.Member) bool { return m.Eligible && m.Pod == p.Name })
+	return g.Kind == model.GroupShard && all > 0 && all == count(g, func(m *model.Member) bool { return m.Eligible && m.Pod == p.Name })
 }
 
 // soleCopy: the last copy would go.
@@ -193,7 +193,7 @@ func (w *world) soleCopy(c *candidate) (string, bool) {
 	if w.shutdown(c.Pod) {
 		return "", false
 	}
-	if c.lost && w.noAgents() || c.action == model.Replace && w.deadDatabase() {
+	if c.lost && w.noAgents() || c.action == model.ActionReplace && w.deadDatabase() {
 		return "", true
 	}
 	// What is first to be evacuated from a live pod is asked about after that.
@@ -201,7 +201,7 @@ func (w *world) soleCopy(c *candidate) (string, bool) {
 	for _, g := range w.hosted(c) {
 		x := w.whatIf(g, c.Pod)
 		hasData := c.reason != model.ReasonNeverStarted || w.toBeLeft(c.Pod)
-		if c.lost && g.Kind != model.Role && hasData && !later && w.lastCopy(g, c, x) {
+		if c.lost && g.Kind != model.GroupRole && hasData && !later && w.lastCopy(g, c, x) {
 			return g.ID, true
 		}
 		if x.after == 0 && w.asks(g, c) && !x.unprotectable {
@@ -214,7 +214,7 @@ func (w *world) soleCopy(c *candidate) (string, bool) {
 // lastCopy: after is 0; of a Quorum with other members it is less than least.
 func (w *world) lastCopy(g *model.Group, c *candidate, x whatIf) bool {
 	others := count(g, func(m *model.Member) bool { return m.Pod != c.Name })
-	return x.after == 0 || g.Kind == model.Quorum && others > 0 && x.after < x.least
+	return x.after == 0 || g.Kind == model.GroupQuorum && others > 0 && x.after < x.least
 }
 
 // catchingUp: it asks, a member on the pod is Recovering or of unknown state, and
@@ -223,7 +223,7 @@ func (w *world) catchingUp(c *candidate) (string, bool) {
 	inVain := w.early == c && (w.barrier != "" || w.noProgress())
 	for _, g := range w.hosted(c) {
 		recovering := count(g, func(m *model.Member) bool {
-			return m.Pod == c.Name && (m.State == model.Recovering && !inVain || unknownState(m))
+			return m.Pod == c.Name && (m.State == model.MemberRecovering && !inVain || unknownState(m))
 		})
 		if recovering > 0 && w.asks(g, c) && w.whatIf(g, c.Pod).missing > 0 {
 			return g.ID, true

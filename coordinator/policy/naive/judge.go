@@ -167,7 +167,7 @@ func (j *Judge) Group(g *model.Group, gone []string) (all, there int) {
 				n++
 			}
 		}
-		if n == len(d) || g.Kind == model.Role && n > 0 {
+		if n == len(d) || g.Kind == model.GroupRole && n > 0 {
 			there++
 		}
 	}
@@ -196,7 +196,7 @@ func (j *Judge) LedOnlyFrom(g *model.Group, p *model.Pod) bool { return ledOnlyF
 
 // Serves is how many members on the pod are not Down.
 func (j *Judge) Serves(p *model.Pod) int {
-	return j.w.members(p, func(m *model.Member) bool { return m.State != model.Down })
+	return j.w.members(p, func(m *model.Member) bool { return m.State != model.MemberDown })
 }
 
 // GoesWith is the broken pod of an OrderedReady pool with whose correction a claimed pod goes when it is asked again.
@@ -204,7 +204,7 @@ func (j *Judge) GoesWith(name string) *model.Pod {
 	w := *j.w
 	w.barrier = name
 	c := find(w.order, w.podNamed(name))
-	if c == nil || w.pool(c.Pod).Management != model.OrderedReady {
+	if c == nil || w.pool(c.Pod).Management != model.ManagementOrderedReady {
 		return nil
 	}
 	_, corrected := w.withoutWhoStandsBehind(c)

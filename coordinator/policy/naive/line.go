@@ -24,7 +24,7 @@ func (w *world) belowTheLine(c *candidate) bool {
 	belowOrdered := pool.Ordered != nil && c.Ordinal < *pool.Ordered
 	below := c.Ordinal < pool.Partition
 	if w.byLine(pool) {
-		return belowOrdered || below && (!w.s.Cluster.Status.Initialized || c.action == model.Replace)
+		return belowOrdered || below && (!w.s.Cluster.Status.Initialized || c.action == model.ActionReplace)
 	}
 	return belowOrdered || below
 }
@@ -37,7 +37,7 @@ func (w *world) wouldComeBackOld(c *candidate) bool {
 		return false
 	}
 	switch c.action {
-	case model.Restart, model.Handoff, model.Evacuate:
+	case model.ActionRestart, model.ActionHandoff, model.ActionEvacuate:
 		return w.anyOutdated(pool)
 	}
 	return false
@@ -54,7 +54,7 @@ func (w *world) between(c *candidate) []*model.Pod {
 	var pods []*model.Pod
 	for _, p := range w.pods { // from the top on
 		if p.Pool != c.Pool || p.Ordinal <= c.Ordinal || p.Ordinal >= w.pool(p).Partition ||
-			!w.desired(p) || !w.outdated(p) || p.Phase == model.Terminating || w.claimed(p) {
+			!w.desired(p) || !w.outdated(p) || p.Phase == model.PodPhaseTerminating || w.claimed(p) {
 			continue
 		}
 		if len(pods) > 0 || !w.isChosen(p) {
@@ -101,7 +101,7 @@ func (w *world) correction(c *candidate) bool { return c.outside && w.freed(c) }
 // of them is asked, one with nobody between, too, or one outside the budget above it that is
 // outdated, desired, below the line and not forced; and nil unless it is that one's turn.
 func (w *world) correctionTriedFor(c *candidate) *candidate {
-	if w.pool(c.Pod).Management != model.OrderedReady {
+	if w.pool(c.Pod).Management != model.ManagementOrderedReady {
 		if w.correction(c) {
 			return c
 		}
@@ -116,7 +116,7 @@ func (w *world) correctionTriedFor(c *candidate) *candidate {
 	if lowest == nil || !w.waitsBelow(c.Pod) || !c.outside || w.isForced(c) {
 		return nil
 	}
-	if w.notItsTurn(lowest) && !w.overridden(model.InOrder, lowest.Name) {
+	if w.notItsTurn(lowest) && !w.overridden(model.RuleOrderedReady, lowest.Name) {
 		return nil
 	}
 	return lowest
@@ -162,7 +162,7 @@ func (w *world) correctBelowTheLine(first *candidate) bool {
 // goesWith: p is of the OrderedReady pool of a pod with whose correction those go that are
 // asked now, and not below it.
 func (w *world) goesWith(p *model.Pod) bool {
-	return w.corrected != nil && w.pool(w.corrected).Management == model.OrderedReady &&
+	return w.corrected != nil && w.pool(w.corrected).Management == model.ManagementOrderedReady &&
 		p.Pool == w.corrected.Pool && p.Ordinal >= w.corrected.Ordinal
 }
 
@@ -181,7 +181,7 @@ func (w *world) goesBackUp(pool *model.Pool) bool {
 	}
 	open := false
 	for _, p := range w.pods {
-		if p.Pool != pool.Name || !w.leftOpen(p) || w.claimed(p) || p.Phase == model.Terminating {
+		if p.Pool != pool.Name || !w.leftOpen(p) || w.claimed(p) || p.Phase == model.PodPhaseTerminating {
 			continue
 		}
 		if !w.servesLeftOpen(p) {

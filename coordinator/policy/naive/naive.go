@@ -154,7 +154,7 @@ func (w *world) overridden(rule model.Rule, pod string) bool {
 		case o.Rule != rule || !w.now().Before(o.Expires.Time):
 			return false
 		case everybody:
-			return rule != model.SoleCopy && rule != model.QuorumLost && rule != model.AcksLost && rule != model.OnDeadNode
+			return rule != model.RuleSoleCopy && rule != model.RuleQuorum && rule != model.RuleAcks && rule != model.RuleNodeGone
 		}
 		return slices.Contains(o.Pods, pod)
 	})

@@ -47,7 +47,7 @@ func (w *world) otherKeys(c *candidate, all []*candidate, place int) []int {
 		lowerFirst(w.live(c.Pod)),
 		lowerFirst(!w.unitHasBegun(c, all)),
 		w.members(c.Pod, func(m *model.Member) bool { return m.Leader }),
-		w.members(c.Pod, func(m *model.Member) bool { return serving(m) || m.State == model.Recovering }),
+		w.members(c.Pod, func(m *model.Member) bool { return serving(m) || m.State == model.MemberRecovering }),
 		w.members(c.Pod, func(*model.Member) bool { return true }),
 		place,
 	}
@@ -143,7 +143,7 @@ func (w *world) together(c *candidate) []*candidate {
 			unit = append(unit, q)
 		}
 	}
-	if slices.ContainsFunc(unit, func(q *candidate) bool { return q.action == model.LowerPartition }) {
+	if slices.ContainsFunc(unit, func(q *candidate) bool { return q.action == model.ActionLowerPartition }) {
 		w.sortByPods(unit)
 	}
 	return unit

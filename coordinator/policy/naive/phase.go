@@ -10,7 +10,7 @@ import (
 
 // onRequest are the holds that somebody wants.
 var onRequest = []model.Rule{
-	model.ObserveOnly, model.Paused, model.OutsideWindow, model.FleetFull, model.NeedsApproval, model.CanaryFirst,
+	model.RuleObserveOnly, model.RulePaused, model.RuleOutsideWindow, model.RuleFleetFull, model.RuleApproval, model.RuleCanary,
 }
 
 // phase is the first that is true.
@@ -36,7 +36,7 @@ func (w *world) phase(v *Verdict) model.ClusterPhase {
 // allRevisionsKnown: there are pools, all with a revision, or with all their pods Missing.
 func (w *world) allRevisionsKnown() bool {
 	return len(w.s.Pools) > 0 && !slices.ContainsFunc(w.s.Pools, func(pool model.Pool) bool {
-		return pool.Revision == "" && slices.ContainsFunc(w.pods, func(p *model.Pod) bool { return p.Pool == pool.Name && p.Phase != model.Missing })
+		return pool.Revision == "" && slices.ContainsFunc(w.pods, func(p *model.Pod) bool { return p.Pool == pool.Name && p.Phase != model.PodPhaseMissing })
 	})
 }
 
@@ -71,7 +71,7 @@ func (w *world) inVain(v *Verdict) bool {
 
 // isOnRequest: canary only if at least k of the desired pods on the pool's revision are not away, or only soak.
 func (w *world) isOnRequest(h model.Hold) bool {
-	if h.Rule != model.CanaryFirst {
+	if h.Rule != model.RuleCanary {
 		return slices.Contains(onRequest, h.Rule)
 	}
 	back := 0
@@ -88,11 +88,11 @@ func (w *world) isOnRequest(h model.Hold) bool {
 func (w *world) waitsForOthers(h model.Hold) bool {
 	p := w.podNamed(h.Pod)
 	switch h.Rule {
-	case model.RankOrder, model.LeaderLast, model.InOrder:
+	case model.RuleRankOrder, model.RuleLeaderLast, model.RuleOrderedReady:
 		return true
-	case model.VersionOrder:
+	case model.RuleVersionOrder:
 		return !slices.ContainsFunc(report(p).After, func(name string) bool { return w.podNamed(name) == nil })
-	case model.VersionRefused:
+	case model.RuleVersionRefused:
 		return !w.versionRefused(find(w.order, p)) && !w.staysByTemplate
 	}
 	return false

@@ -17,7 +17,7 @@ func recheck(s model.Snapshot, pod, corrected string) (*model.Step, *model.Hold)
 	w := newWorld(&s)
 	w.barrier = pod
 	if w.makesNoSense() {
-		return nil, &model.Hold{Pod: pod, Rule: model.BadInput} // whatever else is true of it
+		return nil, &model.Hold{Pod: pod, Rule: model.RuleBadInput} // whatever else is true of it
 	}
 	w.order = w.candidates()
 	c := find(w.order, w.podNamed(pod))
@@ -63,7 +63,7 @@ func (w *world) withoutWhoStandsBehind(c *candidate) (left []model.Claim, correc
 // pod that is asked again by the line, unless guards keep the controller from that one.
 // Nobody does in an outage.
 func (w *world) standsBehind(p *model.Pod, claim model.Claim, c *candidate) bool {
-	return claim.Action == model.LowerPartition && p.Phase != model.Terminating && w.waitsByTheLine(p, c) &&
+	return claim.Action == model.ActionLowerPartition && p.Phase != model.PodPhaseTerminating && w.waitsByTheLine(p, c) &&
 		!w.heldByGuards([]*model.Pod{c.Pod}) && !w.outage()
 }
 

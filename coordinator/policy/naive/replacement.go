@@ -16,14 +16,14 @@ func (w *world) marked(p *model.Pod) bool {
 		return true
 	}
 	claim := w.claim(p)
-	return claim != nil && claim.Action == model.Replace && p.UID != "" && claim.UID == p.UID
+	return claim != nil && claim.Action == model.ActionReplace && p.UID != "" && claim.UID == p.UID
 }
 
 // forced by a change, or by strategy.
 func (w *world) forced(p *model.Pod) bool { return w.forcedByChange(p) || w.forcedByStrategy(p) }
 
 func (w *world) forcedByChange(p *model.Pod) bool {
-	return p.Phase != model.Missing && len(p.MustReplace) > 0
+	return p.Phase != model.PodPhaseMissing && len(p.MustReplace) > 0
 }
 
 func (w *world) forcedByStrategy(p *model.Pod) bool {
@@ -135,25 +135,27 @@ func (w *world) onlyForTheUpdate(p *model.Pod) bool {
 
 // inFlight are pods being emptied: marked, or going for good and not Missing.
 func (w *world) inFlight(p *model.Pod) bool {
-	if w.marked(p) || w.goesForGood(p) && p.Phase != model.Missing {
+	if w.marked(p) || w.goesForGood(p) && p.Phase != model.PodPhaseMissing {
 		return !p.Removal.Excluded && !w.shutdown(p) && !w.emptied(p)
 	}
 	c := find(w.chosen, p)
-	return c != nil && c.action == model.Replace && !p.Removal.Excluded
+	return c != nil && c.action == model.ActionReplace && !p.Removal.Excluded
 }
 
 // emptied: its claim (for this UID, or of a Missing pod, action Replace or Remove)
 // says so.
 func (w *world) emptied(p *model.Pod) bool {
 	c := w.claim(p)
-	return c != nil && (c.UID == p.UID || p.Phase == model.Missing) && givesUp(c) && saysEmptied(c)
+	return c != nil && (c.UID == p.UID || p.Phase == model.PodPhaseMissing) && givesUp(c) && saysEmptied(c)
 }
 
-func givesUp(c *model.Claim) bool { return c.Action == model.Replace || c.Action == model.Remove }
+func givesUp(c *model.Claim) bool {
+	return c.Action == model.ActionReplace || c.Action == model.ActionRemove
+}
 
 func saysEmptied(c *model.Claim) bool {
 	switch c.Phase {
-	case model.PhasePrepared, model.PhaseEmptied, model.PhaseOpened, model.PhaseGone:
+	case model.PhaseDrained, model.PhaseEmptied, model.PhaseOpened, model.PhaseGone:
 		return true
 	}
 	return c.EmptiedAt != nil
@@ -199,7 +201,7 @@ func (w *world) tooManyInFlight(c *candidate) bool {
 
 // asksForZones: it failed, with faultDomainBased.
 func (w *world) asksForZones(c *candidate) bool {
-	return c.action == model.Replace && !w.marked(c.Pod) && !w.forcedPasses(c) && w.hasFailed(c.Pod) &&
+	return c.action == model.ActionReplace && !w.marked(c.Pod) && !w.forcedPasses(c) && w.hasFailed(c.Pod) &&
 		w.spec.Replacement.FaultDomainBased
 }
 

@@ -11,9 +11,9 @@ func Returned(s model.Snapshot, claim model.Claim) (joined, done, failed bool) {
 	switch {
 	case p == nil:
 		return true, true, false
-	case p.Phase == model.Missing && (claim.Action == model.Remove || !w.desired(p)):
+	case p.Phase == model.PodPhaseMissing && (claim.Action == model.ActionRemove || !w.desired(p)):
 		return true, true, false
-	case p.Phase == model.Missing:
+	case p.Phase == model.PodPhaseMissing:
 		return false, false, w.overdue(p)
 	case p.UID == claim.UID || p.UID == "":
 		return false, false, false
@@ -27,7 +27,7 @@ func Returned(s model.Snapshot, claim model.Claim) (joined, done, failed bool) {
 // only as evidence has it, and one without a report not at all.
 func (w *world) failedToJoin(p *model.Pod) bool {
 	r := report(p)
-	if p.Phase == model.Ready && (r == nil || r.Member == model.NotLive) {
+	if p.Phase == model.PodPhaseReady && (r == nil || r.Member == model.MembershipNotLive) {
 		return w.evidence(p) != ""
 	}
 	return w.evidence(p) != "" || w.overdue(p)
@@ -36,7 +36,7 @@ func (w *world) failedToJoin(p *model.Pod) bool {
 // backForGood is asked of a pod that is live.
 func (w *world) backForGood(p *model.Pod, claim model.Claim) bool {
 	r := report(p)
-	if p.Phase != model.Ready || w.nodeGone(p) || r != nil && (p.Agent && !r.Fresh || !r.Settled) {
+	if p.Phase != model.PodPhaseReady || w.nodeGone(p) || r != nil && (p.Agent && !r.Fresh || !r.Settled) {
 		return false
 	}
 	for _, g := range w.groups() {
@@ -58,11 +58,11 @@ func (w *world) isFull(g *model.Group, p *model.Pod, claim model.Claim) bool {
 		q := w.podNamed(m.Pod)
 		serves := serving(m) && (m.Pod == "" || q != nil && w.live(q))
 		switch {
-		case m.Pod == p.Name && claim.Unseen && m.State == model.Down:
+		case m.Pod == p.Name && claim.Unseen && m.State == model.MemberDown:
 		case m.Pod == p.Name:
 			own++
 			ownServe += lowerFirst(serves)
-		case q != nil && (w.away(q) || m.State == model.Down && w.live(q)):
+		case q != nil && (w.away(q) || m.State == model.MemberDown && w.live(q)):
 		default:
 			others++
 			othersServe += lowerFirst(serves)

@@ -45,52 +45,52 @@ type rule struct {
 // that no override helps against, or that are asked later.
 func rules() []rule {
 	return []rule{
-		{name: model.BadInput, whole: plainly((*world).makesNoSense), forced: true, firm: true},
-		{name: model.ObserveOnly, whole: plainly((*world).observes), forced: true},
-		{name: model.Paused, whole: plainly((*world).paused), forced: true},
-		{name: model.Paused, pod: simply((*world).belowTheLine)},
-		{name: model.OutsideWindow, untilBegun: true, spares: corrections, whole: plainly((*world).windowClosed)},
-		{name: model.FleetFull, untilBegun: true, spares: corrections, whole: plainly((*world).fleetFull), pod: simply((*world).fleetFilled)},
-		{name: model.NeedsApproval, spares: corrections, pod: simply((*world).lacksApproval)},
-		{name: model.CanaryFirst, spares: corrections, pod: simply((*world).waitsForCanary)},
-		{name: model.PoolUnobserved, whole: plainly((*world).poolUnobserved)},
-		{name: model.LineStopped, spares: correctionsNoUpdateAndFailed, whole: plainly((*world).lineStopped)},
-		{name: model.ViewSplit, untilBegun: true, spares: restartsOnly, whole: plainly((*world).viewSplit)},
-		{name: model.NoLeader, untilBegun: true, spares: correctionsAndDead, whole: (*world).noLeader, pod: (*world).noLeaderOnItsPlace},
-		{name: model.TwoLeaders, untilBegun: true, spares: corrections, whole: (*world).twoLeaders},
-		{name: model.VersionRefused, pod: simply((*world).versionRefused)},
-		{name: model.VersionRefused, pod: simply((*world).notAllAtOnce)},
-		{name: model.Unhealthy, untilBegun: true, spares: restartsOnly, whole: plainly((*world).unhealthy)},
-		{name: model.Settling, untilBegun: true, spares: restartsOnly, whole: plainly((*world).settling)},
-		{name: model.OtherOperation, spares: corrections, pod: simply((*world).anotherFirst)},
-		{name: model.Shutdown, pod: simply((*world).shutdownNotMeant)},
-		{name: model.InOrder, pod: simply((*world).wouldComeBackOld), firm: true},
-		{name: model.InOrder, pod: simply((*world).notItsTurn)},
-		{name: model.OnDeadNode, pod: simply((*world).endsOnGoneNode), forced: true},
-		{name: model.NoReport, untilBegun: true, spares: corrections, pod: simply((*world).noReport)},
-		{name: model.StaleReport, untilBegun: true, spares: corrections, pod: simply((*world).staleReport)},
-		{name: model.OnItsWay, pod: simply((*world).onItsWay), forced: true, firm: true},
-		{name: model.Claimed, pod: simply((*world).claimedAlready), forced: true, firm: true},
-		{name: model.Vetoed, pod: simply((*world).vetoed)},
-		{name: model.Vetoed, pod: simply((*world).nobodyCanEmpty), firm: true},
-		{name: model.Busy, pod: simply((*world).busy)},
-		{name: model.VersionOrder, spares: corrections, pod: simply((*world).versionOrder)},
-		{name: model.RankOrder, spares: correctionsAndNoUpdate, pod: simply((*world).rankOrder)},
-		{name: model.LeaderLast, spares: corrections, pod: simply((*world).leaderLast)},
-		{name: model.ZoneUnknown, pod: simply((*world).zoneUnknown)},
-		{name: model.ZonesAway, pod: simply((*world).zonesAway)},
-		{name: model.PodsAway, untilBegun: true, pod: simply((*world).podsAwayHold)},
-		{name: model.BeingMoved, untilBegun: true, spares: corrections, pod: (*world).beingMoved},
-		{name: model.ShardsAway, pod: ofKind(model.Shard)},
-		{name: model.QuorumLost, pod: ofKind(model.Quorum)},
-		{name: model.AcksLost, pod: ofKind(model.Acks)},
-		{name: model.RoleLost, pod: ofKind(model.Role)},
-		{name: model.NoneEligible, pod: (*world).noneEligible},
-		{name: model.SoleCopy, pod: (*world).soleCopy},
-		{name: model.CatchingUp, pod: (*world).catchingUp},
-		{name: model.ForeignBudget, pod: simply(refusedAs(model.ForeignBudget))},
-		{name: model.Unstable, pod: simply(refusedAs(model.Unstable))},
-		{name: model.InOrder, pod: simply((*world).lineNotThereYet), firm: true, lastPlace: true},
+		{name: model.RuleBadInput, whole: plainly((*world).makesNoSense), forced: true, firm: true},
+		{name: model.RuleObserveOnly, whole: plainly((*world).observes), forced: true},
+		{name: model.RulePaused, whole: plainly((*world).paused), forced: true},
+		{name: model.RulePaused, pod: simply((*world).belowTheLine)},
+		{name: model.RuleOutsideWindow, untilBegun: true, spares: corrections, whole: plainly((*world).windowClosed)},
+		{name: model.RuleFleetFull, untilBegun: true, spares: corrections, whole: plainly((*world).fleetFull), pod: simply((*world).fleetFilled)},
+		{name: model.RuleApproval, spares: corrections, pod: simply((*world).lacksApproval)},
+		{name: model.RuleCanary, spares: corrections, pod: simply((*world).waitsForCanary)},
+		{name: model.RulePoolUnobserved, whole: plainly((*world).poolUnobserved)},
+		{name: model.RuleRolloutHalted, spares: correctionsNoUpdateAndFailed, whole: plainly((*world).lineStopped)},
+		{name: model.RuleViewSplit, untilBegun: true, spares: restartsOnly, whole: plainly((*world).viewSplit)},
+		{name: model.RuleNoLeader, untilBegun: true, spares: correctionsAndDead, whole: (*world).noLeader, pod: (*world).noLeaderOnItsPlace},
+		{name: model.RuleTwoLeaders, untilBegun: true, spares: corrections, whole: (*world).twoLeaders},
+		{name: model.RuleVersionRefused, pod: simply((*world).versionRefused)},
+		{name: model.RuleVersionRefused, pod: simply((*world).notAllAtOnce)},
+		{name: model.RuleHealth, untilBegun: true, spares: restartsOnly, whole: plainly((*world).unhealthy)},
+		{name: model.RuleFailureDetection, untilBegun: true, spares: restartsOnly, whole: plainly((*world).settling)},
+		{name: model.RuleOtherOperation, spares: corrections, pod: simply((*world).anotherFirst)},
+		{name: model.RuleShutdown, pod: simply((*world).shutdownNotMeant)},
+		{name: model.RuleOrderedReady, pod: simply((*world).wouldComeBackOld), firm: true},
+		{name: model.RuleOrderedReady, pod: simply((*world).notItsTurn)},
+		{name: model.RuleNodeGone, pod: simply((*world).endsOnGoneNode), forced: true},
+		{name: model.RuleNoReport, untilBegun: true, spares: corrections, pod: simply((*world).noReport)},
+		{name: model.RuleStaleReport, untilBegun: true, spares: corrections, pod: simply((*world).staleReport)},
+		{name: model.RuleTerminating, pod: simply((*world).onItsWay), forced: true, firm: true},
+		{name: model.RuleClaimed, pod: simply((*world).claimedAlready), forced: true, firm: true},
+		{name: model.RuleVeto, pod: simply((*world).vetoed)},
+		{name: model.RuleVeto, pod: simply((*world).nobodyCanEmpty), firm: true},
+		{name: model.RuleBusy, pod: simply((*world).busy)},
+		{name: model.RuleVersionOrder, spares: corrections, pod: simply((*world).versionOrder)},
+		{name: model.RuleRankOrder, spares: correctionsAndNoUpdate, pod: simply((*world).rankOrder)},
+		{name: model.RuleLeaderLast, spares: corrections, pod: simply((*world).leaderLast)},
+		{name: model.RuleZoneUnknown, pod: simply((*world).zoneUnknown)},
+		{name: model.RuleZoneBudget, pod: simply((*world).zonesAway)},
+		{name: model.RulePodBudget, untilBegun: true, pod: simply((*world).podsAwayHold)},
+		{name: model.RuleMoving, untilBegun: true, spares: corrections, pod: (*world).beingMoved},
+		{name: model.RuleShardBudget, pod: ofKind(model.GroupShard)},
+		{name: model.RuleQuorum, pod: ofKind(model.GroupQuorum)},
+		{name: model.RuleAcks, pod: ofKind(model.GroupAcks)},
+		{name: model.RuleRole, pod: ofKind(model.GroupRole)},
+		{name: model.RuleEligible, pod: (*world).noneEligible},
+		{name: model.RuleSoleCopy, pod: (*world).soleCopy},
+		{name: model.RuleCatchingUp, pod: (*world).catchingUp},
+		{name: model.RuleForeignBudget, pod: simply(refusedAs(model.RuleForeignBudget))},
+		{name: model.RuleConflict, pod: simply(refusedAs(model.RuleConflict))},
+		{name: model.RuleOrderedReady, pod: simply((*world).lineNotThereYet), firm: true, lastPlace: true},
 	}
 }
 
@@ -116,7 +116,7 @@ func (w *world) spared(r *rule, c *candidate) bool {
 	case correctionsAndDead:
 		return c.outside || c.dead
 	case restartsOnly:
-		return c.outside && c.action != model.Replace && c.action != model.Remove
+		return c.outside && c.action != model.ActionReplace && c.action != model.ActionRemove
 	case correctionsAndNoUpdate:
 		return c.outside || w.bringsNoUpdate(c)
 	case correctionsNoUpdateAndFailed:
@@ -155,7 +155,7 @@ func (w *world) wholeHolds() []model.Hold {
 		if r.whole == nil || !r.firm && w.overridden(r.name, "*") {
 			continue
 		}
-		if len(w.order) == 0 && r.name != model.BadInput && r.name != model.PoolUnobserved {
+		if len(w.order) == 0 && r.name != model.RuleBadInput && r.name != model.RulePoolUnobserved {
 			continue
 		}
 		if r.untilBegun && len(w.order) > 0 && !slices.ContainsFunc(w.order, func(c *candidate) bool { return !w.follows(c) }) {

@@ -10,7 +10,7 @@ import (
 // The rules about one pod.
 
 func (w *world) otherOperation(c *candidate) bool {
-	return w.pool(c.Pod).Operation != model.NoOperation &&
+	return w.pool(c.Pod).Operation != model.OperationNone &&
 		c.reason != model.ReasonScaleDown && c.reason != model.ReasonReplacement
 }
 
@@ -24,7 +24,7 @@ func (w *world) shutdownNotMeant(c *candidate) bool {
 }
 
 func (w *world) endsOnGoneNode(c *candidate) bool {
-	return c.Phase == model.Terminating && w.nodeGone(c.Pod)
+	return c.Phase == model.PodPhaseTerminating && w.nodeGone(c.Pod)
 }
 
 // noReport: it has none (and there are agents); or one that says neither Live nor
@@ -35,9 +35,9 @@ func (w *world) noReport(c *candidate) bool {
 		return !w.noAgents()
 	}
 	switch r.Member {
-	case model.Live:
-		return c.Phase == model.Pending || c.Phase == model.NotStarted || c.Phase == model.Failed
-	case model.NotLive:
+	case model.MembershipLive:
+		return c.Phase == model.PodPhasePending || c.Phase == model.PodPhaseNotStarted || c.Phase == model.PodPhaseFailed
+	case model.MembershipNotLive:
 		return false
 	}
 	return true
@@ -49,13 +49,13 @@ func (w *world) staleReport(c *candidate) bool { return report(c.Pod) != nil && 
 // claim, and there are no guards or it is forced, unless its controller waits for it. At
 // the barrier only the first.
 func (w *world) onItsWay(c *candidate) bool {
-	if c.Phase == model.Terminating {
+	if c.Phase == model.PodPhaseTerminating {
 		return true
 	}
 	if w.barrier != "" || !w.leftOpen(c.Pod) || c.outside || w.claimed(c.Pod) {
 		return false
 	}
-	waitedFor := w.pool(c.Pod).Management == model.OrderedReady && c.Phase != model.Ready
+	waitedFor := w.pool(c.Pod).Management == model.ManagementOrderedReady && c.Phase != model.PodPhaseReady
 	return w.isForced(c) || !w.guards() && !waitedFor
 }
 
@@ -73,7 +73,7 @@ func (w *world) vetoed(c *candidate) bool { return report(c.Pod) != nil && repor
 
 // nobodyCanEmpty: it is to be replaced, and refused: veto.
 func (w *world) nobodyCanEmpty(c *candidate) bool {
-	return c.action == model.Replace && c.Refused == model.Vetoed
+	return c.action == model.ActionReplace && c.Refused == model.RuleVeto
 }
 
 // busy: its report is. Or it would be freed by LowerPartition while it starts.
@@ -153,7 +153,7 @@ func (w *world) leaderLast(c *candidate) bool {
 		}
 	}
 	return slices.ContainsFunc(w.pods, func(p *model.Pod) bool {
-		stillReady := (w.claimed(p) || w.isChosen(p)) && p.Phase == model.Ready && w.freed(c)
+		stillReady := (w.claimed(p) || w.isChosen(p)) && p.Phase == model.PodPhaseReady && w.freed(c)
 		q := find(w.order, p)
 		waitsForIt := w.waitsByTheLine(p, c) && (stillReady || q != nil && w.correction(q))
 		return p != c.Pod && w.awayOrChosen(p) && !waitsForIt && !w.goesWith(p)
@@ -193,7 +193,7 @@ func (w *world) freedAfterAnotherLast(c, before *candidate) bool {
 		}
 		onTheLine := other.Pool == before.Pool && other.Ordinal > before.Ordinal && w.waitsBelow(other.Pod) && !w.isForced(other)
 		freshlyLast := last(other.Pod) && report(other.Pod).Fresh
-		if laterInOrder && onTheLine && freshlyLast && !w.overridden(model.LeaderLast, other.Name) &&
+		if laterInOrder && onTheLine && freshlyLast && !w.overridden(model.RuleLeaderLast, other.Name) &&
 			!w.leaderDoesNotWaitFor(other, c) {
 			return true
 		}
@@ -209,22 +209,22 @@ func refusedAs(rule model.Rule) func(*world, *candidate) bool {
 
 // notItsTurn: another pod of an OrderedReady pool is away or was chosen.
 func (w *world) notItsTurn(c *candidate) bool {
-	if w.pool(c.Pod).Management != model.OrderedReady {
+	if w.pool(c.Pod).Management != model.ManagementOrderedReady {
 		return false
 	}
 	return slices.ContainsFunc(w.pods, func(p *model.Pod) bool {
 		if p == c.Pod || p.Pool != c.Pool || !w.awayOrChosen(p) {
 			return false
 		}
-		staysBelow := p.Ordinal < c.Ordinal && p.Phase != model.Ready && !w.claimed(p) && !w.isChosen(p)
-		comesBack := c.action != model.Remove && !w.outage()
+		staysBelow := p.Ordinal < c.Ordinal && p.Phase != model.PodPhaseReady && !w.claimed(p) && !w.isChosen(p)
+		comesBack := c.action != model.ActionRemove && !w.outage()
 		if w.unitOf(p) == w.unitOf(c.Pod) && !(staysBelow && comesBack) {
 			return false
 		}
-		stands := p.Phase == model.Ready && !w.isChosen(p) && w.evidence(p) == ""
+		stands := p.Phase == model.PodPhaseReady && !w.isChosen(p) && w.evidence(p) == ""
 		waitsLess := c.broken || w.early == c || w.noAgents() && w.late(c.Pod)
-		willBeMade := c.outside || p.Phase == model.Missing || p.Phase == model.Terminating || w.outdated(p)
-		untouched := p.Phase == model.Ready && !w.claimed(p) && !w.isChosen(p)
+		willBeMade := c.outside || p.Phase == model.PodPhaseMissing || p.Phase == model.PodPhaseTerminating || w.outdated(p)
+		untouched := p.Phase == model.PodPhaseReady && !w.claimed(p) && !w.isChosen(p)
 		return !(waitsLess && (p.Ordinal > c.Ordinal || stands) || w.away(c.Pod) && untouched || w.goesWith(p) && willBeMade)
 	})
 }
@@ -241,8 +241,8 @@ func always(model.Approval) bool { return true }
 
 // lacksApproval: the first that is true.
 func (w *world) lacksApproval(c *candidate) bool {
-	restarted := c.action == model.Restart || c.action == model.LowerPartition ||
-		c.action == model.Replace && c.forUpdate
+	restarted := c.action == model.ActionRestart || c.action == model.ActionLowerPartition ||
+		c.action == model.ActionReplace && c.forUpdate
 	notOlder := func(a model.Approval) bool {
 		return c.reason != model.ReasonAdopt || a.At.IsZero() || !a.At.Before(c.Since.Time)
 	}
@@ -272,7 +272,7 @@ func (w *world) waitsForCanary(c *candidate) bool {
 		}
 		claim := w.claim(p)
 		updated := w.desired(p) && w.onRevision(p)
-		onItsWay := w.desired(p) && w.claimed(p) && claim.To == w.pool(p).Revision && claim.Action != model.Remove
+		onItsWay := w.desired(p) && w.claimed(p) && claim.To == w.pool(p).Revision && claim.Action != model.ActionRemove
 		if updated || onItsWay || w.isChosen(p) && w.outdated(p) && !w.bringsNoUpdate(find(w.chosen, p)) {
 			gone++
 		}

@@ -9,7 +9,7 @@ import (
 
 // The rules about the cluster.
 
-func (w *world) observes() bool     { return w.spec.Update.Mode == model.Observe }
+func (w *world) observes() bool     { return w.spec.Update.Mode == model.ModeObserve }
 func (w *world) paused() bool       { return w.spec.Update.Paused || w.s.Cluster.Paused }
 func (w *world) windowClosed() bool { return !w.s.Cluster.Window.Open }
 func (w *world) viewSplit() bool    { return w.s.Health.Disagree != "" }
@@ -68,12 +68,12 @@ func (w *world) failedToReturn(p *model.Pod) bool {
 	if pool := w.pool(p); !pool.Observed || pool.Revision == "" {
 		return false
 	}
-	if p.Phase == model.Missing && w.notCreatedYet(p) {
+	if p.Phase == model.PodPhaseMissing && w.notCreatedYet(p) {
 		return false
 	}
-	if p.Phase == model.Missing {
+	if p.Phase == model.PodPhaseMissing {
 		claim := w.claim(p)
-		return w.overdue(p) && w.claimed(p) && claim.To == w.pool(p).Revision && claim.Action != model.Remove
+		return w.overdue(p) && w.claimed(p) && claim.To == w.pool(p).Revision && claim.Action != model.ActionRemove
 	}
 	recovers := w.live(p) && report(p) != nil && !report(p).Settled
 	return w.onRevision(p) &&
@@ -81,11 +81,11 @@ func (w *world) failedToReturn(p *model.Pod) bool {
 }
 
 func (w *world) mayEndByItself(p *model.Pod) bool {
-	return (p.Phase == model.Pending || p.Phase == model.NotStarted) && !w.overdue(p) && p.Problem == model.Unschedulable
+	return (p.Phase == model.PodPhasePending || p.Phase == model.PodPhaseNotStarted) && !w.overdue(p) && p.Problem == model.ProblemUnschedulable
 }
 
 func starts(p *model.Pod) bool {
-	return p.Phase == model.Pending || p.Phase == model.NotStarted || p.Phase == model.Started
+	return p.Phase == model.PodPhasePending || p.Phase == model.PodPhaseNotStarted || p.Phase == model.PodPhaseStarted
 }
 
 // groups by ID, as bytes.
@@ -114,7 +114,7 @@ func (w *world) leaderless(g *model.Group) bool {
 	return g.NeedsLeader && count(g, func(m *model.Member) bool {
 		p := w.podNamed(m.Pod)
 		return m.Leader && serving(m) &&
-			(p == nil || runs(p) && (report(p) == nil || report(p).Member != model.NotLive))
+			(p == nil || runs(p) && (report(p) == nil || report(p).Member != model.MembershipNotLive))
 	}) == 0
 }
 
@@ -133,7 +133,7 @@ func (w *world) noLeader() (string, bool) {
 func (w *world) noLeaderOnItsPlace(c *candidate) (string, bool) {
 	for _, g := range w.groups() {
 		if w.leaderless(g) && w.inOnePlace(g) &&
-			count(g, func(m *model.Member) bool { return m.Pod == c.Name && m.State != model.Down }) > 0 {
+			count(g, func(m *model.Member) bool { return m.Pod == c.Name && m.State != model.MemberDown }) > 0 {
 			return g.ID, true
 		}
 	}
@@ -143,7 +143,7 @@ func (w *world) noLeaderOnItsPlace(c *candidate) (string, bool) {
 // twoLeaders: two or more members with leader that are not Down.
 func (w *world) twoLeaders() (string, bool) {
 	for _, g := range w.groups() {
-		if g.NeedsLeader && count(g, func(m *model.Member) bool { return m.Leader && m.State != model.Down }) >= 2 {
+		if g.NeedsLeader && count(g, func(m *model.Member) bool { return m.Leader && m.State != model.MemberDown }) >= 2 {
 			return g.ID, true
 		}
 	}
@@ -153,7 +153,7 @@ func (w *world) twoLeaders() (string, bool) {
 // unhealthy: the verdict is below policy.health, or unknown: even with Any, but
 // not while there are no agents.
 func (w *world) unhealthy() bool {
-	verdicts := []model.Verdict{model.Red, model.Yellow, model.Recoverable, model.Green}
+	verdicts := []model.Verdict{model.VerdictRed, model.VerdictYellow, model.VerdictRecoverable, model.VerdictGreen}
 	is := slices.Index(verdicts, w.s.Health.Verdict)
 	if is < 0 {
 		return !w.noAgents()
@@ -162,9 +162,9 @@ func (w *world) unhealthy() bool {
 	case model.LeastAny:
 		return false
 	case model.LeastRecoverable:
-		return is < slices.Index(verdicts, model.Recoverable)
+		return is < slices.Index(verdicts, model.VerdictRecoverable)
 	}
-	return is < slices.Index(verdicts, model.Green)
+	return is < slices.Index(verdicts, model.VerdictGreen)
 }
 
 // settling: lastDeparture is known, and less than settleSeconds ago. One in the

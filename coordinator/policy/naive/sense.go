@@ -79,16 +79,16 @@ func (w *world) oddChoice() bool {
 	wanted := among(s.Engine, append(model.Engines(), "")...) &&
 		among(s.Connection.Scheme, "", "http", "https") &&
 		among(s.Guard, model.GuardEnforce, model.GuardAudit, model.GuardOff) &&
-		among(u.Mode, model.Auto, model.Observe) && among(u.Method, model.Evict, model.Delete) &&
-		among(u.RollingUpdate, model.ByGuard, model.ByPartition) &&
+		among(u.Mode, model.ModeAuto, model.ModeObserve) && among(u.Method, model.MethodEvict, model.MethodDelete) &&
+		among(u.RollingUpdate, model.RollingUpdateByGuard, model.RollingUpdateByPartition) &&
 		among(u.Schedule, model.Ordered, model.Fast) && among(u.Adopt, model.AdoptAsk, model.AdoptAllow) &&
 		among(p.Unit, model.UnitPod, model.UnitZone, model.UnitAll) &&
 		among(p.Health, model.LeastGreen, model.LeastRecoverable, model.LeastAny) &&
-		among(p.Unprotected, model.Allow, model.HoldAlways) && among(p.Downgrade, model.Allow, model.HoldAlways) &&
-		among(d.Data.Restart, model.Keep, model.Lose) && among(d.Data.NodeDrain, model.Keep, model.Lose) &&
+		among(p.Unprotected, model.PermissionAllow, model.PermissionHold) && among(p.Downgrade, model.PermissionAllow, model.PermissionHold) &&
+		among(d.Data.Restart, model.DataKeep, model.DataLose) && among(d.Data.NodeDrain, model.DataKeep, model.DataLose) &&
 		among(d.OnTimeout, model.TimeoutHold, model.TimeoutProceed) &&
 		among(r.UpdateStrategy, model.UpdateDelete, model.UpdateReplaceTransactionSystem, model.UpdateReplace) &&
-		among(w.s.Health.Verdict, "", model.Green, model.Recoverable, model.Yellow, model.Red, model.UnknownHealth)
+		among(w.s.Health.Verdict, "", model.VerdictGreen, model.VerdictRecoverable, model.VerdictYellow, model.VerdictRed, model.VerdictUnknown)
 	return !wanted || slices.ContainsFunc(w.s.Cluster.Status.Claims, oddClaim) ||
 		slices.ContainsFunc(w.s.Cluster.Status.Approvals, func(a model.Approval) bool {
 			return !among(a.What, model.ApprovedCanary, model.ApprovedLeader, model.ApprovedAdopt, model.ApprovedOutage)
@@ -96,10 +96,10 @@ func (w *world) oddChoice() bool {
 }
 
 func oddClaim(c model.Claim) bool {
-	return !among(c.Phase, "", model.PhaseClaimed, model.PhasePreparing, model.PhasePrepared, model.PhaseEmptied,
+	return !among(c.Phase, "", model.PhaseClaimed, model.PhaseDraining, model.PhaseDrained, model.PhaseEmptied,
 		model.PhaseOpened, model.PhaseGone, model.PhaseRejoined, model.PhaseRestoring, model.PhaseSettling) ||
-		!among(c.Action, "", model.Restart, model.Handoff, model.Evacuate, model.Remove, model.Replace,
-			model.Restore, model.LowerPartition) ||
+		!among(c.Action, "", model.ActionRestart, model.ActionHandoff, model.ActionEvacuate, model.ActionRemove, model.ActionReplace,
+			model.ActionRestore, model.ActionLowerPartition) ||
 		!among(c.Prepare, "", model.PrepareNone, model.PrepareHandoff, model.PrepareEvacuate) ||
 		!among(c.Reason, "", model.ReasonOutdated, model.ReasonNeverStarted, model.ReasonFailed,
 			model.ReasonRestartRequested, model.ReasonNodeDrain, model.ReasonScaleDown, model.ReasonReplacement,
@@ -179,14 +179,14 @@ func (w *world) oddOverride() bool {
 			return true
 		}
 		void := slices.Contains(o.Pods, "*") &&
-			among(o.Rule, model.SoleCopy, model.QuorumLost, model.AcksLost, model.OnDeadNode)
+			among(o.Rule, model.RuleSoleCopy, model.RuleQuorum, model.RuleAcks, model.RuleNodeGone)
 		return w.now().Before(o.Expires.Time) && (void || !overridable(o.Rule))
 	})
 }
 
 func overridable(name model.Rule) bool {
 	return slices.ContainsFunc(rules(), func(r rule) bool { return r.name == name }) &&
-		!among(name, model.BadInput, model.Claimed, model.OnItsWay)
+		!among(name, model.RuleBadInput, model.RuleClaimed, model.RuleTerminating)
 }
 
 func (w *world) oddPool(p model.Pool) bool {
@@ -194,9 +194,9 @@ func (w *world) oddPool(p model.Pool) bool {
 	return p.Name == "" || !within(int64(p.Replicas), 0, 100_000) || !within(int64(p.Start), 0, 1_000_000) ||
 		p.Partition < 0 || negative(p.Ordered) || negative(p.ScalingTo) || oddVersion(p.Version) ||
 		oddVersion(p.RunningVersion) || p.Refused != "" ||
-		!among(p.Management, "", model.Parallel, model.OrderedReady) ||
-		!among(p.Strategy, "", model.OnDelete, model.RollingUpdateStrategy) ||
-		!among(p.Operation, model.NoOperation, model.OperationScaleDown, model.OperationVolume, model.OperationRemoval) ||
+		!among(p.Management, "", model.ManagementParallel, model.ManagementOrderedReady) ||
+		!among(p.Strategy, "", model.StrategyOnDelete, model.StrategyRollingUpdate) ||
+		!among(p.Operation, model.OperationNone, model.OperationScaleDown, model.OperationVolume, model.OperationRemoval) ||
 		rolling(&p) && !w.byLine(&p) && !p.Force && !w.guardsInTime()
 }
 
@@ -210,24 +210,24 @@ func (w *world) oddPod(p model.Pod) bool {
 	odd := !slices.ContainsFunc(w.s.Pools, func(pool model.Pool) bool { return pool.Name == p.Pool }) ||
 		p.Name != fmt.Sprintf("%s-%d", p.Pool, p.Ordinal) || !within(int64(p.Ordinal), 0, 2_000_000) ||
 		!(p.EstimateSeconds >= 0 && p.EstimateSeconds <= tenYears) || slices.Contains(p.MustReplace, "") ||
-		!among(p.Phase, model.Missing, model.Pending, model.NotStarted, model.Started, model.Ready,
-			model.Terminating, model.Failed) ||
+		!among(p.Phase, model.PodPhaseMissing, model.PodPhasePending, model.PodPhaseNotStarted, model.PodPhaseStarted, model.PodPhaseReady,
+			model.PodPhaseTerminating, model.PodPhaseFailed) ||
 		!among(p.Guard, "", model.GuardClosed, model.GuardOpen, model.GuardNone) ||
-		!among(p.Refused, "", model.ForeignBudget, model.Unstable, model.Vetoed) ||
+		!among(p.Refused, "", model.RuleForeignBudget, model.RuleConflict, model.RuleVeto) ||
 		slices.ContainsFunc(p.Conditions, func(c model.PodCondition) bool { return c.Type == "" || c.Since.IsZero() })
 	r := p.Report
 	return odd || r != nil && (!(r.AgeSeconds >= 0) || !(r.NotLiveSeconds >= 0) ||
-		!among(r.Member, "", model.Live, model.NotLive, model.UnknownMember) ||
-		!among(r.Drain, "", model.DrainNone, model.DrainPreparing, model.DrainPrepared, model.DrainRefused))
+		!among(r.Member, "", model.MembershipLive, model.MembershipNotLive, model.MembershipUnknown) ||
+		!among(r.Drain, "", model.DrainNone, model.DrainRunning, model.DrainDone, model.DrainRefused))
 }
 
 func oddGroup(g model.Group) bool {
-	if g.ID == "" || g.MinAvailable == nil && g.Kind != model.Shard || g.MinAvailable != nil && *g.MinAvailable < 0 ||
-		!among(g.Kind, model.Shard, model.Quorum, model.Acks, model.Role) {
+	if g.ID == "" || g.MinAvailable == nil && g.Kind != model.GroupShard || g.MinAvailable != nil && *g.MinAvailable < 0 ||
+		!among(g.Kind, model.GroupShard, model.GroupQuorum, model.GroupAcks, model.GroupRole) {
 		return true
 	}
 	return slices.ContainsFunc(g.Members, func(m model.Member) bool {
 		return m.State != "" &&
-			!among(m.State, model.Active, model.Recovering, model.Moving, model.Down, model.UnknownState)
+			!among(m.State, model.MemberActive, model.MemberRecovering, model.MemberMoving, model.MemberDown, model.MemberUnknown)
 	})
 }

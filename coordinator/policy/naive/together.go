@@ -41,7 +41,7 @@ func (w *world) lookBehind() {
 		held[c.Name] = true
 	}
 	for _, p := range w.pods {
-		if !runs(p) || p.Phase == model.Terminating || w.nodeGone(p) {
+		if !runs(p) || p.Phase == model.PodPhaseTerminating || w.nodeGone(p) {
 			continue
 		}
 		i := slices.IndexFunc(cross, func(c *candidate) bool { return c.Pod == p })

@@ -54,8 +54,8 @@ func (w *world) running(pool string) []version {
 		}
 	}
 	for _, p := range w.pods {
-		blip := p.Phase == model.Ready && !w.denied(p)
-		if r := report(p); r != nil && (r.Member != model.NotLive || blip) && (pool == "" || p.Pool == pool) {
+		blip := p.Phase == model.PodPhaseReady && !w.denied(p)
+		if r := report(p); r != nil && (r.Member != model.MembershipNotLive || blip) && (pool == "" || p.Pool == pool) {
 			add(r.EngineVersion)
 		}
 	}
@@ -81,7 +81,7 @@ func (w *world) refused(pool *model.Pool) bool {
 	}
 	engine := w.s.Cluster.Engine
 	switch {
-	case to.compare(newestHere) < 0 && w.spec.Policy.Downgrade == model.HoldAlways:
+	case to.compare(newestHere) < 0 && w.spec.Policy.Downgrade == model.PermissionHold:
 		return true
 	case len(here) > 0 && to == here[0]:
 		return false

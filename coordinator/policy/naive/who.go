@@ -49,7 +49,7 @@ func (w *world) reason(p *model.Pod) model.Reason {
 	switch {
 	case !w.knownPool(p):
 		return "" // that makes no sense
-	case p.Phase == model.Missing:
+	case p.Phase == model.PodPhaseMissing:
 		if !w.goesForGood(p) && !w.marked(p) && w.hasFailed(p) {
 			return model.ReasonReplacement
 		}
@@ -79,10 +79,10 @@ func (w *world) candidate(p *model.Pod) *candidate {
 		return nil
 	case model.ReasonScaleDown:
 		c.broken = evidence == model.ReasonNeverStarted ||
-			!p.Agent && p.Phase == model.Started && !w.live(p) && w.overdue(p)
+			!p.Agent && p.Phase == model.PodPhaseStarted && !w.live(p) && w.overdue(p)
 		c.outside = c.broken && !w.hosts(p)
 	case model.ReasonReplacement:
-		c.broken = p.Phase == model.Missing || evidence != ""
+		c.broken = p.Phase == model.PodPhaseMissing || evidence != ""
 		c.outside = c.broken && w.takesNothingAway(p, true)
 	case model.ReasonRestartRequested, model.ReasonOutdated, model.ReasonNodeDrain:
 		if evidence != "" {
@@ -127,7 +127,7 @@ func (w *world) restartLosesData(p *model.Pod) bool {
 	if w.toBeLeft(p) {
 		fate = w.spec.Drain.Data.NodeDrain
 	}
-	return fate == model.Lose && !w.shutdown(p)
+	return fate == model.DataLose && !w.shutdown(p)
 }
 
 // decideAction fills in the action, the prepare, and what goes with them.
@@ -135,17 +135,17 @@ func (w *world) decideAction(c *candidate) {
 	pool := w.pool(c.Pod)
 	switch c.reason {
 	case model.ReasonScaleDown:
-		c.action, c.lost, c.leaves = model.Remove, !w.shutdown(c.Pod), true
+		c.action, c.lost, c.leaves = model.ActionRemove, !w.shutdown(c.Pod), true
 	case model.ReasonReplacement:
 		c.forUpdate = w.onlyForTheUpdate(c.Pod)
-		c.action, c.lost, c.leaves = model.Replace, !w.shutdown(c.Pod), !c.forUpdate
+		c.action, c.lost, c.leaves = model.ActionReplace, !w.shutdown(c.Pod), !c.forUpdate
 	default:
-		c.action, c.lost, c.leaves = model.Restart, w.restartLosesData(c.Pod), w.toBeLeft(c.Pod)
+		c.action, c.lost, c.leaves = model.ActionRestart, w.restartLosesData(c.Pod), w.toBeLeft(c.Pod)
 	}
 	switch {
 	case w.shutdown(c.Pod) || w.outage() && !c.lost: // nobody is left to take over
 		c.prepare = model.PrepareNone
-	case c.action == model.Replace:
+	case c.action == model.ActionReplace:
 		c.prepare = model.PrepareEvacuate
 	case c.outside || !c.Agent:
 		c.prepare = model.PrepareNone
@@ -155,20 +155,20 @@ func (w *world) decideAction(c *candidate) {
 		c.prepare = model.PrepareHandoff
 	}
 	switch {
-	case c.action == model.Restart && w.outdated(c.Pod) && rolling(pool) && pool.Force:
+	case c.action == model.ActionRestart && w.outdated(c.Pod) && rolling(pool) && pool.Force:
 		if !w.leftOpen(c.Pod) {
-			c.action, c.target, c.prepare = model.LowerPartition, new(int32), model.PrepareNone
+			c.action, c.target, c.prepare = model.ActionLowerPartition, new(int32), model.PrepareNone
 		}
-	case c.action == model.Restart && w.outdated(c.Pod) && w.byLine(pool) && !c.leaves && c.Ordinal < pool.Partition:
+	case c.action == model.ActionRestart && w.outdated(c.Pod) && w.byLine(pool) && !c.leaves && c.Ordinal < pool.Partition:
 		ordinal := c.Ordinal
-		c.action, c.target = model.LowerPartition, &ordinal
+		c.action, c.target = model.ActionLowerPartition, &ordinal
 	}
 	if c.reason == model.ReasonNodeDrain {
 		switch c.prepare {
 		case model.PrepareEvacuate:
-			c.action = model.Evacuate
+			c.action = model.ActionEvacuate
 		case model.PrepareHandoff:
-			c.action = model.Handoff
+			c.action = model.ActionHandoff
 		}
 	}
 }
@@ -176,17 +176,19 @@ func (w *world) decideAction(c *candidate) {
 // isForced: a Restart of an outdated pod of a RollingUpdate pool with force.
 func (w *world) isForced(c *candidate) bool {
 	pool := w.pool(c.Pod)
-	return (c.action == model.Restart || c.action == model.LowerPartition) &&
+	return (c.action == model.ActionRestart || c.action == model.ActionLowerPartition) &&
 		w.outdated(c.Pod) && rolling(pool) && pool.Force
 }
 
 // freed by LowerPartition, and not forced.
-func (w *world) freed(c *candidate) bool { return c.action == model.LowerPartition && !w.isForced(c) }
+func (w *world) freed(c *candidate) bool {
+	return c.action == model.ActionLowerPartition && !w.isForced(c)
+}
 
 // bringsNoUpdate: Remove, Replace of a pod that is not outdated, and any other that leaves
 // and is not outdated.
 func (w *world) bringsNoUpdate(c *candidate) bool {
-	return c.action == model.Remove || (c.action == model.Replace || c.leaves) && !w.outdated(c.Pod)
+	return c.action == model.ActionRemove || (c.action == model.ActionReplace || c.leaves) && !w.outdated(c.Pod)
 }
 
 // restores: a pod that is claimed and should not go any more, is neither Missing
@@ -195,14 +197,14 @@ func (w *world) restores() []model.Step {
 	var steps []model.Step
 	for _, p := range w.pods {
 		claim := w.claim(p)
-		if claim == nil || w.candidate(p) != nil || p.Phase == model.Missing || p.Phase == model.Terminating ||
+		if claim == nil || w.candidate(p) != nil || p.Phase == model.PodPhaseMissing || p.Phase == model.PodPhaseTerminating ||
 			claim.UID != p.UID {
 			continue
 		}
 		switch claim.Phase {
-		case model.PhaseClaimed, model.PhasePreparing, model.PhasePrepared, model.PhaseEmptied, model.PhaseOpened:
+		case model.PhaseClaimed, model.PhaseDraining, model.PhaseDrained, model.PhaseEmptied, model.PhaseOpened:
 			steps = append(steps, model.Step{
-				Pod: p.Name, UID: p.UID, Action: model.Restore, Prepare: cmp.Or(claim.Prepare, model.PrepareNone), Reason: claim.Reason,
+				Pod: p.Name, UID: p.UID, Action: model.ActionRestore, Prepare: cmp.Or(claim.Prepare, model.PrepareNone), Reason: claim.Reason,
 			})
 		}
 	}

@@ -75,7 +75,7 @@ func absent(pool *model.Pool, pods []*model.Pod) []*model.Pod {
 		if !have[ordinal] {
 			missing = append(missing, &model.Pod{
 				Name: fmt.Sprintf("%s-%d", pool.Name, ordinal), Pool: pool.Name,
-				Ordinal: int32(ordinal), Phase: model.Missing,
+				Ordinal: int32(ordinal), Phase: model.PodPhaseMissing,
 			})
 		}
 	}
@@ -147,12 +147,12 @@ func last(p *model.Pod) bool { return report(p) != nil && report(p).Last }
 // outdated: not Missing, its pool is observed and has a revision, and the pod's is another.
 func (w *world) outdated(p *model.Pod) bool {
 	pool := w.pool(p)
-	return p.Phase != model.Missing && pool.Observed && pool.Revision != "" && p.Revision != pool.Revision
+	return p.Phase != model.PodPhaseMissing && pool.Observed && pool.Revision != "" && p.Revision != pool.Revision
 }
 
 // onRevision: it exists, and is on its pool's revision.
 func (w *world) onRevision(p *model.Pod) bool {
-	return p.Phase != model.Missing && p.Revision == w.pool(p).Revision
+	return p.Phase != model.PodPhaseMissing && p.Revision == w.pool(p).Revision
 }
 
 // node is nil when it is not in the snapshot.
@@ -168,19 +168,19 @@ func (w *world) node(p *model.Pod) *model.Node {
 // nodeGone: problem is NodeGone, or the node is in the snapshot and gone.
 func (w *world) nodeGone(p *model.Pod) bool {
 	node := w.node(p)
-	return p.Problem == model.NodeGone || node != nil && node.Gone
+	return p.Problem == model.ProblemNodeGone || node != nil && node.Gone
 }
 
 // runs: phase Started, Ready or Terminating.
 func runs(p *model.Pod) bool {
-	return p.Phase == model.Started || p.Phase == model.Ready || p.Phase == model.Terminating
+	return p.Phase == model.PodPhaseStarted || p.Phase == model.PodPhaseReady || p.Phase == model.PodPhaseTerminating
 }
 
 // noAgents: there are pods that are not Missing, and none has an agent.
 func (w *world) noAgents() bool {
 	there := false
 	for _, p := range w.pods {
-		if p.Phase == model.Missing {
+		if p.Phase == model.PodPhaseMissing {
 			continue
 		}
 		if p.Agent {
@@ -196,9 +196,9 @@ func (w *world) noAgents() bool {
 func (w *world) live(p *model.Pod) bool {
 	r := report(p)
 	if r == nil {
-		return p.Phase == model.Ready && w.noAgents()
+		return p.Phase == model.PodPhaseReady && w.noAgents()
 	}
-	return runs(p) && r.Member == model.Live
+	return runs(p) && r.Member == model.MembershipLive
 }
 
 // deadDatabase: no pod is live.
@@ -208,7 +208,7 @@ func (w *world) deadDatabase() bool { return !slices.ContainsFunc(w.pods, w.live
 // long ago; a Missing pod without since is never overdue.
 func (w *world) overdue(p *model.Pod) bool {
 	if p.Since.IsZero() {
-		return p.Phase != model.Missing
+		return p.Phase != model.PodPhaseMissing
 	}
 	return !p.Since.Add(seconds(float64(w.spec.Policy.StartSeconds))).After(w.now())
 }
@@ -218,11 +218,11 @@ func (w *world) guards() bool {
 	return w.spec.Guard == model.GuardEnforce && w.s.Cluster.GuardEnforcing
 }
 
-func rolling(pool *model.Pool) bool { return pool.Strategy == model.RollingUpdateStrategy }
+func rolling(pool *model.Pool) bool { return pool.Strategy == model.StrategyRollingUpdate }
 
 // byLine: a pool of strategy RollingUpdate under rollingUpdate: Partition.
 func (w *world) byLine(pool *model.Pool) bool {
-	return rolling(pool) && w.spec.Update.RollingUpdate == model.ByPartition
+	return rolling(pool) && w.spec.Update.RollingUpdate == model.RollingUpdateByPartition
 }
 
 // leftOpen: a pod of a RollingUpdate pool, outdated, with an ordinal of at least

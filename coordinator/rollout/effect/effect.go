@@ -162,7 +162,7 @@ type MovePartition struct {
 
 // RestoreSetting has an agent, or the coordinator itself, put a cluster setting back.
 type RestoreSetting struct {
-	Setting Shared
+	Setting ClusterSetting
 	Targets []Target
 	// ByCoordinator: no pod has an agent, so the coordinator asks the database itself.
 	ByCoordinator bool

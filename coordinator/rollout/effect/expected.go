@@ -26,8 +26,8 @@ type Object struct {
 	Generation int64
 	// Paused is the value of the annotation that pauses it.
 	Paused string
-	// Deleted is when its deletion was asked for; zero: it was not.
-	Deleted time.Time
+	// DeletionTimestamp is when its deletion was asked for; zero: it was not.
+	DeletionTimestamp time.Time
 }
 
 // Pool is what must be known of a StatefulSet beyond what a snapshot has.

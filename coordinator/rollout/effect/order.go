@@ -16,9 +16,9 @@ type Order struct {
 	Prepare model.Prepare
 	// Eligible are the pods that may take over duties; empty means any.
 	Eligible []string
-	// Shared is the cluster setting that may be written, with the value that it had before
+	// Setting is the cluster setting that may be written, with the value that it had before
 	// anybody wrote it. Without it the agent leaves the setting alone.
-	Shared Shared
+	Setting ClusterSetting
 	// NotAfter is the time past which the agent starts no write. Whoever sends the order sets it.
 	NotAfter time.Time
 	// For is the pod that is evacuated by another pod's agent, because none runs in it.
@@ -32,10 +32,10 @@ type Order struct {
 // Subject is a pod and the name that the database has for its member.
 type Subject struct{ UID, Node string }
 
-// Shared is a cluster setting that a claim's drain will write.
-type Shared struct {
-	// Knob names it, in the engine's words; empty: there is none.
-	Knob string
+// ClusterSetting is a cluster setting that a claim's drain will write.
+type ClusterSetting struct {
+	// Name names it, in the engine's words; empty: there is none.
+	Name string
 	// Undo is with what any agent can put it back.
 	Undo []byte
 }

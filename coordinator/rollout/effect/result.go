@@ -13,10 +13,10 @@ type Result interface {
 
 // DrainPlanned is the result of PlanDrain.
 type DrainPlanned struct {
-	Claim  string
-	Undo   []byte
-	Shared Shared
-	Err    error
+	Claim   string
+	Undo    []byte
+	Setting ClusterSetting
+	Err     error
 }
 
 // DrainAnswered is the result of Drain.

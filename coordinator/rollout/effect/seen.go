@@ -7,26 +7,26 @@ type PodSeen struct {
 	Name            string
 	UID             string
 	ResourceVersion string
-	// Leaving: its deletion was accepted.
-	Leaving bool
+	// Terminating: its deletion was accepted.
+	Terminating bool
 	// Guard is the value of the guard's label; empty without one.
 	Guard string
 	// Claim is the id under which the pod was opened; empty while it is not.
 	Claim string
-	// Placed: it has a node.
-	Placed bool
+	// Scheduled: it has a node.
+	Scheduled bool
 	// Volumes are the names of its own volume claims.
 	Volumes []string
 }
 
 // SetSeen is a StatefulSet as the API server answered it, not a cache.
 type SetSeen struct {
-	Name               string
-	UID                string
-	ResourceVersion    string
-	Generation         int64
-	ObservedGeneration int64
-	Current, Update    string
+	Name                            string
+	UID                             string
+	ResourceVersion                 string
+	Generation                      int64
+	ObservedGeneration              int64
+	CurrentRevision, UpdateRevision string
 	// Partition is counted from Start, the first ordinal.
 	Partition int32
 	Start     int32
@@ -34,5 +34,5 @@ type SetSeen struct {
 	Paused    bool
 }
 
-// Line is the first ordinal that the StatefulSet controller takes.
-func (s SetSeen) Line() int32 { return model.LineOf(s.Partition, s.Start) }
+// FirstOrdinal is the first ordinal that the StatefulSet controller takes.
+func (s SetSeen) FirstOrdinal() int32 { return model.FirstOrdinal(s.Partition, s.Start) }

@@ -17,9 +17,9 @@ func (d *Database) Ail(pod, id string, recovering, forEver bool) {
 				continue
 			}
 			r.active, r.alive, r.ails, r.forEver = false, false, true, forEver
-			r.state, r.since = engines.Down, time.Now()
+			r.state, r.since = engines.MemberDown, time.Now()
 			if recovering {
-				r.state = engines.Recovering
+				r.state = engines.MemberRecovering
 			}
 			r.recoveries++
 			if s.leader == r.node {
@@ -37,7 +37,7 @@ const quiet = 10 * time.Second
 
 // givenUp: it is down, and nothing moves any more. Its member has nothing to wait for.
 func (r *replica) givenUp(state engines.MemberState) bool {
-	return state == engines.Down && r.ails && time.Since(r.since) >= quiet
+	return state == engines.MemberDown && r.ails && time.Since(r.since) >= quiet
 }
 
 // Ails tells whether a pod has a copy that does not recover.

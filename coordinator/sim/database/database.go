@@ -146,7 +146,7 @@ func PodName(node string) string { name, _, _ := strings.Cut(node, ":"); return 
 func (d *Database) AddShard(id string, pods ...string) {
 	s := &shard{id: id, leader: NodeName(pods[0])}
 	for i, pod := range pods {
-		s.copies = append(s.copies, &replica{id: fmt.Sprintf("core%d", i+1), node: NodeName(pod), state: engines.Active, active: true, alive: true})
+		s.copies = append(s.copies, &replica{id: fmt.Sprintf("core%d", i+1), node: NodeName(pod), state: engines.MemberActive, active: true, alive: true})
 	}
 	d.shards = append(d.shards, s)
 }
@@ -197,25 +197,25 @@ func (d *Database) Start(pod, version string, ready func()) {
 func (d *Database) recover(n *node, s *shard, r *replica) {
 	run, takes := n.run, d.times.Recovery
 	if r.waits = d.heldBack(s, r); r.waits {
-		r.state, r.active, r.since = engines.Down, false, time.Now()
+		r.state, r.active, r.since = engines.MemberDown, false, time.Now()
 		return
 	}
 	if r.lost {
 		takes = d.times.Anew
 	}
 	if r.ails {
-		r.state, r.active, r.since = engines.Down, false, time.Now()
+		r.state, r.active, r.since = engines.MemberDown, false, time.Now()
 		return
 	}
-	r.state, r.active = engines.Recovering, false
+	r.state, r.active = engines.MemberRecovering, false
 	r.recoveries++
 	recovery := r.recoveries
 	d.loop.In(d.draw(takes), func() {
 		defer d.change()()
-		if n.run != run || !n.up || n.frozen || r.recoveries != recovery || r.state != engines.Recovering {
+		if n.run != run || !n.up || n.frozen || r.recoveries != recovery || r.state != engines.MemberRecovering {
 			return // one that is paused begins again when it goes on
 		}
-		r.state, r.active, r.alive, r.lost = engines.Active, true, true, false
+		r.state, r.active, r.alive, r.lost = engines.MemberActive, true, true, false
 		d.loop.Log("db", "%s of %s is active on %s", r.id, s.id, PodName(n.name))
 		d.elect(s)
 	})

@@ -104,7 +104,7 @@ func (e *Engine) Close() error { return nil }
 func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 	if err := e.enter(ctx, "observe", false); err != nil {
 		if e.unanswered() {
-			return engines.Observation{Member: engines.NotLive, Health: engines.Health{Reason: err.Error()}}, nil
+			return engines.Observation{Member: engines.MembershipNotLive, Health: engines.Health{Reason: err.Error()}}, nil
 		}
 		return engines.Observation{}, err
 	}
@@ -140,22 +140,22 @@ func (e *Engine) unanswered() bool {
 func (d *Database) observation(self string) engines.Observation {
 	n := d.nodes[self]
 	if !n.up {
-		return engines.Observation{Member: engines.NotLive, Health: engines.Health{Reason: "connection refused"}}
+		return engines.Observation{Member: engines.MembershipNotLive, Health: engines.Health{Reason: "connection refused"}}
 	}
 	o := engines.Observation{
-		Node: self, Rank: n.rank, Version: n.version, Member: engines.Live, Busy: n.busy, Veto: n.veto, Settled: true,
-		Health: engines.Health{Verdict: engines.Green}, Groups: make([]engines.Group, 0, len(d.shards)), Nodes: make([]engines.Node, 0, len(d.names)),
+		Node: self, Rank: n.rank, Version: n.version, Member: engines.MembershipLive, Busy: n.busy, Veto: n.veto, Settled: true,
+		Health: engines.Health{Verdict: engines.VerdictGreen}, Groups: make([]engines.Group, 0, len(d.shards)), Nodes: make([]engines.Node, 0, len(d.names)),
 	}
 	if !n.listed {
-		o.Member = engines.NotLive
+		o.Member = engines.MembershipNotLive
 	}
 	if d.overseer == self {
 		o.Roles, o.Last = []string{"overseer"}, true
 	}
 	for _, name := range d.names {
-		state := engines.NotLive
+		state := engines.MembershipNotLive
 		if d.nodes[name].listed {
-			state = engines.Live
+			state = engines.MembershipLive
 		}
 		o.Nodes = append(o.Nodes, engines.Node{Name: name, Address: name[:len(name)-len("_solr")], State: state})
 	}
@@ -168,10 +168,10 @@ func (d *Database) observation(self string) engines.Observation {
 			}
 			state := r.state
 			if !d.nodes[r.node].listed {
-				state = engines.Down
+				state = engines.MemberDown
 			}
 			g.Members = append(g.Members, engines.Member{ID: r.id, Node: r.node, State: state, Leader: s.leader == r.node, Eligible: true})
-			if state == engines.Active {
+			if state == engines.MemberActive {
 				active++
 			} else if r.node == self && !r.givenUp(state) {
 				o.Settled = false
@@ -179,9 +179,9 @@ func (d *Database) observation(self string) engines.Observation {
 		}
 		switch {
 		case active == 0, active < s.least:
-			o.Health = engines.Health{Verdict: engines.Red, Reason: "no active copy of " + s.id}
-		case active < len(s.copies) && o.Health.Verdict == engines.Green:
-			o.Health = engines.Health{Verdict: engines.Recoverable, Reason: "a copy is missing of " + s.id}
+			o.Health = engines.Health{Verdict: engines.VerdictRed, Reason: "no active copy of " + s.id}
+		case active < len(s.copies) && o.Health.Verdict == engines.VerdictGreen:
+			o.Health = engines.Health{Verdict: engines.VerdictRecoverable, Reason: "a copy is missing of " + s.id}
 		}
 		o.Groups = append(o.Groups, g)
 	}
@@ -233,11 +233,11 @@ func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byt
 	case err != nil:
 		return engines.Progress{}, err
 	case order.Kind == engines.Evacuate && !e.d.moves && e.d.hosts(e.leaver(order)):
-		return engines.Progress{State: engines.Refused, Detail: "no other member can take its copies"}, nil
+		return engines.Progress{State: engines.ProgressRefused, Detail: "no other member can take its copies"}, nil
 	case left > 0:
-		return engines.Progress{State: engines.Running, Detail: fmt.Sprintf("%d left", left), Total: left}, nil
+		return engines.Progress{State: engines.ProgressRunning, Detail: fmt.Sprintf("%d left", left), Total: left}, nil
 	}
-	return engines.Progress{State: engines.Done}, nil
+	return engines.Progress{State: engines.ProgressDone}, nil
 }
 
 // ask has the loop change the database, and answers what it found.
@@ -329,7 +329,7 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	return engines.Progress{State: engines.Done}, nil
+	return engines.Progress{State: engines.ProgressDone}, nil
 }
 
 // Sweep takes back what was left on this member. What keeps data away from it is

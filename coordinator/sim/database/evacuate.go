@@ -56,7 +56,7 @@ func (d *Database) moveAway(s *shard, r *replica, mark Mark) {
 // relocate has a copy be on another node, where it serves.
 func (d *Database) relocate(s *shard, r *replica, to string) {
 	from := r.node
-	r.node, r.state, r.active, r.alive, r.lost, r.waits = to, engines.Active, true, true, false, false
+	r.node, r.state, r.active, r.alive, r.lost, r.waits = to, engines.MemberActive, true, true, false, false
 	r.ails, r.forEver = false, false
 	if s.leader == from {
 		s.leader = to

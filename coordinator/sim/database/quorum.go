@@ -12,7 +12,7 @@ func (d *Database) Vote(pods ...string) {
 // kind of a group, and how many of it must stay; 0: policy says that.
 func (s *shard) kind() engines.GroupKind {
 	if s.least > 0 {
-		return engines.Quorum
+		return engines.GroupQuorum
 	}
-	return engines.Shard
+	return engines.GroupShard
 }

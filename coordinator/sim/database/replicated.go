@@ -31,11 +31,11 @@ func (d *Database) Handovers() int {
 func (d *Database) replicated(self string, o *engines.Observation) {
 	data := &o.Groups[0]
 	data.NeedsLeader = false
-	primary := engines.Group{ID: "primary", Kind: engines.Role, MinAvailable: 1, NeedsLeader: true}
-	acks := engines.Group{ID: "acks", Kind: engines.Acks, MinAvailable: d.acks}
+	primary := engines.Group{ID: "primary", Kind: engines.GroupRole, MinAvailable: 1, NeedsLeader: true}
+	acks := engines.Group{ID: "acks", Kind: engines.GroupAcks, MinAvailable: d.acks}
 	for i := range data.Members {
 		m := data.Members[i]
-		m.Eligible = m.State == engines.Active
+		m.Eligible = m.State == engines.MemberActive
 		primary.Members = append(primary.Members, m)
 		if m.Leader {
 			if m.Node == self {

@@ -68,10 +68,10 @@ func (d *Database) Thaw(pod string) {
 		for _, r := range s.copies {
 			switch {
 			case r.node != n.name:
-			case r.alive && r.state == engines.Active:
+			case r.alive && r.state == engines.MemberActive:
 				r.active = true
 				d.elect(s)
-			case r.state == engines.Recovering && !r.ails, r.waits && !d.heldBack(s, r): // allocation was put back meanwhile
+			case r.state == engines.MemberRecovering && !r.ails, r.waits && !d.heldBack(s, r): // allocation was put back meanwhile
 				d.recover(n, s, r)
 			}
 		}
@@ -97,7 +97,7 @@ func (d *Database) unlist(n *node) {
 	for _, s := range d.shards {
 		for _, r := range s.copies {
 			if r.node == n.name {
-				r.state = engines.Down
+				r.state = engines.MemberDown
 			}
 		}
 		if s.leader == n.name {

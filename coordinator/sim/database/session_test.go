@@ -33,7 +33,7 @@ func TestADeadMemberIsNoticedThoughItsPodIsStoppedAgain(t *testing.T) {
 		loop.In(30*time.Second, loop.Stop)
 		loop.Run()
 		require.False(t, d.nodes[NodeName("db-0")].listed)
-		require.Equal(t, engines.Down, d.shards[0].copies[0].state)
+		require.Equal(t, engines.MemberDown, d.shards[0].copies[0].state)
 		require.Equal(t, NodeName("db-1"), d.shards[0].leader)
 	})
 }
@@ -46,7 +46,7 @@ func TestACopyThatWaitedRecoversWhenItsPausedProcessGoesOn(t *testing.T) {
 		loop.In(0, func() {
 			d.mu.Lock()
 			defer d.mu.Unlock()
-			d.allocation, copy.state, copy.active, copy.waits = throttled, engines.Down, false, true
+			d.allocation, copy.state, copy.active, copy.waits = throttled, engines.MemberDown, false, true
 		})
 		loop.In(time.Second, func() { d.Freeze("db-1", false) })
 		loop.In(2*time.Second, func() {
@@ -57,7 +57,7 @@ func TestACopyThatWaitedRecoversWhenItsPausedProcessGoesOn(t *testing.T) {
 		loop.In(3*time.Second, func() { d.Thaw("db-1") })
 		loop.In(time.Minute, loop.Stop)
 		loop.Run()
-		require.Equal(t, engines.Active, copy.state)
+		require.Equal(t, engines.MemberActive, copy.state)
 	})
 }
 
@@ -80,7 +80,7 @@ func TestACopyDoesNotRecoverWhileItsProcessIsPaused(t *testing.T) {
 		})
 		loop.In(2*time.Minute, loop.Stop)
 		loop.Run()
-		require.Equal(t, engines.Recovering, paused)
-		require.Equal(t, engines.Active, copy.state)
+		require.Equal(t, engines.MemberRecovering, paused)
+		require.Equal(t, engines.MemberActive, copy.state)
 	})
 }

@@ -100,5 +100,5 @@ func (e *Engine) RestoreSetting(ctx context.Context, setting engines.Setting, no
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	return engines.Progress{State: engines.Done}, nil
+	return engines.Progress{State: engines.ProgressDone}, nil
 }

@@ -105,7 +105,7 @@ func (d *Database) recovers(pod string, which func(*replica) bool) bool {
 	}
 	for _, s := range d.shards {
 		for _, r := range s.copies {
-			if r.node == n.name && r.ails && r.state == engines.Recovering && which(r) {
+			if r.node == n.name && r.ails && r.state == engines.MemberRecovering && which(r) {
 				return true
 			}
 		}

@@ -13,11 +13,11 @@ import (
 type departure struct {
 	uid     types.UID
 	outside bool // outside the budget: it was broken
-	// heir is its successor, whole whether that was so when it was looked at last, and
+	// successor is its successor, whole whether that was so when it was looked at last, and
 	// served when it was so last.
-	heir   types.UID
-	whole  bool
-	served time.Duration
+	successor types.UID
+	whole     bool
+	served    time.Duration
 }
 
 // follow brings to date how far the successor of a pod is that went by Rollcall's hand.
@@ -29,8 +29,8 @@ func (o *Oracle) follow(pod *corev1.Pod, ready, whole bool) {
 	if !away || pod.UID == gone.uid {
 		return
 	}
-	if pod.UID != gone.heir {
-		gone.heir, gone.whole, gone.served = pod.UID, false, 0
+	if pod.UID != gone.successor {
+		gone.successor, gone.whole, gone.served = pod.UID, false, 0
 	}
 	if at := o.loop.Now(); whole || gone.whole {
 		gone.served = at

@@ -48,7 +48,7 @@ func (o *Oracle) End(done bool, why string) {
 		o.Accuse("I11", "somebody else's entries were changed: %v", o.db.Foreign())
 	}
 	for _, set := range o.sets {
-		if line := workload.Partition(set); done && o.limits.Line && line != model.RestLine {
+		if line := workload.Partition(set); done && o.limits.Line && line != model.FirstOrdinalNone {
 			o.Accuse("I11", "the partition of %s is left at %d", set.Name, line)
 		}
 	}

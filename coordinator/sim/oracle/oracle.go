@@ -176,7 +176,7 @@ func (o *Oracle) changed(kind api.Kind, before, after api.Object) {
 			if _, known := o.claimed[claim.ID]; !known {
 				o.claimed[claim.ID], o.born[claim.ID] = o.loop.Now(), claim.Epoch
 				pod := o.server.Pod(claim.Pod)
-				o.meant[claim.ID] = claim.Action == model.Replace && pod != nil && string(pod.UID) == claim.UID &&
+				o.meant[claim.ID] = claim.Action == model.ActionReplace && pod != nil && string(pod.UID) == claim.UID &&
 					(o.outdated(pod) || o.loop.Now()-o.revised <= shown)
 			}
 		}
@@ -259,7 +259,7 @@ func (o *Oracle) heard(spec model.Spec) {
 			*at = o.loop.Now()
 		}
 	}
-	since(&o.forbidden, spec.Update.Paused || spec.Update.Mode == model.Observe)
+	since(&o.forbidden, spec.Update.Paused || spec.Update.Mode == model.ModeObserve)
 	since(&o.closed, len(spec.Update.Windows) > 0) // all of them are at another time of the day
 	o.unranked(spec.Overrides)
 }

@@ -150,10 +150,10 @@ func TestRemovals(t *testing.T) {
 			s.look("db-0", "db-1")
 			s.goes("db-1")
 		}},
-		"rolled back, when claimed to be replaced":                 {limits: replaced, story: rolledBack(model.Replace, true)},
-		"rolled back, when claimed to be restarted":                {limits: replaced, story: rolledBack(model.Restart, true), broken: []string{"I7"}},
-		"claimed to be replaced, long after it was rolled back":    {limits: replaced, story: rolledBack(model.Replace, false), broken: []string{"I7"}},
-		"rolled back, when claimed to be replaced where nobody is": {limits: two, story: rolledBack(model.Replace, true), broken: []string{"I7"}},
+		"rolled back, when claimed to be replaced":                 {limits: replaced, story: rolledBack(model.ActionReplace, true)},
+		"rolled back, when claimed to be restarted":                {limits: replaced, story: rolledBack(model.ActionRestart, true), broken: []string{"I7"}},
+		"claimed to be replaced, long after it was rolled back":    {limits: replaced, story: rolledBack(model.ActionReplace, false), broken: []string{"I7"}},
+		"rolled back, when claimed to be replaced where nobody is": {limits: two, story: rolledBack(model.ActionReplace, true), broken: []string{"I7"}},
 		"a veto from the beginning": {
 			limits: two, broken: []string{"I9"},
 			before: func(s *scene) { s.db.SetVeto("db-0", "a backup runs") },

@@ -16,7 +16,7 @@ func (o *Oracle) unranked(overrides []model.Override) {
 		o.freed[pod] = min(until, at) // unless it is said again
 	}
 	for _, over := range overrides {
-		if over.Rule != model.RankOrder {
+		if over.Rule != model.RuleRankOrder {
 			continue
 		}
 		for _, pod := range over.Pods {

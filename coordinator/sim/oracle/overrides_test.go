@@ -28,30 +28,30 @@ func TestOverridesOfRanks(t *testing.T) {
 		story  func(s *scene)
 	}{
 		"nobody has":           {broken: []string{"I8"}, story: func(s *scene) {}},
-		"for it":               {story: func(s *scene) { s.overrides(model.RankOrder, time.Minute, "db-1") }},
-		"for all":              {story: func(s *scene) { s.overrides(model.RankOrder, time.Minute, "*") }},
-		"for another":          {broken: []string{"I8"}, story: func(s *scene) { s.overrides(model.RankOrder, time.Minute, "db-0") }},
-		"for it, another rule": {broken: []string{"I8"}, story: func(s *scene) { s.overrides(model.Settling, time.Minute, "db-1") }},
+		"for it":               {story: func(s *scene) { s.overrides(model.RuleRankOrder, time.Minute, "db-1") }},
+		"for all":              {story: func(s *scene) { s.overrides(model.RuleRankOrder, time.Minute, "*") }},
+		"for another":          {broken: []string{"I8"}, story: func(s *scene) { s.overrides(model.RuleRankOrder, time.Minute, "db-0") }},
+		"for it, another rule": {broken: []string{"I8"}, story: func(s *scene) { s.overrides(model.RuleFailureDetection, time.Minute, "db-1") }},
 		"until just now": {story: func(s *scene) {
-			s.overrides(model.RankOrder, soon, "db-1")
+			s.overrides(model.RuleRankOrder, soon, "db-1")
 			s.wait(soon + told)
 		}},
 		"until before": {broken: []string{"I8"}, story: func(s *scene) {
-			s.overrides(model.RankOrder, soon, "db-1")
+			s.overrides(model.RuleRankOrder, soon, "db-1")
 			s.wait(soon + told + 1)
 		}},
 		"withdrawn just now": {story: func(s *scene) {
-			s.overrides(model.RankOrder, time.Minute, "db-1")
-			s.overrides(model.RankOrder, 0)
+			s.overrides(model.RuleRankOrder, time.Minute, "db-1")
+			s.overrides(model.RuleRankOrder, 0)
 			s.wait(told)
 		}},
 		"withdrawn before": {broken: []string{"I8"}, story: func(s *scene) {
-			s.overrides(model.RankOrder, time.Minute, "db-1")
-			s.overrides(model.RankOrder, 0)
+			s.overrides(model.RuleRankOrder, time.Minute, "db-1")
+			s.overrides(model.RuleRankOrder, 0)
 			s.wait(told + 1)
 		}},
 		"for it, and it is the overseer": {broken: []string{"I8", "I8"}, story: func(s *scene) {
-			s.overrides(model.RankOrder, time.Minute, "db-1")
+			s.overrides(model.RuleRankOrder, time.Minute, "db-1")
 			s.db.Rank("db-2", 1)
 			s.o.Look()
 			s.o.overseer, s.o.overseerAt = "db-1", 0

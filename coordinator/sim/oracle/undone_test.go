@@ -15,7 +15,7 @@ import (
 
 // What the controller does because somebody else has undone the line is Rollcall's doing once
 // the line could be back up.
-func TestLinesThatOthersHaveUndone(t *testing.T) {
+func TestPartitionsThatOthersReset(t *testing.T) {
 	// passes has time pass, and a look at its end.
 	passes := func(s *scene, d time.Duration) {
 		s.o.Look()
@@ -56,7 +56,7 @@ func TestLinesThatOthersHaveUndone(t *testing.T) {
 		"one is paused that is claimed":              {steps: []func(s *scene){paused("db-2"), claimed, after(time.Second), anew, long}, broken: mine},
 		"one is paused that terminates":              {steps: []func(s *scene){paused("db-2"), terminates, anew, long}, broken: mine},
 		"one is paused that is gone":                 {steps: []func(s *scene){func(s *scene) { s.server.Drop(api.Pods, "db-2") }, anew, long}, broken: mine},
-		"the partition was moved since":              {steps: []func(s *scene){paused("db-0"), anew, line(model.RestLine), line(0), long}, broken: mine},
+		"the partition was moved since":              {steps: []func(s *scene){paused("db-0"), anew, line(model.FirstOrdinalNone), line(0), long}, broken: mine},
 		"the template is new":                        {steps: []func(s *scene){line(0), long, paused("db-0"), revised, long}},
 		"the template is new and the partition next": {steps: []func(s *scene){line(1), long, paused("db-0"), revised, line(0), long}, broken: mine},
 		"nobody has undone it":                       {steps: []func(s *scene){paused("db-0"), line(0), long}, broken: mine},

@@ -9,7 +9,7 @@ import (
 
 // A member that is back and not settled is away already, and waits for none that is away for
 // another cause. Its copies are asked about all the same.
-func TestWhoIsNotSettledIsAwayAlready(t *testing.T) {
+func TestUnsettledPodIsUnavailable(t *testing.T) {
 	one, two := Limits{Pods: 1, Shard: 1}, Limits{Pods: 2, Shard: 1}
 	out := func(pod string) func(s *scene) {
 		return func(s *scene) { s.db.LoseSession(pod) }

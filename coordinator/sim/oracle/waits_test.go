@@ -28,7 +28,7 @@ func brokenBelow(unguarded bool, phase model.ClusterPhase, with string) func(s *
 // below the line are these pods.
 func below(s *scene, unguarded bool, phase model.ClusterPhase, pods ...string) {
 	s.server.Enforce = !unguarded
-	s.line(model.RestLine)
+	s.line(model.FirstOrdinalNone)
 	for _, name := range pods {
 		s.pod(name, types.UID(name+"-old"))
 	}
@@ -99,7 +99,7 @@ func TestEnd(t *testing.T) {
 			s.pod("dbx-0", "dbx-0-uid") // which runs v1
 		}},
 		"an old template":         {done: true, story: func(s *scene) { s.pod("db-1", "db-1-new") }, broken: []string{"L2"}},
-		"a partition at rest":     {done: true, limits: Limits{Line: true}, story: func(s *scene) { s.line(model.RestLine) }},
+		"a partition at rest":     {done: true, limits: Limits{Line: true}, story: func(s *scene) { s.line(model.FirstOrdinalNone) }},
 		"a partition left low":    {done: true, limits: Limits{Line: true}, story: func(s *scene) { s.line(1) }, broken: []string{"I11"}},
 		"a partition of others":   {done: true, story: func(s *scene) { s.line(1) }},
 		"a partition not at rest": {limits: Limits{Line: true}, story: func(s *scene) { s.line(1) }, broken: []string{"L1"}},

@@ -78,7 +78,7 @@ func (t *teller) holds(holds []model.Hold, tell func(Event, string)) {
 	pods := map[same][]string{}
 	var first []model.Hold
 	for _, h := range holds {
-		if h.Rule == model.Claimed || h.Pod != "" && everybody[h.Rule] {
+		if h.Rule == model.RuleClaimed || h.Pod != "" && everybody[h.Rule] {
 			continue
 		}
 		key := same{h.Rule, h.Group, h.Reason}

@@ -138,7 +138,7 @@ func TestPlansAreInThePolicysWords(t *testing.T) {
 		seen[e.Kind]++
 		switch e.Kind {
 		case Go:
-			require.Equal(t, model.Step{Pod: e.Pods[0], Action: model.Restart, Prepare: model.PrepareHandoff, Reason: model.ReasonOutdated}.Text(), e.Text)
+			require.Equal(t, model.Step{Pod: e.Pods[0], Action: model.ActionRestart, Prepare: model.PrepareHandoff, Reason: model.ReasonOutdated}.Text(), e.Text)
 		case Hold:
 			require.Regexp(t, `^hold   (-|db-\d) `+e.Rule+`( books/s\d)?: \S`, e.Text)
 		}
@@ -167,12 +167,12 @@ func TestHoldsAreToldOnceAsTheyBegin(t *testing.T) {
 	var events []Event
 	told := newTeller("c1", &events)
 	budget := func(pod, reason string) model.Hold {
-		return model.Hold{Pod: pod, Rule: model.PodsAway, Reason: reason}
+		return model.Hold{Pod: pod, Rule: model.RulePodBudget, Reason: reason}
 	}
-	settling := model.Hold{Rule: model.Settling, Reason: "wait"}
-	told.decided(0, decision(budget("a", "one"), budget("b", "one"), model.Hold{Pod: "c", Rule: model.Claimed}))
+	settling := model.Hold{Rule: model.RuleFailureDetection, Reason: "wait"}
+	told.decided(0, decision(budget("a", "one"), budget("b", "one"), model.Hold{Pod: "c", Rule: model.RuleClaimed}))
 	told.decided(2*time.Second, decision(budget("a", "two"), budget("b", "two")))
-	told.decided(3*time.Second, decision(settling, model.Hold{Pod: "a", Rule: model.Settling, Reason: "wait"}))
+	told.decided(3*time.Second, decision(settling, model.Hold{Pod: "a", Rule: model.RuleFailureDetection, Reason: "wait"}))
 	told.decided(3100*time.Millisecond, decision(budget("a", "two")))
 	told.decided(5*time.Second, decision())
 	told.decided(9*time.Second, decision(budget("a", "three")))
@@ -191,7 +191,7 @@ func TestStepsAreToldOnce(t *testing.T) {
 	told := newTeller("c1", &events)
 	d := decision()
 	d.Plan.Order = []string{"a"}
-	d.Plan.Steps = []model.Step{{Pod: "a", Action: model.Restart, Prepare: model.PrepareNone, Reason: model.ReasonFailed}}
+	d.Plan.Steps = []model.Step{{Pod: "a", Action: model.ActionRestart, Prepare: model.PrepareNone, Reason: model.ReasonFailed}}
 	for range 3 {
 		told.decided(time.Second, d)
 	}

@@ -71,7 +71,7 @@ func (o Options) scenario() (run.Scenario, error) {
 		}
 	}
 	s := run.Scenario{
-		Replicas: o.Pods, MaxPods: o.MaxUnavailable, MaxShard: 1, Method: model.Evict,
+		Replicas: o.Pods, MaxPods: o.MaxUnavailable, MaxShard: 1, Method: model.MethodEvict,
 		Lag: 50 * time.Millisecond, Trip: 5 * time.Millisecond, Age: time.Hour,
 	}
 	for shard := range o.Shards {

@@ -79,9 +79,9 @@ var Bugs = []Bug{
 	}},
 	{Name: "limits of zones are not known", Finds: "I2", cache: spec(func(s *model.Spec) { s.Policy.MaxZonesUnavailable = nil })},
 	{Name: "a pause is not known", Finds: "I13", cache: spec(func(s *model.Spec) { s.Update.Paused = false })},
-	{Name: "who only looks on acts", Finds: "I13", cache: spec(func(s *model.Spec) { s.Update.Mode = model.Auto })},
+	{Name: "who only looks on acts", Finds: "I13", cache: spec(func(s *model.Spec) { s.Update.Mode = model.ModeAuto })},
 	{Name: "windows are always open", Finds: "I13", cache: spec(func(s *model.Spec) { s.Update.Windows = nil })},
-	{Name: "data that is gone with its pod is kept", Finds: "V3", cache: spec(func(s *model.Spec) { s.Drain.Data.Restart = model.Keep })},
+	{Name: "data that is gone with its pod is kept", Finds: "V3", cache: spec(func(s *model.Spec) { s.Drain.Data.Restart = model.DataKeep })},
 	{Name: "a zone at a time is one pod and all others", Finds: "I2", cache: spec(func(s *model.Spec) {
 		if s.Policy.Unit == model.UnitZone {
 			five := model.Count(5)

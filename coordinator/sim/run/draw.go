@@ -42,7 +42,7 @@ var Shapes = []Shape{
 func draw(seed uint64, o Options) Scenario {
 	r := rand.New(rand.NewPCG(seed, 0x776f726c64))
 	s := Scenario{
-		Seed: seed, MaxPods: 1, MaxShard: 1, Method: model.Evict, Age: aged, Kind: Sharded,
+		Seed: seed, MaxPods: 1, MaxShard: 1, Method: model.MethodEvict, Age: aged, Kind: Sharded,
 		Lag: time.Duration(5+r.IntN(150)) * time.Millisecond, Trip: time.Duration(1+r.IntN(10)) * time.Millisecond,
 	}
 	switch r.IntN(20) {
@@ -119,7 +119,7 @@ func (s *Scenario) drawLimits(r *rand.Rand) {
 		s.Soak = 3
 	}
 	if r.IntN(4) == 0 {
-		s.Method = model.Delete
+		s.Method = model.MethodDelete
 	}
 	switch s.Kind {
 	case Primary:
@@ -163,9 +163,9 @@ func (s *Scenario) drawCopies(r *rand.Rand) {
 
 func (s *Scenario) drawManners(r *rand.Rand) {
 	if s.Guarded = r.IntN(2) == 0; r.IntN(3) == 0 {
-		s.Rolls = model.ByPartition
+		s.Rolls = model.RollingUpdateByPartition
 		if s.Guarded && r.IntN(2) == 0 {
-			s.Rolls = model.ByGuard
+			s.Rolls = model.RollingUpdateByGuard
 		}
 	}
 	s.Ordered = r.IntN(3) == 0
@@ -186,8 +186,8 @@ func (s Scenario) Shapes() map[Shape]bool {
 	}
 	has := map[Shape]bool{
 		s.Kind: true, Many: s.Replicas > 5, Pooled: len(s.Pools) > 1, Ranked: len(ranks) > 1, Started: starts, ZoneLimits: s.MaxZones > 0,
-		Quorums: len(s.Voters) > 0, InOrder: s.Ordered, AtParallel: !s.Ordered, OnDelete: s.Rolls == "", RollsGuard: s.Rolls == model.ByGuard,
-		RollsLine: s.Rolls == model.ByPartition, Unguarded: !s.Guarded,
+		Quorums: len(s.Voters) > 0, InOrder: s.Ordered, AtParallel: !s.Ordered, OnDelete: s.Rolls == "", RollsGuard: s.Rolls == model.RollingUpdateByGuard,
+		RollsLine: s.Rolls == model.RollingUpdateByPartition, Unguarded: !s.Guarded,
 	}
 	return has
 }

@@ -18,14 +18,14 @@ func edits(w *world, f Fault) func() {
 	case 1:
 		return w.limit("raises the limits", w.scenario.MaxPods+1, w.scenario.MaxShard+1)
 	case 2:
-		return w.until("only looks on", func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = model.Observe }, func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = model.Auto })
+		return w.until("only looks on", func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = model.ModeObserve }, func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = model.ModeAuto })
 	case 3:
 		return w.until("pauses", func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Paused = true }, func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Paused = false })
 	case 4: // the bubble's clock begins at midnight, when none of the windows is open
 		closed := []model.Window{{Schedule: "0 12 * * *", Duration: "1h"}}
 		return w.until("closes the windows", func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Windows = closed }, func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Windows = nil })
 	}
-	rule := []model.Rule{model.Settling, model.BeingMoved, model.RankOrder}[f.Pick/8%3]
+	rule := []model.Rule{model.RuleFailureDetection, model.RuleMoving, model.RuleRankOrder}[f.Pick/8%3]
 	over := []model.Override{{Rule: rule, Pods: []string{w.pick(f)}, Reason: "tried", Expires: model.At(time.Now().Add(f.For))}}
 	return w.until("overrides "+string(rule), func(c *v1alpha1.DatabaseCluster) { c.Spec.Overrides = over }, func(c *v1alpha1.DatabaseCluster) { c.Spec.Overrides = nil })
 }
@@ -52,7 +52,7 @@ func (w *world) limit(what string, pods, shard int) func() {
 
 // limits tells the oracle how many may be away by what people have asked for.
 func (w *world) limits() {
-	w.oracle.Limit(w.scenario.mayBeAway(w.maxPods, w.first), w.maxShard)
+	w.oracle.Limit(w.scenario.maxUnavailable(w.maxPods, w.first), w.maxShard)
 }
 
 // approvals are a person who wants to be asked, and consents in the end.
@@ -81,9 +81,9 @@ func (w *world) approve(what model.Approved) {
 // its volumes, so the pods wait for their node.
 func drains(w *world, f Fault) func() {
 	node := nodes[f.Pick/4%3]
-	data := model.Keep
+	data := model.DataKeep
 	if w.scenario.Ephemeral {
-		data = model.Lose
+		data = model.DataLose
 	}
 	w.change("has node drains followed", func(c *v1alpha1.DatabaseCluster) {
 		c.Spec.Update.NodeDrains.Follow, c.Spec.Drain.Data.NodeDrain = true, data

@@ -195,7 +195,7 @@ func webhookDown(w *world, f Fault) func() {
 func leftovers(w *world, f Fault) func() {
 	pod := w.server.Pod(w.pick(f))
 	claim := model.Claim{
-		ID: "old-1", Pod: pod.Name, UID: string(pod.UID), Action: model.Restart, Reason: model.ReasonOutdated,
+		ID: "old-1", Pod: pod.Name, UID: string(pod.UID), Action: model.ActionRestart, Reason: model.ReasonOutdated,
 		Prepare: model.PrepareHandoff, From: "v0", To: "v1", Epoch: 3, Phase: model.PhaseOpened, StartedAt: model.At(time.Now()),
 		Undo: fmt.Appendf(nil, `{"claim":"old-1","node":%q}`, database.NodeName(pod.Name)),
 	}

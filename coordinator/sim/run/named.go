@@ -137,7 +137,7 @@ const drained = "node1"
 // again. The volumes stay where they are, so the pods wait for their node.
 func drainNode(w *world, _ Fault) func() {
 	w.change("has node drains followed; data stays on its volumes", func(c *v1alpha1.DatabaseCluster) {
-		c.Spec.Update.NodeDrains.Follow, c.Spec.Drain.Data.NodeDrain = true, model.Keep
+		c.Spec.Update.NodeDrains.Follow, c.Spec.Drain.Data.NodeDrain = true, model.DataKeep
 	})
 	w.cordonNode(drained, true)
 	var evict func()

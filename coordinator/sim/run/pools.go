@@ -58,9 +58,9 @@ func (s Scenario) setNames() []string {
 	return out
 }
 
-// mayBeAway is how many pods may at a limit: where whole units go, one may at least. The
+// maxUnavailable is how many pods may at a limit: where whole units go, one may at least. The
 // first pool may have another number of pods than in the beginning.
-func (s Scenario) mayBeAway(limit, first int) int {
+func (s Scenario) maxUnavailable(limit, first int) int {
 	switch s.Kind {
 	case AtOnce:
 		return 0 // before a person has approved

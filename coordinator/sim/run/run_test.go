@@ -117,7 +117,7 @@ func TestHandoversUndisturbed(t *testing.T) {
 		s := r.Scenario
 		ways[s.Rolls] = true
 		want := 1
-		if s.Rolls == model.ByPartition && s.Shards[0][0] == s.Replicas-1 {
+		if s.Rolls == model.RollingUpdateByPartition && s.Shards[0][0] == s.Replicas-1 {
 			want = 2
 		}
 		require.Equal(t, want, r.Handovers, "seed %d: %s", seed, s)
@@ -134,7 +134,7 @@ func TestUndisturbed(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, r.Breaks, "seed %d", seed)
 		require.LessOrEqual(t, r.Removals, r.Scenario.Replicas, "seed %d", seed)
-		if r.Scenario.Rolls != model.ByPartition || r.Scenario.Guarded {
+		if r.Scenario.Rolls != model.RollingUpdateByPartition || r.Scenario.Guarded {
 			require.Equal(t, r.Scenario.Replicas, r.Removals, "seed %d", seed)
 		}
 	}
@@ -223,7 +223,7 @@ func TestClaimsThatWaitedForEverEnd(t *testing.T) {
 
 // Rollouts that once never ended, as pods waited for each other: one below a hold line, of which nobody
 // knew the rank, and those above it.
-func TestNobodyBelowALineHoldsUpWhoGoesBeforeIt(t *testing.T) {
+func TestPodBelowThePartitionHoldsNoEarlierPod(t *testing.T) {
 	for _, seed := range []uint64{10072, 19094} {
 		r, err := Seed(seed, Options{})
 		require.NoError(t, err)
@@ -243,7 +243,7 @@ func TestCopiesThatWereScaledAwayWaitForAPerson(t *testing.T) {
 
 // All pods have come without agents, and a person must say whether one may go: the coordinator itself
 // puts the setting of the whole database back.
-func TestASettingIsPutBackWithoutAgents(t *testing.T) {
+func TestSettingIsRestoredWithoutAgents(t *testing.T) {
 	r, err := Seed(114933, Options{})
 	require.NoError(t, err)
 	require.Empty(t, r.Breaks)

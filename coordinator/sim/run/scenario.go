@@ -61,7 +61,7 @@ func NewScenario(seed uint64, o Options) Scenario {
 	}
 	r := rand.New(rand.NewPCG(seed, 0x7363656e))
 	s := Scenario{
-		Seed: seed, Replicas: size(seed, r.IntN(3), o.Wide), MaxPods: 1, MaxShard: 1, Method: model.Evict,
+		Seed: seed, Replicas: size(seed, r.IntN(3), o.Wide), MaxPods: 1, MaxShard: 1, Method: model.MethodEvict,
 		Lag: time.Duration(5+r.IntN(150)) * time.Millisecond, Trip: time.Duration(1+r.IntN(10)) * time.Millisecond,
 	}
 	if r.IntN(2) == 0 {
@@ -71,7 +71,7 @@ func NewScenario(seed uint64, o Options) Scenario {
 		s.Soak = 3
 	}
 	if r.IntN(4) == 0 {
-		s.Method = model.Delete
+		s.Method = model.MethodDelete
 	}
 	for range 1 + r.IntN(3) {
 		copies := min(2+r.IntN(2), s.Replicas)
@@ -88,9 +88,9 @@ func NewScenario(seed uint64, o Options) Scenario {
 		s.Veto = 28 * time.Second
 	}
 	if s.Guarded = r.IntN(2) == 0; r.IntN(3) == 0 {
-		s.Rolls = model.ByPartition
+		s.Rolls = model.RollingUpdateByPartition
 		if s.Guarded && r.IntN(2) == 0 {
-			s.Rolls = model.ByGuard
+			s.Rolls = model.RollingUpdateByGuard
 		}
 	}
 	s.Ordered = r.IntN(3) == 0
@@ -120,9 +120,9 @@ func (s *Scenario) replicate(pods int, r *rand.Rand) {
 	case 0:
 		s.Rolls = ""
 	case 1:
-		s.Rolls, s.Guarded = model.ByGuard, true
+		s.Rolls, s.Guarded = model.RollingUpdateByGuard, true
 	default:
-		s.Rolls = model.ByPartition
+		s.Rolls = model.RollingUpdateByPartition
 	}
 }
 

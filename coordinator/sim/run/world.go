@@ -128,7 +128,7 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 	w.revisions, w.wanted = 1, "v1"
 	w.controller = workload.NewController(loop, w.server)
 	w.oracle = oracle.New(loop, w.server, w.db, oracle.Limits{
-		Cluster: name, Sets: s.setNames(), Pods: s.mayBeAway(w.maxPods, w.first), Shard: s.MaxShard, Line: s.Rolls == model.ByPartition, Zones: s.MaxZones, Ephemeral: s.Ephemeral, Replaced: s.Replace,
+		Cluster: name, Sets: s.setNames(), Pods: s.maxUnavailable(w.maxPods, w.first), Shard: s.MaxShard, Line: s.Rolls == model.RollingUpdateByPartition, Zones: s.MaxZones, Ephemeral: s.Ephemeral, Replaced: s.Replace,
 	})
 	w.oracle.Zone = func(pod string) string { return zones[w.kubelets.Node(pod)] }
 	w.server.Changed = append(w.server.Changed, w.labelled, w.notice)
@@ -181,7 +181,7 @@ func (w *world) cluster() *v1alpha1.DatabaseCluster {
 		c.Spec.Policy.MaxZonesUnavailable = &zones
 	}
 	if w.scenario.Ephemeral {
-		c.Spec.Drain.Data.Restart = model.Lose
+		c.Spec.Drain.Data.Restart = model.DataLose
 	}
 	if w.scenario.Replace {
 		c.Spec.Replacement.UpdateStrategy = model.UpdateReplace
@@ -204,8 +204,8 @@ func (w *world) set(i int, p Pool) *appsv1.StatefulSet {
 	if w.scenario.Rolls != "" {
 		set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType}
 		line := int32(0)
-		if w.scenario.Rolls == model.ByPartition {
-			line = model.RestLine
+		if w.scenario.Rolls == model.RollingUpdateByPartition {
+			line = model.FirstOrdinalNone
 			set.Annotations = map[string]string{v1alpha1.AnnotationPartition: fmt.Sprint(line)}
 		}
 		set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: &line}
@@ -280,7 +280,7 @@ func (w *world) change(what string, edit func(*v1alpha1.DatabaseCluster)) {
 // current: everybody runs the template, and a line rests.
 func (w *world) current() bool {
 	for _, set := range w.sets() {
-		if w.scenario.Rolls == model.ByPartition && (workload.Partition(set) != model.RestLine || set.Status.CurrentRevision != workload.Template(set)) {
+		if w.scenario.Rolls == model.RollingUpdateByPartition && (workload.Partition(set) != model.FirstOrdinalNone || set.Status.CurrentRevision != workload.Template(set)) {
 			return false
 		}
 	}

@@ -46,7 +46,7 @@ func TestWritesOfARollout(t *testing.T) {
 		"ordered to restore by c1",
 		"released in phase Gone",
 	}, writesOf(t, s, "db-1"))
-	s.Rolls = model.ByPartition
+	s.Rolls = model.RollingUpdateByPartition
 	require.Contains(t, writesOf(t, s, "db-1"), "claimed: LowerPartition for Outdated, drain Handoff, before its turn false, from v1 to v2, phase Claimed")
 	lines := slices.DeleteFunc(writesOf(t, s, "db"), func(what string) bool { return !strings.HasPrefix(what, "partition ") })
 	require.Equal(t, []string{"partition 1", "partition 0", "partition 1000000"}, lines)

@@ -33,7 +33,7 @@ func decision(seconds int, epoch int64, phases ...model.ClaimPhase) status.Decis
 	for i, phase := range phases {
 		if phase != "" {
 			d.Claims = append(d.Claims, model.Claim{
-				ID: fmt.Sprintf("k%d", i), Pod: fmt.Sprintf("search-%d", i), UID: fmt.Sprintf("u%d", i), Action: model.Restart,
+				ID: fmt.Sprintf("k%d", i), Pod: fmt.Sprintf("search-%d", i), UID: fmt.Sprintf("u%d", i), Action: model.ActionRestart,
 				Reason: model.ReasonOutdated, Prepare: model.PrepareHandoff, Phase: phase, StartedAt: model.At(noon.Add(time.Second)),
 			})
 		}
@@ -63,11 +63,11 @@ func TestARestartIsATrace(t *testing.T) {
 	for _, d := range []status.Decision{
 		decision(0, 3),
 		decision(2, 3, model.PhaseClaimed),
-		decision(3, 3, model.PhasePreparing),
-		decision(4, 3, model.PhasePreparing),
-		decision(9, 3, model.PhaseGone, model.PhasePreparing),
-		decision(20, 3, model.PhaseRejoined, model.PhasePreparing),
-		decision(30, 3, "", model.PhasePreparing),
+		decision(3, 3, model.PhaseDraining),
+		decision(4, 3, model.PhaseDraining),
+		decision(9, 3, model.PhaseGone, model.PhaseDraining),
+		decision(20, 3, model.PhaseRejoined, model.PhaseDraining),
+		decision(30, 3, "", model.PhaseDraining),
 	} {
 		tracer.Decided(nil, d)
 	}
@@ -94,7 +94,7 @@ func TestARestartIsATrace(t *testing.T) {
 // beginning; the first ends the phase in which it was.
 func TestTwoLeadersTellOneTrace(t *testing.T) {
 	first, before := recording()
-	first.Decided(nil, decision(2, 3, model.PhasePreparing))
+	first.Decided(nil, decision(2, 3, model.PhaseDraining))
 	first.Gone(status.Key{Namespace: "prod", Name: "search"})
 	require.Empty(t, first.open)
 	require.Len(t, before.Ended(), 1)
@@ -116,7 +116,7 @@ func TestTwoLeadersTellOneTrace(t *testing.T) {
 // TestWhatARestartWaitsForIsTold with the phase in which it does.
 func TestWhatARestartWaitsForIsTold(t *testing.T) {
 	tracer, recorder := recording()
-	d := decision(2, 3, model.PhasePreparing)
+	d := decision(2, 3, model.PhaseDraining)
 	d.Waiting = map[string]string{"search-0": "shard1 has a new leader"}
 	tracer.Decided(nil, d)
 	tracer.Decided(nil, decision(5, 3))

@@ -47,7 +47,7 @@ type Cell struct {
 
 // worst sorts states: the higher, the worse.
 var worst = map[model.MemberState]int{
-	model.Active: 0, model.Moving: 1, model.Recovering: 2, model.UnknownState: 3, model.Down: 4,
+	model.MemberActive: 0, model.MemberMoving: 1, model.MemberRecovering: 2, model.MemberUnknown: 3, model.MemberDown: 4,
 }
 
 func copiesOf(d status.Decision) Copies {
@@ -89,7 +89,7 @@ func copiesOf(d status.Decision) Copies {
 func there(g model.Group) int {
 	n := 0
 	for _, m := range g.Members {
-		if m.State == model.Active {
+		if m.State == model.MemberActive {
 			n++
 		}
 	}

@@ -148,7 +148,7 @@ func (l *Timeline) stretch(d status.Decision) {
 func unusual(d status.Decision) map[string]string {
 	states := map[string]string{}
 	for _, p := range d.Snapshot.Pods {
-		if p.Phase != model.Ready {
+		if p.Phase != model.PodPhaseReady {
 			states[p.Name] = string(p.Phase)
 		}
 	}

@@ -106,11 +106,11 @@ type placed struct {
 // weight sorts what people look for to the front.
 func (p placed) weight() int {
 	switch {
-	case p.Verdict == string(status.Claimed):
+	case p.Verdict == string(status.VerdictClaimed):
 		return 0
-	case p.State != string(model.Ready):
+	case p.State != string(model.PodPhaseReady):
 		return 1
-	case p.Verdict != string(status.UpToDate):
+	case p.Verdict != string(status.VerdictUpToDate):
 		return 2
 	}
 	return 3
@@ -143,8 +143,8 @@ func podsOf(d status.Decision) []placed {
 	for _, pod := range s.Pods {
 		p := placed{ordinal: pod.Ordinal, zone: cmp.Or(pod.Zone, zones[pod.Node], claims[pod.Name].Zone), Pod: Pod{
 			Name: pod.Name, Pool: pod.Pool, Node: pod.Node, State: string(pod.Phase), Problem: pod.Problem,
-			Updated: pod.Phase != model.Missing && revisions[pod.Pool] != "" && pod.Revision == revisions[pod.Pool],
-			Verdict: string(status.UpToDate), Place: order[pod.Name], ReportAgeSeconds: -1,
+			Updated: pod.Phase != model.PodPhaseMissing && revisions[pod.Pool] != "" && pod.Revision == revisions[pod.Pool],
+			Verdict: string(status.VerdictUpToDate), Place: order[pod.Name], ReportAgeSeconds: -1,
 		}}
 		if pod.Report != nil {
 			p.ReportAgeSeconds, p.Roles = pod.Report.AgeSeconds, pod.Report.Roles
@@ -153,12 +153,12 @@ func podsOf(d status.Decision) []placed {
 		step, goes := steps[pod.Name]
 		switch {
 		case claimed:
-			p.Verdict, p.State = string(status.Claimed), string(claim.Phase)
+			p.Verdict, p.State = string(status.VerdictClaimed), string(claim.Phase)
 			p.Why = cmp.Or(d.Waiting[pod.Name], string(claim.Reason))
 		case goes:
-			p.Verdict, p.Why = string(status.Go), string(step.Reason)
+			p.Verdict, p.Why = string(status.VerdictGo), string(step.Reason)
 		case p.Place > 0:
-			p.Verdict = string(status.Hold)
+			p.Verdict = string(status.VerdictHold)
 			h, own := holds[pod.Name]
 			if !own {
 				h = holds[""]

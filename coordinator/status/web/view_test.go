@@ -42,11 +42,13 @@ func TestPodsStandInTheirZones(t *testing.T) {
 // reason that everybody else is shown.
 func TestAViewSaysWhatThePlanSays(t *testing.T) {
 	for name, d := range map[string]status.Decision{
-		"calm":      webtest.Books(t),
-		"on a way":  webtest.Books(t, webtest.OnTheWay(5, model.PhaseGone)),
-		"paused":    webtest.Books(t, webtest.Paused),
-		"done":      webtest.Books(t, webtest.UpdatedTo(0)),
-		"wrong":     webtest.Books(t, func(s *model.Snapshot) { s.Pods[3].Phase, s.Pods[3].Problem = model.Failed, model.CrashLoop }),
+		"calm":     webtest.Books(t),
+		"on a way": webtest.Books(t, webtest.OnTheWay(5, model.PhaseGone)),
+		"paused":   webtest.Books(t, webtest.Paused),
+		"done":     webtest.Books(t, webtest.UpdatedTo(0)),
+		"wrong": webtest.Books(t, func(s *model.Snapshot) {
+			s.Pods[3].Phase, s.Pods[3].Problem = model.PodPhaseFailed, model.ProblemCrashLoop
+		}),
 		"no report": webtest.Books(t, func(s *model.Snapshot) { s.Pods[2].Report = nil }),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +61,7 @@ func TestAViewSaysWhatThePlanSays(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, string(e.Verdict), pod.Verdict, pod.Name)
 					require.Equal(t, e.Rule, pod.Rule, pod.Name)
-					require.Equal(t, pod.Verdict == string(status.Hold), pod.Rule != "" && pod.Why != "", pod.Name)
+					require.Equal(t, pod.Verdict == string(status.VerdictHold), pod.Rule != "" && pod.Why != "", pod.Name)
 				}
 			}
 			require.Equal(t, len(d.Snapshot.Pods), seen)
@@ -70,7 +72,7 @@ func TestAViewSaysWhatThePlanSays(t *testing.T) {
 }
 
 func TestAClaimIsThePodsState(t *testing.T) {
-	d := webtest.Books(t, webtest.OnTheWay(5, model.PhasePreparing))
+	d := webtest.Books(t, webtest.OnTheWay(5, model.PhaseDraining))
 	d.Waiting = map[string]string{"books-5": "shard2 has a new leader: 12 s"}
 	pod, _ := podOf(t, NewView(d, Timeline{}), "books-5")
 	require.Equal(t, "Draining", pod.State)
@@ -97,12 +99,12 @@ func TestAViewIsBounded(t *testing.T) {
 			s.Pods = append(s.Pods, p)
 		}
 		last := &s.Pods[len(s.Pods)-1]
-		last.Phase, last.Problem = model.Failed, model.CrashLoop
+		last.Phase, last.Problem = model.PodPhaseFailed, model.ProblemCrashLoop
 	})
 	v := NewView(d, Timeline{})
 	require.Equal(t, 100, v.Hidden)
 	pod, _ := podOf(t, v, fmt.Sprintf("books-%d", maxPods+99))
-	require.Equal(t, model.CrashLoop, pod.Problem)
+	require.Equal(t, model.ProblemCrashLoop, pod.Problem)
 }
 
 // TestNoListIsNull: the page goes over all of them.
@@ -127,7 +129,7 @@ func TestCopiesOnPods(t *testing.T) {
 		for _, cell := range row.Cells {
 			require.Equal(t, 1, cell.Members)
 			if c.Pods[cell.Column] == "books-5" {
-				require.Equal(t, model.Down, cell.State)
+				require.Equal(t, model.MemberDown, cell.State)
 				down++
 			}
 			if cell.Leader {
@@ -142,16 +144,16 @@ func TestCopiesOnPods(t *testing.T) {
 // TestACellIsTheWorstOfItsMembers, and members elsewhere have none.
 func TestACellIsTheWorstOfItsMembers(t *testing.T) {
 	d := webtest.Books(t, func(s *model.Snapshot) {
-		s.Groups = []model.Group{{ID: "g", Kind: model.Shard, Members: []model.Member{
-			{ID: "a", Pod: "books-0", State: model.Active, Leader: true},
-			{ID: "b", Pod: "books-0", State: model.Recovering},
-			{ID: "c", State: model.Active},
-			{ID: "d", Pod: "other-0", State: model.Down},
+		s.Groups = []model.Group{{ID: "g", Kind: model.GroupShard, Members: []model.Member{
+			{ID: "a", Pod: "books-0", State: model.MemberActive, Leader: true},
+			{ID: "b", Pod: "books-0", State: model.MemberRecovering},
+			{ID: "c", State: model.MemberActive},
+			{ID: "d", Pod: "other-0", State: model.MemberDown},
 		}}}
 	})
 	require.Equal(t, []Row{{
-		ID: "g", Kind: model.Shard, There: 2, Of: 4, Elsewhere: 2,
-		Cells: []Cell{{Column: 0, State: model.Recovering, Leader: true, Members: 2}},
+		ID: "g", Kind: model.GroupShard, There: 2, Of: 4, Elsewhere: 2,
+		Cells: []Cell{{Column: 0, State: model.MemberRecovering, Leader: true, Members: 2}},
 	}}, copiesOf(d).Rows)
 }
 
@@ -159,9 +161,9 @@ func TestACellIsTheWorstOfItsMembers(t *testing.T) {
 func TestCopiesAreBounded(t *testing.T) {
 	d := webtest.Books(t, func(s *model.Snapshot) {
 		for i := range maxGroups {
-			s.Groups = append(s.Groups, model.Group{ID: fmt.Sprintf("a/%d", i), Kind: model.Shard, Members: []model.Member{{ID: "x", Pod: "books-1", State: model.Active}}})
+			s.Groups = append(s.Groups, model.Group{ID: fmt.Sprintf("a/%d", i), Kind: model.GroupShard, Members: []model.Member{{ID: "x", Pod: "books-1", State: model.MemberActive}}})
 		}
-		s.Groups[5].Members[0].State = model.Down
+		s.Groups[5].Members[0].State = model.MemberDown
 	})
 	c := copiesOf(d)
 	require.Equal(t, 6, c.Hidden)
@@ -181,7 +183,7 @@ func TestTimelineOfARollout(t *testing.T) {
 	first := webtest.Books(t, webtest.At(10), webtest.UpdatedTo(5))
 	for _, d := range []status.Decision{
 		first,
-		webtest.Books(t, webtest.At(11), webtest.UpdatedTo(5), webtest.OnTheWay(4, model.PhasePreparing)),
+		webtest.Books(t, webtest.At(11), webtest.UpdatedTo(5), webtest.OnTheWay(4, model.PhaseDraining)),
 		webtest.Books(t, webtest.At(13), webtest.UpdatedTo(5), webtest.OnTheWay(4, model.PhaseGone)),
 		webtest.Books(t, webtest.At(20), webtest.UpdatedTo(5), webtest.OnTheWay(4, model.PhaseGone)),
 		webtest.Books(t, webtest.At(40), webtest.UpdatedTo(4)),
@@ -219,7 +221,7 @@ func TestATimelineIsBounded(t *testing.T) {
 	for i := range 3 * maxStretches {
 		changes := []func(*model.Snapshot){webtest.At(i)}
 		if i%2 == 1 {
-			changes = append(changes, webtest.OnTheWay(1, model.PhasePreparing), webtest.OnTheWay(7, model.PhasePreparing))
+			changes = append(changes, webtest.OnTheWay(1, model.PhaseDraining), webtest.OnTheWay(7, model.PhaseDraining))
 		}
 		l.note(webtest.Books(t, changes...))
 	}

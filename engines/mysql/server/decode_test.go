@@ -277,7 +277,7 @@ func TestDecodeGroup(t *testing.T) {
 	s := a.state(dialects[replication.MySQL], time.Unix(0, 0))
 	require.False(t, s.Group.Quorum)
 	require.Equal(t, []replication.GroupMember{{ID: s.ID, Host: "db-1", Port: 3306, State: "OFFLINE"}}, s.Group.Members, "it says so of itself")
-	require.Equal(t, engines.NotLive, ownStanding(s))
+	require.Equal(t, engines.MembershipNotLive, ownStanding(s))
 
 	b := replicaOfMariaDB()
 	b.switches["wsrep_on"] = "ON"
@@ -291,7 +291,7 @@ func TestDecodeGroup(t *testing.T) {
 	b.counters["wsrep_ready"], b.counters["wsrep_local_state_comment"] = "OFF", "Joining: receiving State Transfer"
 	s = b.state(dialects[replication.MariaDB], time.Unix(0, 0))
 	require.Equal(t, "RECOVERING", s.Group.Members[0].State)
-	require.Equal(t, engines.Live, ownStanding(s), "it is on its way in")
+	require.Equal(t, engines.MembershipLive, ownStanding(s), "it is on its way in")
 	b.counters["wsrep_cluster_status"], b.counters["wsrep_local_state_comment"] = "non-Primary", "Initialized"
 	g = b.state(dialects[replication.MariaDB], time.Unix(0, 0)).Group
 	require.False(t, g.Quorum)

@@ -296,7 +296,7 @@ func TestUnknownOpensNothing(t *testing.T) {
 	}
 }
 
-func TestHeir(t *testing.T) {
+func TestSuccessor(t *testing.T) {
 	v := vacancy()
 	v.Self.State.Executed = serverID(0) + ":1-90"
 	v.Others[0].State.Source.Filtered = true
@@ -305,7 +305,7 @@ func TestHeir(t *testing.T) {
 	v.Others[1].State.Source.Filtered = true
 	name, _ = v.successor()
 	require.Empty(t, name, "the GTIDs are there, the data are not")
-	require.Equal(t, engines.Running, v.Copied("").State, "nobody is known to have all")
+	require.Equal(t, engines.ProgressRunning, v.Copied("").State, "nobody is known to have all")
 	v = vacancy()
 	name, _ = v.successor()
 	require.Equal(t, "db-0", name, "others follow it")
@@ -321,7 +321,7 @@ func TestHeir(t *testing.T) {
 	require.Empty(t, name, why)
 }
 
-func TestTended(t *testing.T) {
+func TestRepaired(t *testing.T) {
 	replica := func() Input {
 		v := seen()
 		v.Self, v.Others[0] = v.Others[0], v.Self

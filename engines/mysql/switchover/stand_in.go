@@ -11,15 +11,15 @@ import (
 func (v Input) Copied(words string) engines.Progress {
 	// Where nothing has a GTID, GTIDs do not show that another one has the data.
 	if v.Self.Blank() && len(v.Others) > 0 {
-		return engines.Progress{State: engines.Running, Detail: v.Self.Name() + " has executed nothing that has a GTID: who else has its data is known after a first write"}
+		return engines.Progress{State: engines.ProgressRunning, Detail: v.Self.Name() + " has executed nothing that has a GTID: who else has its data is known after a first write"}
 	}
 	if slices.ContainsFunc(v.Others, func(m topology.Member) bool { return m.Serves() && m.HasAllOf(v.Self) }) {
-		return engines.Progress{State: engines.Done, Detail: words}
+		return engines.Progress{State: engines.ProgressDone, Detail: words}
 	}
 	if len(v.Others) == 0 {
-		return engines.Progress{State: engines.Refused, Detail: "nobody else has the data of " + v.Self.Name()}
+		return engines.Progress{State: engines.ProgressRefused, Detail: "nobody else has the data of " + v.Self.Name()}
 	}
-	return engines.Progress{State: engines.Running, Detail: "no other member is known to have all data of " + v.Self.Name()}
+	return engines.Progress{State: engines.ProgressRunning, Detail: "no other member is known to have all data of " + v.Self.Name()}
 }
 
 // MayLead explains why a member that does not report may be the primary. Empty: another

@@ -12,7 +12,7 @@ func (s assessment) acks() (engines.Group, bool) {
 	if s.primary == nil || !s.primary.Serves() || !s.primary.State.SemiSync.Source {
 		return engines.Group{}, false
 	}
-	g := engines.Group{ID: "acks", Kind: engines.Acks, MinAvailable: max(s.primary.State.SemiSync.Acks, 1)}
+	g := engines.Group{ID: "acks", Kind: engines.GroupAcks, MinAvailable: max(s.primary.State.SemiSync.Acks, 1)}
 	members, counted := s.counted()
 	claim := func(m Member) bool {
 		return s.claims(m) && (lists(*s.primary, m) || howMany(members, s.claims) <= counted)
@@ -23,9 +23,9 @@ func (s assessment) acks() (engines.Group, bool) {
 		state := s.ackState(m)
 		switch {
 		case claim(m) && claims <= counted, silent(m) && claims+silents <= counted:
-			state = engines.Active
+			state = engines.MemberActive
 		case claim(m), silent(m): // some of them are not counted, and nobody tells which
-			state = engines.StateUnknown
+			state = engines.MemberUnknown
 		}
 		g.Members = append(g.Members, engines.Member{ID: m.Name(), Node: m.Name(), State: state})
 	}
@@ -103,11 +103,11 @@ func (s assessment) claims(m Member) bool {
 func (s assessment) ackState(m Member) engines.MemberState {
 	switch src := m.State.Source; {
 	case m.Serves() && src != nil && src.Receiving && src.Applying && src.Failure == "":
-		return engines.Recovering
+		return engines.MemberRecovering
 	case m.Serves(), m.Known && m.State.Down, s.missed(m):
-		return engines.Down
+		return engines.MemberDown
 	}
-	return engines.StateUnknown
+	return engines.MemberUnknown
 }
 
 // unacknowledged: the primary should wait for replicas and does not. A primary that gives

@@ -16,7 +16,7 @@ import (
 func TestNoMoreAcknowledgeThanThePrimaryCounts(t *testing.T) {
 	active := func(v View) (n int) {
 		for _, s := range enginetest.States(t, Observe(v), "acks") {
-			if s == engines.Active {
+			if s == engines.MemberActive {
 				n++
 			}
 		}
@@ -29,18 +29,18 @@ func TestNoMoreAcknowledgeThanThePrimaryCounts(t *testing.T) {
 	}
 	v := healthy()
 	v.Others[0].State.SemiSync.Clients = 1
-	require.Equal(t, map[string]engines.MemberState{nodeOf(1): engines.StateUnknown, nodeOf(2): engines.StateUnknown}, enginetest.States(t, Observe(v), "acks"))
+	require.Equal(t, map[string]engines.MemberState{nodeOf(1): engines.MemberUnknown, nodeOf(2): engines.MemberUnknown}, enginetest.States(t, Observe(v), "acks"))
 	h := Observe(v).Health
-	require.Equal(t, engines.Recoverable, h.Verdict)
+	require.Equal(t, engines.VerdictRecoverable, h.Verdict)
 	require.Contains(t, h.Reason, "db-0 counts 1 of the replicas that acknowledge, and 2 say that they do")
 	v.Others[0].State.Replicas = v.Others[0].State.Replicas[1:]
-	require.Equal(t, map[string]engines.MemberState{nodeOf(1): engines.Recovering, nodeOf(2): engines.Active}, enginetest.States(t, Observe(v), "acks"), "one of them is not even connected")
+	require.Equal(t, map[string]engines.MemberState{nodeOf(1): engines.MemberRecovering, nodeOf(2): engines.MemberActive}, enginetest.States(t, Observe(v), "acks"), "one of them is not even connected")
 
 	v = healthy()
 	v.Others[0].State.SemiSync.Clients = 1
 	gone(&v.Others[1])
 	v.Self.State.SemiSync.Acknowledging = false
-	require.Equal(t, engines.Active, enginetest.States(t, Observe(v), "acks")[nodeOf(1)], "who else")
+	require.Equal(t, engines.MemberActive, enginetest.States(t, Observe(v), "acks")[nodeOf(1)], "who else")
 	v.Others[0].State.Replicas = append(v.Others[0].State.Replicas, replication.Replica{ID: idOf(7), Host: "db-7", Port: 3306})
 	require.Zero(t, active(v), "one of two that do not tell")
 
@@ -48,9 +48,9 @@ func TestNoMoreAcknowledgeThanThePrimaryCounts(t *testing.T) {
 	v = healthy()
 	v.Others[0].State.SemiSync.Clients = 1
 	v.Others[1].State.Source.Delay = time.Hour
-	require.Equal(t, map[string]engines.MemberState{nodeOf(2): engines.StateUnknown}, enginetest.States(t, Observe(v), "acks"))
+	require.Equal(t, map[string]engines.MemberState{nodeOf(2): engines.MemberUnknown}, enginetest.States(t, Observe(v), "acks"))
 	v.Others[0].State.SemiSync.Clients = 2
-	require.Equal(t, map[string]engines.MemberState{nodeOf(2): engines.Active}, enginetest.States(t, Observe(v), "acks"))
+	require.Equal(t, map[string]engines.MemberState{nodeOf(2): engines.MemberActive}, enginetest.States(t, Observe(v), "acks"))
 }
 
 // TestReplicasOfReplicasDoNotAcknowledge: what they acknowledge the one before them
@@ -60,8 +60,8 @@ func TestReplicasOfReplicasDoNotAcknowledge(t *testing.T) {
 	v.Self.State.Source.ID, v.Self.State.Source.Host = idOf(1), nodeOf(1)
 	v.Others[0].State.SemiSync.Clients = 1
 	o := Observe(v)
-	require.Equal(t, map[string]engines.MemberState{nodeOf(1): engines.Active}, enginetest.States(t, o, "acks"))
-	require.Equal(t, engines.Active, enginetest.States(t, o, "data")[nodeOf(2)], "it has all")
+	require.Equal(t, map[string]engines.MemberState{nodeOf(1): engines.MemberActive}, enginetest.States(t, o, "acks"))
+	require.Equal(t, engines.MemberActive, enginetest.States(t, o, "data")[nodeOf(2)], "it has all")
 	for _, m := range enginetest.Group(t, o, "primary").Members {
 		require.Equal(t, m.Node != nodeOf(2), m.Eligible, m.Node)
 	}
@@ -77,7 +77,7 @@ func TestIdlePrimaryThatGivesUp(t *testing.T) {
 		v.Others[0].State.SemiSync.Working, v.Others[0].State.SemiSync.GivesUp = false, true
 		return v
 	}
-	require.Equal(t, engines.Green, Observe(idle()).Health.Verdict)
+	require.Equal(t, engines.VerdictGreen, Observe(idle()).Health.Verdict)
 	for name, edit := range map[string]func(v *View){
 		"it waits until its timeout":  func(v *View) { v.Others[0].State.SemiSync.GivesUp = false },
 		"nobody is connected":         func(v *View) { v.Others[0].State.SemiSync.Clients = 0 },
@@ -88,7 +88,7 @@ func TestIdlePrimaryThatGivesUp(t *testing.T) {
 		v := idle()
 		edit(&v)
 		h := Observe(v).Health
-		require.Equal(t, engines.Yellow, h.Verdict, name)
+		require.Equal(t, engines.VerdictYellow, h.Verdict, name)
 		require.Contains(t, h.Reason, "db-0 commits without waiting", name)
 	}
 }

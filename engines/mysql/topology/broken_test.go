@@ -35,21 +35,21 @@ func TestDelayedReplica(t *testing.T) {
 		s.Source.Delay, s.Source.Lag, s.SemiSync.Acknowledging = time.Hour, &hour, false
 		edit(s)
 		o := Observe(v)
-		require.Equal(t, engines.Health{Verdict: engines.Green}, o.Health, name)
-		require.Equal(t, engines.Live, o.Member, name)
+		require.Equal(t, engines.Health{Verdict: engines.VerdictGreen}, o.Health, name)
+		require.Equal(t, engines.MembershipLive, o.Member, name)
 		require.True(t, o.Settled, name)
 		require.Empty(t, o.Veto+o.Busy, name)
 		for _, g := range o.Groups {
 			require.False(t, g.Has(nodeOf(2)), name+g.ID)
 			require.True(t, g.Has(nodeOf(1)), name+g.ID)
 		}
-		require.Contains(t, o.Nodes, engines.Node{Name: nodeOf(2), Address: nodeOf(2), State: engines.Live}, name)
+		require.Contains(t, o.Nodes, engines.Node{Name: nodeOf(2), Address: nodeOf(2), State: engines.MembershipLive}, name)
 	}
 
 	v := patient()
 	v.Self.State.Source.Delay, v.Self.State.Source.Failure, v.Self.State.Source.Applying = time.Hour, "error 1062: x", false
 	o := Observe(v)
-	require.Equal(t, engines.Recoverable, o.Health.Verdict, "a broken one holds nobody either")
+	require.Equal(t, engines.VerdictRecoverable, o.Health.Verdict, "a broken one holds nobody either")
 	require.Contains(t, o.Health.Reason, "db-2 does not replicate: error 1062")
 
 	v = patient()
@@ -80,7 +80,7 @@ func TestBrokenReplicaHoldsNobodyElse(t *testing.T) {
 			m.State.SemiSync.Acknowledging = m.State.Source != nil && m.State.Source.Receiving
 			m.State.Halted = m.State.Looked.Add(-time.Minute)
 			o := Observe(v)
-			require.Equal(t, engines.Yellow, o.Health.Verdict, name+": it may go on in a moment: "+o.Health.Reason)
+			require.Equal(t, engines.VerdictYellow, o.Health.Verdict, name+": it may go on in a moment: "+o.Health.Reason)
 			require.Equal(t, by == 1, o.Settled, name)
 
 			m.State.Halted = m.State.Looked.Add(-2 * time.Minute)
@@ -88,24 +88,24 @@ func TestBrokenReplicaHoldsNobodyElse(t *testing.T) {
 				v.Others[0].State.SemiSync.Clients, v.Others[0].State.Replicas = 1, v.Others[0].State.Replicas[:1]
 			}
 			o = Observe(v)
-			require.Equal(t, engines.Recoverable, o.Health.Verdict, name+o.Health.Reason)
+			require.Equal(t, engines.VerdictRecoverable, o.Health.Verdict, name+o.Health.Reason)
 			require.Contains(t, o.Health.Reason, "broken: db-2 ", name)
 			require.True(t, o.Settled, name+": it does all that it will")
 			require.Empty(t, o.Veto, name)
-			require.NotEqual(t, engines.Active, enginetest.States(t, o, "data")[nodeOf(2)], name)
-			require.NotEqual(t, engines.Active, enginetest.States(t, o, "acks")[nodeOf(2)], name)
+			require.NotEqual(t, engines.MemberActive, enginetest.States(t, o, "data")[nodeOf(2)], name)
+			require.NotEqual(t, engines.MemberActive, enginetest.States(t, o, "acks")[nodeOf(2)], name)
 			for _, m := range enginetest.Group(t, o, "primary").Members {
 				require.Equal(t, m.Node != nodeOf(2), m.Eligible, name)
 			}
 
 			v.Others[0].State.SemiSync.Working = false
-			require.Equal(t, engines.Recoverable, Observe(v).Health.Verdict, name+": commits cannot wait for it")
+			require.Equal(t, engines.VerdictRecoverable, Observe(v).Health.Verdict, name+": commits cannot wait for it")
 		}
 	}
 	v := patient()
 	v.Self.State.Halted, v.Self.State.Executed = v.Self.State.Looked.Add(-time.Hour), v.Self.State.Executed+","+idOf(2)+":1"
 	v.Others[1].State.Source.Receiving, v.Others[1].State.Source.Lag = false, nil
-	require.Equal(t, engines.Yellow, Observe(v).Health.Verdict, "one may go on in a moment")
+	require.Equal(t, engines.VerdictYellow, Observe(v).Health.Verdict, "one may go on in a moment")
 }
 
 // TestReplicaThatSaysAllIsWell: the primary knows better. Nothing reaches it, and it
@@ -113,14 +113,14 @@ func TestBrokenReplicaHoldsNobodyElse(t *testing.T) {
 func TestReplicaThatSaysAllIsWell(t *testing.T) {
 	v := fromPrimary()
 	v.Past = Checkpoint{observedAt.Add(-12 * time.Second), idOf(0) + ":1-9"}
-	require.Equal(t, engines.Green, Observe(v).Health.Verdict)
+	require.Equal(t, engines.VerdictGreen, Observe(v).Health.Verdict)
 	v.Others[0].State.Executed = idOf(0) + ":1-8"
 	o := Observe(v)
-	require.Equal(t, engines.Recoverable, o.Health.Verdict)
+	require.Equal(t, engines.VerdictRecoverable, o.Health.Verdict)
 	require.Contains(t, o.Health.Reason, "broken: db-2 does not say that it lags, and lacks what db-0 had executed 12s ago")
-	require.Equal(t, engines.Recovering, enginetest.States(t, o, "data")[nodeOf(2)])
+	require.Equal(t, engines.MemberRecovering, enginetest.States(t, o, "data")[nodeOf(2)])
 	v.Others[0].State.Looked = observedAt.Add(-3 * time.Second)
-	require.Equal(t, engines.Green, Observe(v).Health.Verdict, "it was looked at too early to tell")
+	require.Equal(t, engines.VerdictGreen, Observe(v).Health.Verdict, "it was looked at too early to tell")
 }
 
 // TestStanding: who answers is a member, unless its group has put it out.
@@ -136,10 +136,10 @@ func TestStanding(t *testing.T) {
 		}
 		return o.Member
 	}
-	require.Equal(t, engines.Live, own(replication.MemberOnline, true))
-	require.Equal(t, engines.Live, own(replication.MemberRecovering, true))
-	require.Equal(t, engines.NotLive, own(replication.MemberOffline, true))
-	require.Equal(t, engines.NotLive, own(replication.MemberFailed, false))
+	require.Equal(t, engines.MembershipLive, own(replication.MemberOnline, true))
+	require.Equal(t, engines.MembershipLive, own(replication.MemberRecovering, true))
+	require.Equal(t, engines.MembershipNotLive, own(replication.MemberOffline, true))
+	require.Equal(t, engines.MembershipNotLive, own(replication.MemberFailed, false))
 	require.Equal(t, engines.MembershipUnknown, own(replication.MemberOnline, false), "the others may have put it out")
 	require.Equal(t, engines.MembershipUnknown, own(replication.MemberAway, true))
 	v := inGroup(healthy(), replication.MemberOnline, replication.MemberOnline)
@@ -149,9 +149,9 @@ func TestStanding(t *testing.T) {
 	v = inGroup(healthy(), replication.MemberOnline, replication.MemberOnline, replication.MemberOnline)
 	v.Self.State.Group.Members[0].Role = replication.RoleSecondary
 	o := Observe(v)
-	require.Equal(t, engines.Live, o.Member)
+	require.Equal(t, engines.MembershipLive, o.Member)
 	for _, n := range o.Nodes {
-		require.Equal(t, engines.Live, n.State)
+		require.Equal(t, engines.MembershipLive, n.State)
 	}
 	for _, m := range enginetest.Group(t, o, "primary").Members {
 		require.False(t, m.Leader)

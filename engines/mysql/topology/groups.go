@@ -10,14 +10,14 @@ import (
 
 // groups in a fixed order.
 func (s assessment) groups() []engines.Group {
-	primary := engines.Group{ID: "primary", Kind: engines.Role, MinAvailable: 1, NeedsLeader: !s.manyWriters()}
-	data := engines.Group{ID: "data", Kind: engines.Shard}
+	primary := engines.Group{ID: "primary", Kind: engines.GroupRole, MinAvailable: 1, NeedsLeader: !s.manyWriters()}
+	data := engines.Group{ID: "data", Kind: engines.GroupShard}
 	for _, m := range s.members {
 		if m.Name() == "" || m.Delayed() {
 			continue
 		}
 		copy := engines.Member{ID: m.Name(), Node: m.Name(), State: s.copyState(m), Leader: s.leads(m) || s.presumed(m)}
-		copy.Eligible = copy.State == engines.Active && s.couldLead(m)
+		copy.Eligible = copy.State == engines.MemberActive && s.couldLead(m)
 		data.Members, primary.Members = append(data.Members, copy), append(primary.Members, copy)
 	}
 	out := []engines.Group{primary, data}
@@ -43,40 +43,40 @@ func (s assessment) couldLead(m Member) bool {
 func (s assessment) copyState(m Member) engines.MemberState {
 	switch {
 	case m.Known && m.State.Down:
-		return engines.Down
+		return engines.MemberDown
 	case s.adopting && s.leads(m):
-		return engines.Active // it sends what others follow
+		return engines.MemberActive // it sends what others follow
 	case !m.Serves():
 		if s.missed(m) {
-			return engines.Down
+			return engines.MemberDown
 		}
-		return engines.StateUnknown
+		return engines.MemberUnknown
 	case m.State.Group != nil:
 		return s.groupMemberState(m)
 	case s.primary == nil:
 		return s.withoutPrimary(m)
 	case s.leads(m):
-		return engines.Active
+		return engines.MemberActive
 	}
 	switch behind, why := s.behind(m); {
 	case why == "":
-		return engines.Active
+		return engines.MemberActive
 	case behind:
-		return engines.Recovering
+		return engines.MemberRecovering
 	}
-	return engines.Down
+	return engines.MemberDown
 }
 
 // withoutPrimary is the state while no primary is known: nobody can tell who follows
 // closely, but a replica that runs has the data.
 func (s assessment) withoutPrimary(m Member) engines.MemberState {
 	if len(s.writers) > 1 || m.State.Source == nil {
-		return engines.StateUnknown
+		return engines.MemberUnknown
 	}
 	if m.State.Source.Receiving && m.State.Source.Applying {
-		return engines.Recovering
+		return engines.MemberRecovering
 	}
-	return engines.StateUnknown
+	return engines.MemberUnknown
 }
 
 func (s assessment) groupMemberState(m Member) engines.MemberState {
@@ -85,19 +85,19 @@ func (s assessment) groupMemberState(m Member) engines.MemberState {
 			return stateInGroup(g.State)
 		}
 	}
-	return engines.Down
+	return engines.MemberDown
 }
 
 func stateInGroup(state string) engines.MemberState {
 	switch state {
 	case replication.MemberOnline:
-		return engines.Active
+		return engines.MemberActive
 	case replication.MemberRecovering:
-		return engines.Recovering
+		return engines.MemberRecovering
 	case "":
-		return engines.StateUnknown
+		return engines.MemberUnknown
 	}
-	return engines.Down
+	return engines.MemberDown
 }
 
 // groupMembers as the own server sees them. In Galera each member reports only itself.
@@ -210,7 +210,7 @@ func (s assessment) quorum() (engines.Group, bool) {
 	if own == nil {
 		return engines.Group{}, false
 	}
-	g := engines.Group{ID: "quorum", Kind: engines.Quorum, MinAvailable: own.Size/2 + 1}
+	g := engines.Group{ID: "quorum", Kind: engines.GroupQuorum, MinAvailable: own.Size/2 + 1}
 	for _, m := range s.members {
 		if m.Name() == "" || m.Serves() && m.State.Group == nil {
 			continue
@@ -223,7 +223,7 @@ func (s assessment) quorum() (engines.Group, bool) {
 				}
 			}
 		}
-		g.Members = append(g.Members, engines.Member{ID: m.Name(), Node: m.Name(), State: state, Eligible: state == engines.Active})
+		g.Members = append(g.Members, engines.Member{ID: m.Name(), Node: m.Name(), State: state, Eligible: state == engines.MemberActive})
 	}
 	return g, true
 }

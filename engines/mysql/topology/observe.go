@@ -36,7 +36,7 @@ func Observe(v View) engines.Observation {
 	o := engines.Observation{Node: self.Node, Version: plainVersion(self.Version), Busy: self.Busy}
 	switch {
 	case self.Down:
-		o.Member, o.Health.Reason = engines.NotLive, self.Problem
+		o.Member, o.Health.Reason = engines.MembershipNotLive, self.Problem
 		return o
 	case !self.Serving:
 		o.Health.Reason = self.Problem
@@ -233,13 +233,13 @@ func (s assessment) membership(m Member) engines.Membership {
 	case m.Serves():
 		return standing(m)
 	case m.Known && m.State.Down:
-		return engines.NotLive
+		return engines.MembershipNotLive
 	case m.Known:
 		return engines.MembershipUnknown
 	case s.connected(m):
-		return engines.Live
+		return engines.MembershipLive
 	case s.missed(m):
-		return engines.NotLive
+		return engines.MembershipNotLive
 	}
 	return engines.MembershipUnknown
 }
@@ -249,15 +249,15 @@ func (s assessment) membership(m Member) engines.Membership {
 func standing(m Member) engines.Membership {
 	g := m.State.Group
 	if g == nil {
-		return engines.Live
+		return engines.MembershipLive
 	}
 	for _, own := range g.Members {
 		switch {
 		case own.ID != m.State.ID:
 		case own.State == replication.MemberOffline, own.State == replication.MemberFailed:
-			return engines.NotLive
+			return engines.MembershipNotLive
 		case g.Quorum && (own.State == replication.MemberOnline || own.State == replication.MemberRecovering):
-			return engines.Live
+			return engines.MembershipLive
 		}
 	}
 	return engines.MembershipUnknown

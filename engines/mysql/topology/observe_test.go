@@ -55,20 +55,20 @@ func gone(m *Member) {
 
 func TestObservation(t *testing.T) {
 	o := Observe(healthy())
-	require.Equal(t, engines.Health{Verdict: engines.Green}, o.Health)
+	require.Equal(t, engines.Health{Verdict: engines.VerdictGreen}, o.Health)
 	require.Equal(t, nodeOf(2), o.Node)
 	require.Equal(t, "9.7.4", o.Version)
-	require.Equal(t, engines.Live, o.Member)
+	require.Equal(t, engines.MembershipLive, o.Member)
 	require.Equal(t, []string{replicaRole}, o.Roles)
 	require.Empty(t, o.After)
 	require.Empty(t, o.Busy+o.Veto)
 	require.True(t, o.Settled)
-	all := map[string]engines.MemberState{nodeOf(0): engines.Active, nodeOf(1): engines.Active, nodeOf(2): engines.Active}
+	all := map[string]engines.MemberState{nodeOf(0): engines.MemberActive, nodeOf(1): engines.MemberActive, nodeOf(2): engines.MemberActive}
 	require.Equal(t, all, enginetest.States(t, o, "data"))
 	require.Equal(t, all, enginetest.States(t, o, "primary"))
-	require.Equal(t, map[string]engines.MemberState{nodeOf(1): engines.Active, nodeOf(2): engines.Active}, enginetest.States(t, o, "acks"))
+	require.Equal(t, map[string]engines.MemberState{nodeOf(1): engines.MemberActive, nodeOf(2): engines.MemberActive}, enginetest.States(t, o, "acks"))
 	p := enginetest.Group(t, o, "primary")
-	require.Equal(t, engines.Role, p.Kind)
+	require.Equal(t, engines.GroupRole, p.Kind)
 	require.Equal(t, 1, p.MinAvailable)
 	require.True(t, p.NeedsLeader)
 	for _, m := range p.Members {
@@ -76,13 +76,13 @@ func TestObservation(t *testing.T) {
 		require.True(t, m.Eligible)
 	}
 	require.Equal(t, 1, enginetest.Group(t, o, "acks").MinAvailable)
-	require.Equal(t, engines.Acks, enginetest.Group(t, o, "acks").Kind)
+	require.Equal(t, engines.GroupAcks, enginetest.Group(t, o, "acks").Kind)
 	require.ElementsMatch(t, []engines.Node{
-		{Name: nodeOf(0), Address: nodeOf(0), State: engines.Live}, {Name: nodeOf(1), Address: nodeOf(1), State: engines.Live}, {Name: nodeOf(2), Address: nodeOf(2), State: engines.Live},
+		{Name: nodeOf(0), Address: nodeOf(0), State: engines.MembershipLive}, {Name: nodeOf(1), Address: nodeOf(1), State: engines.MembershipLive}, {Name: nodeOf(2), Address: nodeOf(2), State: engines.MembershipLive},
 	}, o.Nodes, "itself too")
 
 	o = Observe(fromPrimary())
-	require.Equal(t, engines.Green, o.Health.Verdict)
+	require.Equal(t, engines.VerdictGreen, o.Health.Verdict)
 	require.Equal(t, []string{primaryRole}, o.Roles)
 	require.Equal(t, []string{nodeOf(1), nodeOf(2)}, o.After, "its replicas are updated first")
 	require.True(t, o.Settled)
@@ -90,7 +90,7 @@ func TestObservation(t *testing.T) {
 
 // TestObservationOf: one thing is different; what the last member concludes.
 func TestObservationOf(t *testing.T) {
-	const any = engines.StateUnknown + 100
+	const any = engines.MemberUnknown + 100
 	long := 11 * time.Second
 	for name, c := range map[string]struct {
 		change          func(v *View)
@@ -99,63 +99,63 @@ func TestObservationOf(t *testing.T) {
 		data0, data2    engines.MemberState
 		settled, vetoed bool
 	}{
-		"lag above the limit":             {func(v *View) { v.Self.State.Source.Lag = &long }, engines.Yellow, "db-2 is 11s behind", engines.Active, engines.Recovering, false, false},
-		"lag is not known":                {func(v *View) { v.Self.State.Source.Lag = nil }, engines.Yellow, "does not know how far", engines.Active, engines.Recovering, false, false},
-		"connecting":                      {func(v *View) { v.Self.State.Source.Receiving, v.Self.State.Source.Lag = false, nil }, engines.Yellow, "is connecting", engines.Active, engines.Recovering, false, false},
-		"stopped":                         {func(v *View) { v.Self.State.Source.Applying, v.Self.State.Source.Started = false, false }, engines.Yellow, "has stopped replicating", engines.Active, engines.Down, false, false},
-		"failed":                          {func(v *View) { v.Self.State.Source.Failure = "error 1062: x" }, engines.Yellow, "does not replicate: error 1062: x", engines.Active, engines.Down, false, false},
-		"follows nobody":                  {func(v *View) { v.Self.State.Source = nil }, engines.Yellow, "db-2 follows nobody", engines.Active, engines.Down, false, false},
-		"follows a stranger":              {func(v *View) { v.Self.State.Source.ID, v.Self.State.Source.Host = idOf(9), "other" }, engines.Yellow, "which is not the primary", engines.Active, engines.Down, false, false},
-		"follows a replica":               {func(v *View) { v.Self.State.Source.ID, v.Self.State.Source.Host = idOf(1), nodeOf(1) }, engines.Green, "", engines.Active, engines.Active, true, false},
-		"errant":                          {func(v *View) { v.Self.State.Executed += "," + idOf(2) + ":1" }, engines.Yellow, "has transactions that the primary has not", engines.Active, engines.Down, false, true},
-		"the primary's own are tolerated": {func(v *View) { v.Self.State.Executed = idOf(0) + ":1-12" }, engines.Green, "", engines.Active, engines.Active, true, false},
+		"lag above the limit":             {func(v *View) { v.Self.State.Source.Lag = &long }, engines.VerdictYellow, "db-2 is 11s behind", engines.MemberActive, engines.MemberRecovering, false, false},
+		"lag is not known":                {func(v *View) { v.Self.State.Source.Lag = nil }, engines.VerdictYellow, "does not know how far", engines.MemberActive, engines.MemberRecovering, false, false},
+		"connecting":                      {func(v *View) { v.Self.State.Source.Receiving, v.Self.State.Source.Lag = false, nil }, engines.VerdictYellow, "is connecting", engines.MemberActive, engines.MemberRecovering, false, false},
+		"stopped":                         {func(v *View) { v.Self.State.Source.Applying, v.Self.State.Source.Started = false, false }, engines.VerdictYellow, "has stopped replicating", engines.MemberActive, engines.MemberDown, false, false},
+		"failed":                          {func(v *View) { v.Self.State.Source.Failure = "error 1062: x" }, engines.VerdictYellow, "does not replicate: error 1062: x", engines.MemberActive, engines.MemberDown, false, false},
+		"follows nobody":                  {func(v *View) { v.Self.State.Source = nil }, engines.VerdictYellow, "db-2 follows nobody", engines.MemberActive, engines.MemberDown, false, false},
+		"follows a stranger":              {func(v *View) { v.Self.State.Source.ID, v.Self.State.Source.Host = idOf(9), "other" }, engines.VerdictYellow, "which is not the primary", engines.MemberActive, engines.MemberDown, false, false},
+		"follows a replica":               {func(v *View) { v.Self.State.Source.ID, v.Self.State.Source.Host = idOf(1), nodeOf(1) }, engines.VerdictGreen, "", engines.MemberActive, engines.MemberActive, true, false},
+		"errant":                          {func(v *View) { v.Self.State.Executed += "," + idOf(2) + ":1" }, engines.VerdictYellow, "has transactions that the primary has not", engines.MemberActive, engines.MemberDown, false, true},
+		"the primary's own are tolerated": {func(v *View) { v.Self.State.Executed = idOf(0) + ":1-12" }, engines.VerdictGreen, "", engines.MemberActive, engines.MemberActive, true, false},
 		"nothing was written yet": {func(v *View) {
 			v.Self.State.Executed, v.Others[0].State.Executed, v.Others[1].State.Executed = "none", "none", "none"
-		}, engines.Green, "", engines.Active, engines.Active, true, false},
-		"new beside a database": {func(v *View) { v.Self.State.Executed = "none" }, engines.Yellow, "db-2 has executed nothing yet", engines.Active, engines.Recovering, false, false},
-		"without GTIDs":         {func(v *View) { v.Self.State.Executed, v.Others[0].State.Executed = "", "" }, engines.Green, "", engines.Active, engines.Active, true, false},
-		"not acknowledging":     {func(v *View) { v.Self.State.SemiSync.Acknowledging = false }, engines.Green, "", engines.Active, engines.Active, false, false},
-		"commits do not wait":   {func(v *View) { v.Others[0].State.SemiSync.Working = false }, engines.Yellow, "db-0 commits without waiting", engines.Active, engines.Active, true, false},
-		"two allow writes":      {func(v *View) { v.Others[1].State.Writes = replication.Allowed }, engines.Red, "db-0 and db-1 allow writes", any, any, false, false},
-		"nobody allows writes":  {func(v *View) { v.Others[0].State.Writes = replication.RefusedAtStart }, engines.Red, "no member allows writes", engines.StateUnknown, engines.Recovering, false, false},
+		}, engines.VerdictGreen, "", engines.MemberActive, engines.MemberActive, true, false},
+		"new beside a database": {func(v *View) { v.Self.State.Executed = "none" }, engines.VerdictYellow, "db-2 has executed nothing yet", engines.MemberActive, engines.MemberRecovering, false, false},
+		"without GTIDs":         {func(v *View) { v.Self.State.Executed, v.Others[0].State.Executed = "", "" }, engines.VerdictGreen, "", engines.MemberActive, engines.MemberActive, true, false},
+		"not acknowledging":     {func(v *View) { v.Self.State.SemiSync.Acknowledging = false }, engines.VerdictGreen, "", engines.MemberActive, engines.MemberActive, false, false},
+		"commits do not wait":   {func(v *View) { v.Others[0].State.SemiSync.Working = false }, engines.VerdictYellow, "db-0 commits without waiting", engines.MemberActive, engines.MemberActive, true, false},
+		"two allow writes":      {func(v *View) { v.Others[1].State.Writes = replication.Allowed }, engines.VerdictRed, "db-0 and db-1 allow writes", any, any, false, false},
+		"nobody allows writes":  {func(v *View) { v.Others[0].State.Writes = replication.RefusedAtStart }, engines.VerdictRed, "no member allows writes", engines.MemberUnknown, engines.MemberRecovering, false, false},
 		"a switchover": {func(v *View) {
 			v.Others[0].State.Writes = replication.RefusedBySQL
 			v.Others[0].State.Switch = &replication.Switch{From: "db-0", Until: observedAt.Add(time.Second)}
-		}, engines.Yellow, "a switchover from db-0 is under way", any, any, false, false},
+		}, engines.VerdictYellow, "a switchover from db-0 is under way", any, any, false, false},
 		"one that is over": {func(v *View) {
 			v.Others[0].State.Switch = &replication.Switch{From: "db-0", Until: observedAt.Add(-time.Second)}
-		}, engines.Green, "", engines.Active, engines.Active, true, false},
+		}, engines.VerdictGreen, "", engines.MemberActive, engines.MemberActive, true, false},
 		"a replica is down": {func(v *View) {
 			v.Others[1].State = replication.State{Node: nodeOf(1), Down: true, Looked: observedAt}
 			v.Others[0].State.Replicas = v.Others[0].State.Replicas[1:]
-		}, engines.Recoverable, "unavailable: db-1", engines.Active, engines.Active, true, false},
-		"an agent is unavailable, its server too":    {func(v *View) { gone(&v.Others[1]); v.Others[0].State.Replicas = v.Others[0].State.Replicas[1:] }, engines.Recoverable, "unavailable: db-1", engines.Active, engines.Active, true, false},
-		"an agent is unavailable, its server is not": {func(v *View) { gone(&v.Others[1]) }, engines.Recoverable, "the agent of db-1", engines.Active, engines.Active, true, false},
-		"an agent does not answer":                   {func(v *View) { v.Others[1].Known = false }, engines.VerdictUnknown, "db-1 does not answer", engines.Active, engines.Active, true, false},
-		"an agent looked long ago":                   {func(v *View) { v.Others[1].State.Looked = observedAt.Add(-2 * time.Minute) }, engines.VerdictUnknown, "db-1 does not answer: its agent has not looked", engines.Active, engines.Active, true, false},
-		"an agent lacks privileges":                  {func(v *View) { v.Others[1].State.Serving, v.Others[1].State.Problem = false, "needs PROCESS" }, engines.VerdictUnknown, "needs PROCESS", engines.Active, engines.Active, true, false},
+		}, engines.VerdictRecoverable, "unavailable: db-1", engines.MemberActive, engines.MemberActive, true, false},
+		"an agent is unavailable, its server too":    {func(v *View) { gone(&v.Others[1]); v.Others[0].State.Replicas = v.Others[0].State.Replicas[1:] }, engines.VerdictRecoverable, "unavailable: db-1", engines.MemberActive, engines.MemberActive, true, false},
+		"an agent is unavailable, its server is not": {func(v *View) { gone(&v.Others[1]) }, engines.VerdictRecoverable, "the agent of db-1", engines.MemberActive, engines.MemberActive, true, false},
+		"an agent does not answer":                   {func(v *View) { v.Others[1].Known = false }, engines.VerdictUnknown, "db-1 does not answer", engines.MemberActive, engines.MemberActive, true, false},
+		"an agent looked long ago":                   {func(v *View) { v.Others[1].State.Looked = observedAt.Add(-2 * time.Minute) }, engines.VerdictUnknown, "db-1 does not answer: its agent has not looked", engines.MemberActive, engines.MemberActive, true, false},
+		"an agent lacks privileges":                  {func(v *View) { v.Others[1].State.Serving, v.Others[1].State.Problem = false, "needs PROCESS" }, engines.VerdictUnknown, "needs PROCESS", engines.MemberActive, engines.MemberActive, true, false},
 		"all follow one outside": {func(v *View) {
 			v.Others[0].State.Writes = replication.RefusedAtStart
 			v.Others[0].State.Source = &replication.Source{Host: "elsewhere", Port: 3306, ID: idOf(9), Receiving: true, Applying: true, Started: true}
-		}, engines.Yellow, "all follow elsewhere, which is none of the members", engines.Recovering, engines.Recovering, false, false},
+		}, engines.VerdictYellow, "all follow elsewhere, which is none of the members", engines.MemberRecovering, engines.MemberRecovering, false, false},
 		"all follow one outside that is unavailable": {func(v *View) {
 			v.Others[0].State.Writes = replication.RefusedAtStart
 			v.Others[0].State.Source = &replication.Source{Host: "elsewhere", Port: 3306, ID: idOf(9), Applying: true, Started: true}
-		}, engines.Red, "no member allows writes", engines.StateUnknown, engines.Recovering, false, false},
+		}, engines.VerdictRed, "no member allows writes", engines.MemberUnknown, engines.MemberRecovering, false, false},
 		"one follows another outside": {func(v *View) {
 			v.Others[0].State.Writes = replication.RefusedAtStart
 			v.Self.State.Source = &replication.Source{Host: "elsewhere", Port: 3306, ID: idOf(9), Receiving: true, Applying: true, Started: true}
-		}, engines.VerdictUnknown, "elsewhere does not answer: no agent is known for it", engines.StateUnknown, engines.Recovering, false, false},
+		}, engines.VerdictUnknown, "elsewhere does not answer: no agent is known for it", engines.MemberUnknown, engines.MemberRecovering, false, false},
 		"the primary is down": {func(v *View) {
 			v.Others[0].State = replication.State{Node: nodeOf(0), Down: true, Looked: observedAt}
 			v.Self.State.Source.Receiving, v.Others[1].State.Source.Receiving = false, false
-		}, engines.Red, "no member allows writes", engines.Down, engines.StateUnknown, false, false},
-		"the primary's agent is unavailable": {func(v *View) { gone(&v.Others[0]) }, engines.VerdictUnknown, "db-0 does not answer", engines.StateUnknown, engines.Recovering, false, false},
+		}, engines.VerdictRed, "no member allows writes", engines.MemberDown, engines.MemberUnknown, false, false},
+		"the primary's agent is unavailable": {func(v *View) { gone(&v.Others[0]) }, engines.VerdictUnknown, "db-0 does not answer", engines.MemberUnknown, engines.MemberRecovering, false, false},
 		"the primary's agent is unavailable, and its server": {func(v *View) {
 			gone(&v.Others[0])
 			v.Self.State.Source.Receiving, v.Others[1].State.Source.Receiving = false, false
-		}, engines.Red, "no member allows writes", engines.Down, engines.StateUnknown, false, false},
-		"starts writable": {func(v *View) { v.Self.State.StartsWritable = true }, engines.Green, "", engines.Active, engines.Active, true, true},
+		}, engines.VerdictRed, "no member allows writes", engines.MemberDown, engines.MemberUnknown, false, false},
+		"starts writable": {func(v *View) { v.Self.State.StartsWritable = true }, engines.VerdictGreen, "", engines.MemberActive, engines.MemberActive, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := healthy()
@@ -172,7 +172,7 @@ func TestObservationOf(t *testing.T) {
 			require.Equal(t, c.settled, o.Settled)
 			require.Equal(t, c.vetoed, o.Veto != "", o.Veto)
 			for _, m := range enginetest.Group(t, o, "primary").Members {
-				require.False(t, m.Eligible && m.State != engines.Active)
+				require.False(t, m.Eligible && m.State != engines.MemberActive)
 			}
 		})
 	}
@@ -186,7 +186,7 @@ func TestUnknownPermitsNothing(t *testing.T) {
 	require.Equal(t, engines.Observation{Node: nodeOf(2), Version: "9.7.4", Health: engines.Health{Reason: "no answer in time"}}, o)
 	v.Self.State = replication.State{Node: nodeOf(2), Down: true, Problem: "no server listens"}
 	o = Observe(v)
-	require.Equal(t, engines.NotLive, o.Member)
+	require.Equal(t, engines.MembershipNotLive, o.Member)
 	require.Empty(t, o.Groups)
 	o = Observe(View{})
 	require.Equal(t, engines.MembershipUnknown, o.Member)
@@ -194,19 +194,19 @@ func TestUnknownPermitsNothing(t *testing.T) {
 	require.Equal(t, engines.VerdictUnknown, o.Health.Verdict)
 }
 
-// TestAgentsThatAreAway: what others see of their servers.
-func TestAgentsThatAreAway(t *testing.T) {
+// TestUnavailableAgents: what others see of their servers.
+func TestUnavailableAgents(t *testing.T) {
 	v := healthy()
 	gone(&v.Others[1])
 	o := Observe(v)
-	require.Equal(t, engines.StateUnknown, enginetest.States(t, o, "data")[nodeOf(1)], "how far it is nobody knows")
-	require.Equal(t, engines.Active, enginetest.States(t, o, "acks")[nodeOf(1)], "the primary counts one more than tell that they acknowledge")
+	require.Equal(t, engines.MemberUnknown, enginetest.States(t, o, "data")[nodeOf(1)], "how far it is nobody knows")
+	require.Equal(t, engines.MemberActive, enginetest.States(t, o, "acks")[nodeOf(1)], "the primary counts one more than tell that they acknowledge")
 	v.Others[0].State.SemiSync.Clients = 1
-	require.Equal(t, engines.StateUnknown, enginetest.States(t, Observe(v), "acks")[nodeOf(1)])
+	require.Equal(t, engines.MemberUnknown, enginetest.States(t, Observe(v), "acks")[nodeOf(1)])
 	v.Others[0].State.Replicas = nil
 	o = Observe(v)
-	require.Equal(t, engines.Down, enginetest.States(t, o, "acks")[nodeOf(1)])
-	require.Contains(t, o.Nodes, engines.Node{Name: nodeOf(1), Address: nodeOf(1), State: engines.NotLive})
+	require.Equal(t, engines.MemberDown, enginetest.States(t, o, "acks")[nodeOf(1)])
+	require.Contains(t, o.Nodes, engines.Node{Name: nodeOf(1), Address: nodeOf(1), State: engines.MembershipNotLive})
 
 	v = healthy()
 	gone(&v.Others[0])
@@ -214,7 +214,7 @@ func TestAgentsThatAreAway(t *testing.T) {
 	for _, m := range enginetest.Group(t, o, "primary").Members {
 		require.Equal(t, m.Node == nodeOf(0), m.Leader, "others receive from it")
 	}
-	require.Contains(t, o.Nodes, engines.Node{Name: nodeOf(0), Address: nodeOf(0), State: engines.Live})
+	require.Contains(t, o.Nodes, engines.Node{Name: nodeOf(0), Address: nodeOf(0), State: engines.MembershipLive})
 
 	v = fromPrimary()
 	v.Others = v.Others[:1]
@@ -228,7 +228,7 @@ func TestAlone(t *testing.T) {
 	v.Others, v.Self.State.Replicas, v.Self.State.SemiSync = nil, nil, replication.SemiSync{}
 	v.Self.State.StartsWritable = true
 	o := Observe(v)
-	require.Equal(t, engines.Green, o.Health.Verdict)
+	require.Equal(t, engines.VerdictGreen, o.Health.Verdict)
 	require.True(t, o.Settled)
 	require.Empty(t, o.Veto, "there is nobody beside whom it would write")
 	require.Empty(t, o.After)
@@ -253,26 +253,26 @@ func inGroup(v View, states ...string) View {
 
 func TestGroupReplication(t *testing.T) {
 	o := Observe(inGroup(healthy(), replication.MemberOnline, replication.MemberOnline, replication.MemberOnline))
-	require.Equal(t, engines.Health{Verdict: engines.Green}, o.Health)
+	require.Equal(t, engines.Health{Verdict: engines.VerdictGreen}, o.Health)
 	require.Equal(t, 2, enginetest.Group(t, o, "quorum").MinAvailable)
-	require.Equal(t, engines.Quorum, enginetest.Group(t, o, "quorum").Kind)
+	require.Equal(t, engines.GroupQuorum, enginetest.Group(t, o, "quorum").Kind)
 	require.True(t, o.Settled)
 	require.Equal(t, []string{nodeOf(1), nodeOf(2)}, Observe(inGroup(fromPrimary(), replication.MemberOnline, replication.MemberOnline, replication.MemberOnline)).After)
 
 	o = Observe(inGroup(healthy(), replication.MemberOnline, replication.MemberOnline, replication.MemberRecovering))
-	require.Equal(t, engines.Yellow, o.Health.Verdict)
+	require.Equal(t, engines.VerdictYellow, o.Health.Verdict)
 	require.False(t, o.Settled)
-	require.Equal(t, engines.Recovering, enginetest.States(t, o, "quorum")[nodeOf(2)])
+	require.Equal(t, engines.MemberRecovering, enginetest.States(t, o, "quorum")[nodeOf(2)])
 
 	v := inGroup(healthy(), replication.MemberOnline, replication.MemberAway, replication.MemberOnline)
 	gone(&v.Others[1])
 	o = Observe(v)
-	require.Equal(t, engines.Recoverable, o.Health.Verdict, o.Health.Reason)
-	require.Equal(t, engines.Down, enginetest.States(t, o, "quorum")[nodeOf(1)])
+	require.Equal(t, engines.VerdictRecoverable, o.Health.Verdict, o.Health.Reason)
+	require.Equal(t, engines.MemberDown, enginetest.States(t, o, "quorum")[nodeOf(1)])
 
 	v = inGroup(healthy(), replication.MemberAway, replication.MemberAway, replication.MemberOnline)
 	v.Self.State.Group.Quorum = false
-	require.Equal(t, engines.Red, Observe(v).Health.Verdict)
+	require.Equal(t, engines.VerdictRed, Observe(v).Health.Verdict)
 
 	v = inGroup(healthy(), replication.MemberOnline, replication.MemberOnline, replication.MemberOnline)
 	gone(&v.Others[0])
@@ -288,7 +288,7 @@ func TestGalera(t *testing.T) {
 		m.State.Group = &replication.GroupState{Galera: true, Quorum: true, Size: 3, Members: []replication.GroupMember{{ID: m.State.ID, Host: m.State.Node, State: replication.MemberOnline}}}
 	}
 	o := Observe(v)
-	require.Equal(t, engines.Health{Verdict: engines.Green}, o.Health)
+	require.Equal(t, engines.Health{Verdict: engines.VerdictGreen}, o.Health)
 	require.False(t, enginetest.Group(t, o, "primary").NeedsLeader, "all write")
 	require.Equal(t, 2, enginetest.Group(t, o, "quorum").MinAvailable)
 	require.True(t, o.Settled)
@@ -311,42 +311,42 @@ func TestAdoptedBeforeTheirPrimary(t *testing.T) {
 	}
 	for agents := 1; agents <= 2; agents++ {
 		o := Observe(adopted(agents))
-		require.Equal(t, engines.Health{Verdict: engines.Recoverable, Reason: "unavailable: the agent of db-0.db.prod.svc"}, o.Health)
+		require.Equal(t, engines.Health{Verdict: engines.VerdictRecoverable, Reason: "unavailable: the agent of db-0.db.prod.svc"}, o.Health)
 		require.True(t, o.Settled)
 		require.Empty(t, o.Veto)
 		require.Len(t, o.Nodes, agents+1)
 		for _, m := range enginetest.Group(t, o, "primary").Members {
 			require.Equal(t, m.Node == "db-0.db.prod.svc", m.Leader, m.Node)
-			require.Equal(t, engines.Active, m.State, m.Node)
+			require.Equal(t, engines.MemberActive, m.State, m.Node)
 		}
 	}
 	v := adopted(1)
 	v.Self.State.Node, v.Self.State.Source.Host, v.Self.State.Source.Port = "db-2:3307", "db-0", 3307
-	require.Equal(t, engines.Health{Verdict: engines.Recoverable, Reason: "unavailable: the agent of db-0:3307"}, Observe(v).Health, "on another port")
+	require.Equal(t, engines.Health{Verdict: engines.VerdictRecoverable, Reason: "unavailable: the agent of db-0:3307"}, Observe(v).Health, "on another port")
 	lag := time.Minute
 	for name, c := range map[string]struct {
 		edit    func(v *View)
 		verdict engines.Verdict
 		reason  string
 	}{
-		"far behind":             {func(v *View) { v.Self.State.Source.Lag = &lag }, engines.Yellow, "db-2 is 1m0s behind"},
+		"far behind":             {func(v *View) { v.Self.State.Source.Lag = &lag }, engines.VerdictYellow, "db-2 is 1m0s behind"},
 		"an agent does not know": {func(v *View) { v.Others[0].Known = false }, engines.VerdictUnknown, "db-1 does not answer"},
-		"one takes writes":       {func(v *View) { v.Others[0].State.Writes = replication.Allowed }, engines.Yellow, "which is not the primary"},
+		"one takes writes":       {func(v *View) { v.Others[0].State.Writes = replication.Allowed }, engines.VerdictYellow, "which is not the primary"},
 		"not sent anything": {func(v *View) {
 			v.Self.State.Source.Receiving, v.Others[0].State.Source.Receiving = false, false
-		}, engines.Red, "no member allows writes"},
+		}, engines.VerdictRed, "no member allows writes"},
 		"the other one follows nobody":        {func(v *View) { v.Others[0].State.Source = nil }, engines.VerdictUnknown, "no agent is known for it"},
 		"the other one follows somebody else": {func(v *View) { v.Others[0].State.Source.Host, v.Others[0].State.Source.ID = "db-7.db", idOf(7) }, engines.VerdictUnknown, "no agent is known for it"},
 		"of another StatefulSet": {func(v *View) {
 			v.Self.State.Source.Host, v.Others[0].State.Source.Host = "other-0.db", "other-0.db"
-		}, engines.Yellow, "all follow other-0.db, which is none of the members"},
+		}, engines.VerdictYellow, "all follow other-0.db, which is none of the members"},
 		"a service": {func(v *View) {
 			v.Self.State.Source.Host, v.Others[0].State.Source.Host = "db", "db"
-		}, engines.Yellow, "all follow db, which is none of the members"},
+		}, engines.VerdictYellow, "all follow db, which is none of the members"},
 		"a member of another database that is called the same": {func(v *View) {
 			v.Self.State.Source.Host, v.Others[0].State.Source.Host = "db-1.elsewhere", "db-1.elsewhere"
 			v.Self.State.Source.ID, v.Others[0].State.Source.ID = idOf(9), idOf(9)
-		}, engines.Yellow, "all follow db-1.elsewhere"},
+		}, engines.VerdictYellow, "all follow db-1.elsewhere"},
 	} {
 		v := adopted(2)
 		c.edit(&v)
@@ -362,9 +362,9 @@ func TestMemberMissingFromOneStatus(t *testing.T) {
 	v := healthy()
 	v.Others[0].State.Replicas, v.Others[0].State.SemiSync.Clients = v.Others[0].State.Replicas[:1], 1
 	o := Observe(v)
-	require.Equal(t, engines.Live, o.Member)
+	require.Equal(t, engines.MembershipLive, o.Member)
 	for _, n := range o.Nodes {
-		require.Equal(t, engines.Live, n.State, n.Name)
+		require.Equal(t, engines.MembershipLive, n.State, n.Name)
 	}
-	require.Equal(t, engines.Active, enginetest.States(t, o, "data")[nodeOf(2)])
+	require.Equal(t, engines.MemberActive, enginetest.States(t, o, "data")[nodeOf(2)])
 }

@@ -24,14 +24,14 @@ import (
 func (s assessment) verdict() engines.Health {
 	for _, m := range s.members {
 		if n := m.State.Switch; n != nil && (n.Promoting || n.Until.After(s.Now)) {
-			return engines.Health{Verdict: engines.Yellow, Reason: "a switchover from " + engines.OneLine(n.From) + " is under way"}
+			return engines.Health{Verdict: engines.VerdictYellow, Reason: "a switchover from " + engines.OneLine(n.From) + " is under way"}
 		}
 	}
 	outside := s.outside()
 	c := s.complaints(outside)
 	if group := s.Self.State.Group; group != nil {
 		if !group.Quorum {
-			return engines.Health{Verdict: engines.Red, Reason: "this member is in no group that has a quorum"}
+			return engines.Health{Verdict: engines.VerdictRed, Reason: "this member is in no group that has a quorum"}
 		}
 		if missing := group.Size - len(s.groupMembers()); missing > 0 && group.Galera {
 			c.unknown.Add(fmt.Sprintf("%d members do not tell", missing))
@@ -39,18 +39,18 @@ func (s assessment) verdict() engines.Health {
 	}
 	switch {
 	case len(s.writers) > 1 && !s.manyWriters():
-		return engines.Health{Verdict: engines.Red, Reason: fmt.Sprintf("%s and %s allow writes", s.writers[0].Name(), s.writers[1].Name())}
+		return engines.Health{Verdict: engines.VerdictRed, Reason: fmt.Sprintf("%s and %s allow writes", s.writers[0].Name(), s.writers[1].Name())}
 	case outside != nil && c.unknown.N == 0:
-		return engines.Health{Verdict: engines.Yellow, Reason: "all follow " + engines.OneLine(replication.NodeName(outside.Host, outside.Port)) +
+		return engines.Health{Verdict: engines.VerdictYellow, Reason: "all follow " + engines.OneLine(replication.NodeName(outside.Host, outside.Port)) +
 			", which is none of the members: none allows writes, and none can take over"}
 	case len(s.writers) == 0 && !s.adopting && c.unknown.N == 0:
-		return engines.Health{Verdict: engines.Red, Reason: "no member allows writes"}
+		return engines.Health{Verdict: engines.VerdictRed, Reason: "no member allows writes"}
 	case c.unknown.N > 0:
 		return engines.Health{Reason: c.unknown.Text("not known:")}
 	case c.yellow.N > 0:
-		return engines.Health{Verdict: engines.Yellow, Reason: c.yellow.Text("replication:")}
+		return engines.Health{Verdict: engines.VerdictYellow, Reason: c.yellow.Text("replication:")}
 	case c.away.N+c.broken.N == 0 && s.unacknowledged():
-		return engines.Health{Verdict: engines.Yellow, Reason: s.primary.Name() + " commits without waiting for a replica, as it should"}
+		return engines.Health{Verdict: engines.VerdictYellow, Reason: s.primary.Name() + " commits without waiting for a replica, as it should"}
 	}
 	var missing []string
 	if c.away.N > 0 {
@@ -63,9 +63,9 @@ func (s assessment) verdict() engines.Health {
 		missing = append(missing, why)
 	}
 	if len(missing) > 0 {
-		return engines.Health{Verdict: engines.Recoverable, Reason: strings.Join(missing, "; ")}
+		return engines.Health{Verdict: engines.VerdictRecoverable, Reason: strings.Join(missing, "; ")}
 	}
-	return engines.Health{Verdict: engines.Green}
+	return engines.Health{Verdict: engines.VerdictGreen}
 }
 
 // complaints about members, by how they count.
@@ -121,7 +121,7 @@ func (s assessment) outside() (found *replication.Source) {
 // complaint about a serving member. Empty: none.
 func (s assessment) complaint(m Member) string {
 	if m.State.Group != nil {
-		if state := s.groupMemberState(m); state != engines.Active {
+		if state := s.groupMemberState(m); state != engines.MemberActive {
 			return "is " + state.String() + " in its group"
 		}
 		return ""
@@ -146,7 +146,7 @@ func (s assessment) settled() bool {
 	own := s.Self
 	switch {
 	case own.State.Group != nil:
-		return s.groupMemberState(own) == engines.Active && own.State.Group.Quorum
+		return s.groupMemberState(own) == engines.MemberActive && own.State.Group.Quorum
 	case s.primary == nil:
 		return false
 	case s.leads(own):

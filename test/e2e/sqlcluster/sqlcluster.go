@@ -117,7 +117,7 @@ func OnDelete(set *appsv1.StatefulSet) {
 }
 
 // AtRest is where Rollcall lets the line of a StatefulSet rest that it rolls by the partition.
-func AtRest(set *appsv1.StatefulSet) { RollingUpdate(model.RestLine)(set) }
+func AtRest(set *appsv1.StatefulSet) { RollingUpdate(model.FirstOrdinalNone)(set) }
 
 // Tagged has another tag of the image.
 func (f Flavor) Tagged(tag string) func(*appsv1.StatefulSet) {

@@ -26,7 +26,7 @@ func TestEdits(t *testing.T) {
 	require.Equal(t, "mysql", set.Labels[manifests.ClusterLabel])
 	require.Equal(t, "mysql", set.Spec.Template.Labels[manifests.ClusterLabel])
 	AtRest(set)
-	require.Equal(t, model.RestLine, *set.Spec.UpdateStrategy.RollingUpdate.Partition)
+	require.Equal(t, model.FirstOrdinalNone, *set.Spec.UpdateStrategy.RollingUpdate.Partition)
 	OnDelete(set)
 	require.Nil(t, set.Spec.UpdateStrategy.RollingUpdate)
 	MySQL.Tagged(NewTag)(set)

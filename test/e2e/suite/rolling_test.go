@@ -218,7 +218,7 @@ func (r *rolling) byGuard(t *testing.T) {
 // server's side, so the chart has to say what Rollcall says while nothing rolls.
 func (r *rolling) byPartition(t *testing.T) {
 	ctx := t.Context()
-	require.NoError(t, r.chart.Upgrade(ctx, solrcloud.Line(model.RestLine)))
+	require.NoError(t, r.chart.Upgrade(ctx, solrcloud.Line(model.FirstOrdinalNone)))
 	_, err := r.bed.Kubectl(ctx, "", "patch", "dbc", "solr", "-n", solrcloud.Namespace, "--type=merge", "-p", `{"spec":{"update":{"rollingUpdate":"Partition"}}}`)
 	require.NoError(t, err)
 	atRest := func() error {
@@ -227,7 +227,7 @@ func (r *rolling) byPartition(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if u := set.Spec.UpdateStrategy.RollingUpdate; u == nil || u.Partition == nil || *u.Partition != model.RestLine {
+			if u := set.Spec.UpdateStrategy.RollingUpdate; u == nil || u.Partition == nil || *u.Partition != model.FirstOrdinalNone {
 				return fmt.Errorf("rollingUpdate: %v", u)
 			}
 			return nil

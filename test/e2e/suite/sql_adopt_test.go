@@ -62,7 +62,7 @@ func (s *sqlTest) adopted(t *testing.T) {
 		return err
 	}))
 	t.Log(said)
-	require.NotContains(t, said, string(model.NoLeader))
+	require.NotContains(t, said, string(model.RuleNoLeader))
 	uid := cluster.Pod(primary).UID
 	require.NoError(t, testbed.Pause(ctx, 10*time.Second))
 	require.Equal(t, uid, cluster.Pod(primary).UID, "it is left alone")

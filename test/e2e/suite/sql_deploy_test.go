@@ -123,7 +123,7 @@ func (s *sqlTest) atRest(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if u := set.Spec.UpdateStrategy.RollingUpdate; u == nil || u.Partition == nil || *u.Partition != model.RestLine {
+		if u := set.Spec.UpdateStrategy.RollingUpdate; u == nil || u.Partition == nil || *u.Partition != model.FirstOrdinalNone {
 			return fmt.Errorf("rollingUpdate: %v", u)
 		}
 		return nil

@@ -58,7 +58,7 @@ type stuckTest struct {
 // foreignBudget: somebody made a budget that lets nobody go.
 func (s *stuckTest) foreignBudget(t *testing.T) {
 	budget := `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: theirs, namespace: demo}, spec: {maxUnavailable: 0, selector: {matchLabels: {app: mariadb}}}}`
-	s.stuck(t, model.ForeignBudget, exitStalled, s.then(func(ctx context.Context) error { return s.bed.Apply(ctx, budget) }, "budget"))
+	s.stuck(t, model.RuleForeignBudget, exitStalled, s.then(func(ctx context.Context) error { return s.bed.Apply(ctx, budget) }, "budget"))
 	_, err := s.bed.Kubectl(t.Context(), "", "delete", "pdb", "theirs", "-n", sqlcluster.Namespace)
 	require.NoError(t, err)
 	s.goesOn(t)
@@ -68,7 +68,7 @@ func (s *stuckTest) foreignBudget(t *testing.T) {
 
 // badImage: the new template names an image that nobody has.
 func (s *stuckTest) badImage(t *testing.T) {
-	s.stuck(t, model.LineStopped, exitFailed, func(ctx context.Context) error { return s.cluster.SetImage(ctx, "nobody-has-it") })
+	s.stuck(t, model.RuleRolloutHalted, exitFailed, func(ctx context.Context) error { return s.cluster.SetImage(ctx, "nobody-has-it") })
 	require.NoError(t, s.cluster.SetImage(t.Context(), sqlcluster.NewTag))
 	s.over(t, "8m", exitDone)
 }
@@ -78,7 +78,7 @@ func (s *stuckTest) unschedulable(t *testing.T) {
 	on := func(selector map[string]string) func(*appsv1.StatefulSet) {
 		return func(set *appsv1.StatefulSet) { set.Spec.Template.Spec.NodeSelector = selector }
 	}
-	s.stuck(t, model.LineStopped, exitFailed, func(ctx context.Context) error {
+	s.stuck(t, model.RuleRolloutHalted, exitFailed, func(ctx context.Context) error {
 		return s.cluster.Edit(ctx, on(map[string]string{"disk": "of-tomorrow"}))
 	})
 	require.NoError(t, s.cluster.Edit(t.Context(), on(nil)))
@@ -107,7 +107,7 @@ func (s *stuckTest) replicaLags(t *testing.T) {
 	}()
 	require.NoError(t, s.cluster.Delay(ctx, replicas[0], time.Minute))
 	require.NoError(t, testbed.Pause(ctx, 15*time.Second))
-	s.stuck(t, model.Unhealthy, exitStalled, func(ctx context.Context) error { return s.cluster.Touch(ctx, "lags") })
+	s.stuck(t, model.RuleHealth, exitStalled, func(ctx context.Context) error { return s.cluster.Touch(ctx, "lags") })
 	require.NoError(t, s.cluster.Delay(ctx, replicas[0], 0))
 	s.goesOn(t)
 	s.over(t, "8m", exitDone)
@@ -127,7 +127,7 @@ func (s *stuckTest) zoneLost(t *testing.T) {
 		}
 		return nil
 	}))
-	s.stuck(t, model.NoReport, exitStalled, func(ctx context.Context) error { return s.cluster.Touch(ctx, "zone-lost") })
+	s.stuck(t, model.RuleNoReport, exitStalled, func(ctx context.Context) error { return s.cluster.Touch(ctx, "zone-lost") })
 	said, err := s.bed.Rollcall(ctx, "explain", replicas[0], "-n", sqlcluster.Namespace)
 	require.NoError(t, err)
 	require.Contains(t, said, node+", its node, does not answer")
@@ -229,7 +229,7 @@ func (s *stuckTest) stuck(t *testing.T, rule model.Rule, exit int, trouble func(
 	view := s.page(t)
 	require.NotNil(t, view.Stalled)
 	same("the page", view.Stalled.Rule+": "+view.Stalled.Message)
-	events, err := s.bed.Kubectl(ctx, "", "get", "events.events.k8s.io", "-n", sqlcluster.Namespace, "--field-selector", "reason="+status.Stalled, "-o", "jsonpath={.items[*].note}")
+	events, err := s.bed.Kubectl(ctx, "", "get", "events.events.k8s.io", "-n", sqlcluster.Namespace, "--field-selector", "reason="+status.EventStalled, "-o", "jsonpath={.items[*].note}")
 	require.NoError(t, err)
 	same("the Event", events)
 	s.alerts(t, rule)

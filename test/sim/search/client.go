@@ -116,16 +116,16 @@ func (a agents) order(ctx context.Context, verb string, to effect.Target, epoch 
 	return err
 }
 
-func (a agents) Plan(ctx context.Context, to effect.Target, order effect.Order) ([]byte, effect.Shared, error) {
-	return []byte("undo"), effect.Shared{}, a.order(ctx, "ask", to, order.Epoch, func() {})
+func (a agents) PlanDrain(ctx context.Context, to effect.Target, order effect.Order) ([]byte, effect.ClusterSetting, error) {
+	return []byte("undo"), effect.ClusterSetting{}, a.order(ctx, "ask", to, order.Epoch, func() {})
 }
 
-func (a agents) Prepare(ctx context.Context, to effect.Target, order effect.Order, _ []byte) (effect.Progress, error) {
+func (a agents) Drain(ctx context.Context, to effect.Target, order effect.Order, _ []byte) (effect.Progress, error) {
 	if order.Anew { // it lasts; that its agent would refuse a former leader here must not be needed
-		return effect.Progress{State: model.DrainPrepared}, nil
+		return effect.Progress{State: model.DrainDone}, nil
 	}
 	err := a.order(ctx, "order a drain of", to, order.Epoch, func() { a.l.w.prepared[to.UID] = true })
-	return effect.Progress{State: model.DrainPrepared}, err
+	return effect.Progress{State: model.DrainDone}, err
 }
 
 func (a agents) Restore(ctx context.Context, to effect.Target, _ string, epoch int64, _ []byte) (bool, error) {
@@ -133,19 +133,19 @@ func (a agents) Restore(ctx context.Context, to effect.Target, _ string, epoch i
 	return err == nil, err
 }
 
-func (a agents) RestoreShared(context.Context, effect.Target, effect.Shared, int64, time.Time) (bool, error) {
+func (a agents) RestoreSetting(context.Context, effect.Target, effect.ClusterSetting, int64, time.Time) (bool, error) {
 	return false, errNoAgent // no prepare tells of a setting of the whole database
 }
 
-func (a agents) RestoreUnaided(context.Context, effect.Target, effect.Shared, time.Time) (bool, error) {
+func (a agents) RestoreSettingWithoutAgents(context.Context, effect.Target, effect.ClusterSetting, time.Time) (bool, error) {
 	return false, errNoAgent
 }
 
-func (a agents) Relieve(context.Context, effect.Target, effect.Order, string) (effect.Progress, error) {
+func (a agents) HandoffOnBehalf(context.Context, effect.Target, effect.Order, string) (effect.Progress, error) {
 	return effect.Progress{}, errNoAgent
 }
 
-func (a agents) Unaided(context.Context, effect.Target, effect.Order) (effect.Progress, error) {
+func (a agents) HandoffWithoutAgents(context.Context, effect.Target, effect.Order) (effect.Progress, error) {
 	return effect.Progress{}, errNoAgent
 }
 

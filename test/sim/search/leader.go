@@ -140,7 +140,7 @@ func (l *leader) pass(ctx context.Context, executor *act.Executor) bool {
 	now := time.Now()
 	state, out := rollout.Step(l.state, rollout.Facts{
 		Object: effect.Object{Generation: known.Generation}, Record: recordOf(known.Status),
-		Snapshot: s, Versions: versions, Unlimited: true,
+		Snapshot: s, ResourceVersions: versions, Unlimited: true,
 	}, executor.Results(now), now)
 	if out.Superseded {
 		return false
@@ -194,23 +194,23 @@ func (l *leader) snapshot(known *v1alpha1.DatabaseCluster) model.Snapshot {
 			Window: model.WindowState{Open: true}, Engine: model.EngineFacts{MaxMajorStep: 1}, GuardEnforcing: true,
 		},
 		Pools: []model.Pool{{Name: "s", Replicas: int32(len(names)), Revision: newRevision, Observed: true,
-			Management: model.Parallel, Strategy: model.OnDelete}},
-		Health: model.Health{Verdict: model.Green},
+			Management: model.ManagementParallel, Strategy: model.StrategyOnDelete}},
+		Health: model.Health{Verdict: model.VerdictGreen},
 	}
-	group := model.Group{ID: "books/1", Kind: model.Shard, NeedsLeader: true}
+	group := model.Group{ID: "books/1", Kind: model.GroupShard, NeedsLeader: true}
 	leads := false
 	for i, name := range names {
 		pod := l.pods[name]
-		state, phase, member := model.Down, model.Started, model.NotLive
+		state, phase, member := model.MemberDown, model.PodPhaseStarted, model.MembershipNotLive
 		if l.live[pod.UID] {
-			state, phase, member = model.Active, model.Ready, model.Live
+			state, phase, member = model.MemberActive, model.PodPhaseReady, model.MembershipLive
 		}
 		if pod.DeletionTimestamp != nil {
-			phase = model.Terminating
+			phase = model.PodPhaseTerminating
 		}
 		drain := model.DrainNone
 		if l.w.prepared[string(pod.UID)] {
-			drain = model.DrainPrepared
+			drain = model.DrainDone
 		}
 		guard := model.GuardClosed
 		if pod.Labels[v1alpha1.LabelGuard] == v1alpha1.GuardOpen {
@@ -220,9 +220,9 @@ func (l *leader) snapshot(known *v1alpha1.DatabaseCluster) model.Snapshot {
 			Name: name, Pool: "s", Ordinal: int32(i), Node: "n", Zone: "z", Agent: true, EstimateSeconds: 8,
 			UID: string(pod.UID), Revision: pod.Labels[revisionLabel], Phase: phase, Guard: guard,
 			Since:  model.At(time.Now().Add(-time.Second)),
-			Report: &model.Report{UID: string(pod.UID), Self: true, Fresh: true, Member: member, Settled: member == model.Live, Drain: drain},
+			Report: &model.Report{UID: string(pod.UID), Self: true, Fresh: true, Member: member, Settled: member == model.MembershipLive, Drain: drain},
 		})
-		leader := state == model.Active && !leads
+		leader := state == model.MemberActive && !leads
 		leads = leads || leader
 		group.Members = append(group.Members, model.Member{ID: "core_" + name, Pod: name, State: state, Eligible: true, Leader: leader})
 	}

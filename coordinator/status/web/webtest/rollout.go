@@ -26,9 +26,9 @@ func Books(t testing.TB, changes ...func(*model.Snapshot)) status.Decision {
 	for i := range 9 {
 		name, uid := fmt.Sprintf("books-%d", i), fmt.Sprintf("u%d", i)
 		pod := model.Pod{
-			Name: name, UID: uid, Pool: "books", Ordinal: int32(i), Node: fmt.Sprintf("n%d", i), Revision: "v1", Phase: model.Ready, Agent: true,
+			Name: name, UID: uid, Pool: "books", Ordinal: int32(i), Node: fmt.Sprintf("n%d", i), Revision: "v1", Phase: model.PodPhaseReady, Agent: true,
 			Guard: model.GuardClosed, EstimateSeconds: 40,
-			Report: &model.Report{UID: uid, Self: true, AgeSeconds: 0.5, Fresh: true, Member: model.Live, Settled: true, Drain: model.DrainNone},
+			Report: &model.Report{UID: uid, Self: true, AgeSeconds: 0.5, Fresh: true, Member: model.MembershipLive, Settled: true, Drain: model.DrainNone},
 		}
 		if i >= 6 {
 			pod.Revision = "v2"
@@ -37,13 +37,13 @@ func Books(t testing.TB, changes ...func(*model.Snapshot)) status.Decision {
 		s.Nodes = append(s.Nodes, model.Node{Name: pod.Node, Zone: fmt.Sprintf("z%d", i%3)})
 	}
 	s.Pods[0].Report.Roles = []string{"overseer"}
-	s.Health.Verdict = model.Green
+	s.Health.Verdict = model.VerdictGreen
 	for g := range 6 {
-		group := model.Group{ID: fmt.Sprintf("books/shard%d", g+1), Kind: model.Shard, NeedsLeader: true}
+		group := model.Group{ID: fmt.Sprintf("books/shard%d", g+1), Kind: model.GroupShard, NeedsLeader: true}
 		for m := range 3 {
 			at := (g + 3*m + m) % 9
 			group.Members = append(group.Members, model.Member{
-				ID: fmt.Sprintf("r%d%d", g, m), Pod: fmt.Sprintf("books-%d", at), State: model.Active, Leader: m == 0, Eligible: true,
+				ID: fmt.Sprintf("r%d%d", g, m), Pod: fmt.Sprintf("books-%d", at), State: model.MemberActive, Leader: m == 0, Eligible: true,
 			})
 		}
 		s.Groups = append(s.Groups, group)
@@ -64,10 +64,10 @@ func OnTheWay(pod int, phase model.ClaimPhase) func(*model.Snapshot) {
 	return func(s *model.Snapshot) {
 		p := &s.Pods[pod]
 		s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, model.Claim{
-			ID: p.UID + "-1", Pod: p.Name, UID: p.UID, Action: model.Restart, Reason: model.ReasonOutdated, Phase: phase, From: "v1", To: "v2", Epoch: 3,
+			ID: p.UID + "-1", Pod: p.Name, UID: p.UID, Action: model.ActionRestart, Reason: model.ReasonOutdated, Phase: phase, From: "v1", To: "v2", Epoch: 3,
 		})
 		if phase == model.PhaseGone {
-			p.Phase, p.UID, p.Report = model.Missing, "", nil
+			p.Phase, p.UID, p.Report = model.PodPhaseMissing, "", nil
 			for g := range s.Groups {
 				loses(s.Groups[g].Members, p.Name)
 			}
@@ -81,11 +81,11 @@ func loses(members []model.Member, pod string) {
 	for i := range members {
 		if m := &members[i]; m.Pod == pod {
 			led = led || m.Leader
-			m.State, m.Leader = model.Down, false
+			m.State, m.Leader = model.MemberDown, false
 		}
 	}
 	for i := range members {
-		if led && members[i].State == model.Active {
+		if led && members[i].State == model.MemberActive {
 			members[i].Leader = true
 			return
 		}
@@ -110,8 +110,8 @@ func Rolling(t testing.TB, board *status.Board, changes ...func(*model.Snapshot)
 	board.Lead()
 	for i, d := range []status.Decision{
 		Books(t, At(0)),
-		Books(t, At(1), OnTheWay(5, model.PhasePreparing)),
-		Books(t, At(4), OnTheWay(5, model.PhaseGone), OnTheWay(1, model.PhasePreparing)),
+		Books(t, At(1), OnTheWay(5, model.PhaseDraining)),
+		Books(t, At(4), OnTheWay(5, model.PhaseGone), OnTheWay(1, model.PhaseDraining)),
 		Books(t, At(30), UpdatedTo(5), OnTheWay(1, model.PhaseGone)),
 		Books(t, append([]func(*model.Snapshot){At(52), UpdatedTo(5), OnTheWay(1, model.PhaseRejoined), OnTheWay(4, model.PhaseGone)}, changes...)...),
 	} {

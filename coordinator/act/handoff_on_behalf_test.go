@@ -20,35 +20,35 @@ func (w *world) adopt() {
 	w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Adopt = model.AdoptAllow })
 }
 
-// relieve is what a neighbour does for a pod without an agent. The world is locked.
-func (w *world) relieve(member string) effect.Progress {
+// handOffOnBehalf is what a neighbour does for a pod without an agent. The world is locked.
+func (w *world) handOffOnBehalf(member string) effect.Progress {
 	object, ok := w.server.Pod(namespace, strings.TrimPrefix(member, "n-"))
 	if !ok {
-		return effect.Progress{State: model.DrainPrepared}
+		return effect.Progress{State: model.DrainDone}
 	}
-	w.prepared[string(object.UID)] = true
+	w.drained[string(object.UID)] = true
 	return w.handOver(effect.Target{UID: string(object.UID)}, 2)
 }
 
 // Somebody makes a pod that was relieved the leader again at any moment before it is
 // removed: it is relieved again, and never goes as the leader.
-func TestAPodThatLeadsAgainIsRelievedAgain(t *testing.T) {
+func TestPodThatLeadsAgainIsHandedOffAgain(t *testing.T) {
 	for at := 1; at < 25; at++ {
 		inWorld(t, func(t *testing.T, w *world) {
 			w.adopt()
-			w.onPrepare = func(to effect.Target, _ effect.Order) (effect.Progress, error) { return w.handOver(to, 2), nil }
+			w.onDrain = func(to effect.Target, _ effect.Order) (effect.Progress, error) { return w.handOver(to, 2), nil }
 			p, given := w.handingBack(at)
 			p.run(5 * time.Minute)
 			w.requireRolled(1)
 			require.True(t, given.Load())
-			require.NotEmpty(t, w.relieved)
+			require.NotEmpty(t, w.handedOff)
 		})
 	}
 }
 
 // Where an engine lets a pod go though it leads, because others are elected, it is asked
 // twice and no more.
-func TestAPodThatMayGoAsTheLeaderIsRelievedTwice(t *testing.T) {
+func TestPodThatMayGoAsLeaderIsHandedOffTwice(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.adopt()
 		object, _ := w.server.Pod(namespace, "s-2")
@@ -60,6 +60,6 @@ func TestAPodThatMayGoAsTheLeaderIsRelievedTwice(t *testing.T) {
 		}
 		newProcess(w, 0, false).run(5 * time.Minute)
 		w.requireRolled(1)
-		require.Len(t, w.relieved, 2)
+		require.Len(t, w.handedOff, 2)
 	})
 }

@@ -27,13 +27,13 @@ func (d *decision) outageBegun() bool {
 			left++
 			alive = alive || p.Live
 			claimed = claimed || p.Claim != nil && p.Claim.Reason == model.ReasonOutdated
-		case p.Phase != model.Missing:
+		case p.Phase != model.PodPhaseMissing:
 			through++
 		}
 		gone = gone || p.Claim != nil && p.Claim.Reason == model.ReasonOutdated && p.Left()
 	}
 	verdict := healthRank[x.Snapshot.Health.Verdict]
-	down := verdict == 0 || verdict == healthRank[model.Red]
+	down := verdict == 0 || verdict == healthRank[model.VerdictRed]
 	most := through >= left || claimed && through > 0
 	return left > 0 && (gone || most && (down || !alive))
 }
@@ -70,5 +70,5 @@ func (d *decision) allFollow() bool {
 // cannotJoin: it runs, in a half of a database whose versions do not talk to each other. That it is not live
 // is no evidence against its revision before the others have followed.
 func (d *decision) cannotJoin(p *cluster.Pod) bool {
-	return d.begun && d.x.Snapshot.Cluster.Engine.SameMinor && (p.Phase == model.Started || p.Phase == model.Ready) && !cluster.Loops(p.Problem)
+	return d.begun && d.x.Snapshot.Cluster.Engine.SameMinor && (p.Phase == model.PodPhaseStarted || p.Phase == model.PodPhaseReady) && !cluster.Loops(p.Problem)
 }

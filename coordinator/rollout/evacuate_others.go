@@ -19,11 +19,11 @@ const (
 // emptiedByOthers: nothing of the pod runs, so that its member is away, and any other
 // pod's agent can empty it.
 func (a *step) emptiedByOthers(pod *model.Pod) bool {
-	return a.Engine.EvacuatesOthers && pod.UID != "" && pod.Phase == model.Pending
+	return a.Engine.EvacuatesOthers && pod.UID != "" && pod.Phase == model.PodPhasePending
 }
 
-// changeHands: the agent of a pod that has started after all has its say, too.
-func (r *attempt) changeHands(byOthers bool) {
+// changeDrainer: the agent of a pod that has started after all has its say, too.
+func (r *attempt) changeDrainer(byOthers bool) {
 	if r.known.Drained == DrainedByOther && !byOthers {
 		r.known.Drained = NotDrained
 		r.backToBarrier()
@@ -37,8 +37,8 @@ func (a *step) address(claim model.Claim) (effect.Target, effect.Order, error) {
 	if !replaces(claim) || pod == nil || !a.emptiedByOthers(pod) {
 		return effect.Target{Pod: claim.Pod, UID: claim.UID}, order, nil
 	}
-	others := a.relievers(claim)
-	order.For = effect.Subject{UID: claim.UID, Node: a.Names[claim.Pod]}
+	others := a.handoffAgents(claim)
+	order.For = effect.Subject{UID: claim.UID, Node: a.MemberNames[claim.Pod]}
 	switch {
 	case order.For.Node == "":
 		return effect.Target{}, order, errors.New(nameUnknown)

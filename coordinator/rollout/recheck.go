@@ -29,7 +29,7 @@ func judgeGoing(s model.Snapshot, claim model.Claim) going {
 		}
 		// Nobody is known to be out of date just now, perhaps because we have moved
 		// the line: that is no reason to give up who is.
-		hold = &model.Hold{Pod: claim.Pod, Rule: model.PoolUnobserved,
+		hold = &model.Hold{Pod: claim.Pod, Rule: model.RulePoolUnobserved,
 			Reason: "the StatefulSet controller has not looked at the newest change of " + pool.Name}
 	}
 	switch {
@@ -49,17 +49,17 @@ func judgeGoing(s model.Snapshot, claim model.Claim) going {
 // serve again, and then it is prepared like any other.
 func asksForMore(claim model.Claim, step model.Step) string {
 	switch {
-	case weight(step.Prepare) > weight(claim.Prepare):
+	case drainWeight(step.Prepare) > drainWeight(claim.Prepare):
 		return fmt.Sprintf("it was claimed with drain %s, and needs %s now", orNone(claim.Prepare), step.Prepare)
 	case outcome(step.Action) != outcome(claim.Action),
-		step.Action == model.LowerPartition && claim.Action != model.LowerPartition:
+		step.Action == model.ActionLowerPartition && claim.Action != model.ActionLowerPartition:
 		return fmt.Sprintf("it was claimed for %s, and is to go for %s now", claim.Action, step.Action)
 	}
 	return ""
 }
 
-// weight orders prepares by how much they take from a pod.
-func weight(p model.Prepare) int {
+// drainWeight orders prepares by how much they take from a pod.
+func drainWeight(p model.Prepare) int {
 	switch p {
 	case model.PrepareEvacuate:
 		return 2
@@ -79,10 +79,10 @@ func orNone(p model.Prepare) model.Prepare {
 // outcome is what becomes of a pod by an action: it comes back with its volumes, with
 // new ones, or not at all.
 func outcome(a model.Action) model.Action {
-	if a == model.Replace || a == model.Remove {
+	if a == model.ActionReplace || a == model.ActionRemove {
 		return a
 	}
-	return model.Restart
+	return model.ActionRestart
 }
 
 // returned is what the policy says of a claimed pod that has gone.
@@ -104,12 +104,12 @@ func (a *step) judgeReturn(claim model.Claim) returned {
 		recheck: time.Duration(r.RetryAfterSeconds) * time.Second,
 	}
 	pod := podNamed(a.Snapshot, claim.Pod)
-	if r.Done || pod == nil || pod.Phase == model.Missing || pod.UID == claim.UID || !slices.Contains(a.plan.Order, claim.Pod) {
+	if r.Done || pod == nil || pod.Phase == model.PodPhaseMissing || pod.UID == claim.UID || !slices.Contains(a.plan.Order, claim.Pod) {
 		return out
 	}
 	start := time.Duration(a.Snapshot.Cluster.Spec.Policy.StartSeconds) * time.Second
 	late := pod.Since.Add(start + 1)
-	out.superseded = r.Failed || r.Joined && awayByItself(pod) && !a.now.Before(late)
+	out.superseded = r.Failed || r.Joined && unavailableByItself(pod) && !a.now.Before(late)
 	if wait := late.Sub(a.now); wait > 0 && (out.recheck == 0 || wait < out.recheck) {
 		out.recheck = wait
 	}

@@ -13,9 +13,9 @@ import (
 // TestAddress: who gets the order for a pod, and what it says.
 func TestAddress(t *testing.T) {
 	live := func(name string) model.Pod {
-		return model.Pod{Name: name, UID: "u-" + name, Agent: true, Phase: model.Ready, Report: &model.Report{Member: model.Live}}
+		return model.Pod{Name: name, UID: "u-" + name, Agent: true, Phase: model.PodPhaseReady, Report: &model.Report{Member: model.MembershipLive}}
 	}
-	stranded := model.Pod{Name: "s-1", UID: "u-s-1", Agent: true, Phase: model.Pending}
+	stranded := model.Pod{Name: "s-1", UID: "u-s-1", Agent: true, Phase: model.PodPhasePending}
 	for name, c := range map[string]struct {
 		change func(a *step, claim *model.Claim)
 		to     string
@@ -24,16 +24,16 @@ func TestAddress(t *testing.T) {
 	}{
 		"another":                  {nil, "u-s-0", "n-1", ""},
 		"nobody else can":          {func(a *step, _ *model.Claim) { a.Engine.EvacuatesOthers = false }, "u-s-1", "", ""},
-		"it has started":           {func(a *step, _ *model.Claim) { a.Snapshot.Pods[1].Phase = model.NotStarted }, "u-s-1", "", ""},
-		"it is restarted":          {func(_ *step, c *model.Claim) { c.Action = model.Restart }, "u-s-1", "", ""},
-		"nobody knows its name":    {func(a *step, _ *model.Claim) { a.Names = nil }, "", "", nameUnknown},
+		"it has started":           {func(a *step, _ *model.Claim) { a.Snapshot.Pods[1].Phase = model.PodPhaseNotStarted }, "u-s-1", "", ""},
+		"it is restarted":          {func(_ *step, c *model.Claim) { c.Action = model.ActionRestart }, "u-s-1", "", ""},
+		"nobody knows its name":    {func(a *step, _ *model.Claim) { a.MemberNames = nil }, "", "", nameUnknown},
 		"nobody else is well":      {func(a *step, _ *model.Claim) { a.Snapshot.Pods[0].Report = nil }, "", "n-1", nobodyWell},
 		"its agent is not there":   {func(a *step, _ *model.Claim) { a.Snapshot.Pods[1].Agent = false }, "u-s-0", "n-1", ""},
-		"another agent is leaving": {func(a *step, _ *model.Claim) { a.Snapshot.Pods[0].Phase = model.Terminating }, "", "n-1", nobodyWell},
+		"another agent is leaving": {func(a *step, _ *model.Claim) { a.Snapshot.Pods[0].Phase = model.PodPhaseTerminating }, "", "n-1", nobodyWell},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := stepOn(Facts{Engine: Engine{EvacuatesOthers: true}, Snapshot: model.Snapshot{Pods: []model.Pod{live("s-0"), stranded}}, Names: map[string]string{"s-1": "n-1"}}, time.Time{})
-			claim := model.Claim{ID: "c", Pod: "s-1", UID: "u-s-1", Action: model.Replace, Prepare: model.PrepareEvacuate}
+			a := stepOn(Facts{Engine: Engine{EvacuatesOthers: true}, Snapshot: model.Snapshot{Pods: []model.Pod{live("s-0"), stranded}}, MemberNames: map[string]string{"s-1": "n-1"}}, time.Time{})
+			claim := model.Claim{ID: "c", Pod: "s-1", UID: "u-s-1", Action: model.ActionReplace, Prepare: model.PrepareEvacuate}
 			if c.change != nil {
 				c.change(a, &claim)
 			}
@@ -53,10 +53,10 @@ func TestAddress(t *testing.T) {
 // TestBarrierOfAStrandedPod: it need not speak, and somebody else must.
 func TestBarrierOfAStrandedPod(t *testing.T) {
 	pods := []model.Pod{
-		{Name: "s-0", UID: "u0", Agent: true, Phase: model.Ready}, {Name: "s-1", UID: "u1", Agent: true, Phase: model.Pending},
-		{Name: "s-2", UID: "u2", Agent: true, Phase: model.Ready},
+		{Name: "s-0", UID: "u0", Agent: true, Phase: model.PodPhaseReady}, {Name: "s-1", UID: "u1", Agent: true, Phase: model.PodPhasePending},
+		{Name: "s-2", UID: "u2", Agent: true, Phase: model.PodPhaseReady},
 	}
-	claim := model.Claim{Pod: "s-1", UID: "u1", Action: model.Replace, Reason: model.ReasonReplacement}
+	claim := model.Claim{Pod: "s-1", UID: "u1", Action: model.ActionReplace, Reason: model.ReasonReplacement}
 	b := barrierOf(model.Snapshot{Pods: pods}, claim)
 	require.Nil(t, b.Own)
 	require.Equal(t, []effect.Target{{Pod: "s-0", UID: "u0"}, {Pod: "s-2", UID: "u2"}}, b.Witnesses)
@@ -70,6 +70,6 @@ func TestBarrierOfAStrandedPod(t *testing.T) {
 	require.True(t, missing)
 	require.Equal(t, "no fresh report from any of the other pods: none is ready", what)
 
-	pods[1].Phase = model.Started
+	pods[1].Phase = model.PodPhaseStarted
 	require.NotNil(t, barrierOf(model.Snapshot{Pods: pods}, claim).Own)
 }

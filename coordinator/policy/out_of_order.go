@@ -13,14 +13,14 @@ import (
 // order sends after them. An order is worth less than an end: while nobody else can go or is
 // on the way, the pod goes before its turn, and so does whom the line must free before it.
 
-// goBeforeTheirTurn: the first with a broken copy that only the order holds is taken, or who must go before it.
-func (d *decision) goBeforeTheirTurn(held []model.Hold) {
-	if len(d.steps) > 0 || d.isSomebodyClaimed() {
+// goOutOfOrder: the first with a broken copy that only the order holds is taken, or who must go before it.
+func (d *decision) goOutOfOrder(held []model.Hold) {
+	if len(d.steps) > 0 || d.anyClaimed() {
 		return
 	}
 	lasting := d.noProgress()
 	for i := range d.x.Pods {
-		if p := &d.x.Pods[i]; p.Away && !p.HasBroken(lasting) && d.comesBackAlone(p) {
+		if p := &d.x.Pods[i]; p.Unavailable && !p.HasBroken(lasting) && d.returnsByItself(p) {
 			return
 		}
 	}
@@ -28,10 +28,10 @@ func (d *decision) goBeforeTheirTurn(held []model.Hold) {
 	explained := d.explained
 	var counting *decision
 	for i := range d.order {
-		if !d.goesEarly(&d.order[i], lasting) {
+		if !d.mayGoOutOfOrder(&d.order[i], lasting) {
 			continue
 		}
-		c, asked := d.firstByLine(&d.order[i]), d
+		c, asked := d.firstByPartition(&d.order[i]), d
 		if d.x.StandsUnready(c.Pod) {
 			if counting == nil {
 				counting = d.countingUnready()
@@ -52,8 +52,8 @@ func (d *decision) goBeforeTheirTurn(held []model.Hold) {
 	d.explained, d.curing = explained, false
 }
 
-// isSomebodyClaimed who is on the way; one that its controller makes only after a pod that is not Ready is not.
-func (d *decision) isSomebodyClaimed() bool {
+// anyClaimed who is on the way; one that its controller makes only after a pod that is not Ready is not.
+func (d *decision) anyClaimed() bool {
 	n := len(d.x.Claims)
 	for i := range d.x.Pods {
 		p := &d.x.Pods[i]
@@ -62,14 +62,14 @@ func (d *decision) isSomebodyClaimed() bool {
 	return n > 0
 }
 
-// firstByLine is who must go before the line comes down to a pod with a broken copy: the highest of
+// firstByPartition is who must go before the line comes down to a pod with a broken copy: the highest of
 // those in between, unless their guards keep them.
-func (d *decision) firstByLine(c *candidate) *candidate {
-	if c.action != model.LowerPartition || c.forced {
+func (d *decision) firstByPartition(c *candidate) *candidate {
+	if c.action != model.ActionLowerPartition || c.forced {
 		return c
 	}
 	between := d.between(c)
-	if len(between) == 0 || d.shut(between) {
+	if len(between) == 0 || d.guardsClosed(between) {
 		return c
 	}
 	for i := range d.order {
@@ -80,25 +80,25 @@ func (d *decision) firstByLine(c *candidate) *candidate {
 	return c
 }
 
-// goesEarly: the pod may go before its turn.
-func (d *decision) goesEarly(c *candidate, lasting bool) bool {
+// mayGoOutOfOrder: the pod may go before its turn.
+func (d *decision) mayGoOutOfOrder(c *candidate, lasting bool) bool {
 	return c.HasBroken(lasting) || d.x.StandsUnready(c.Pod)
 }
 
-// isFirstByLine: the line comes down to a pod that may go early only after this one.
-func (d *decision) isFirstByLine(c *candidate) bool {
+// isFirstByPartition: the line comes down to a pod that may go early only after this one.
+func (d *decision) isFirstByPartition(c *candidate) bool {
 	for i := range d.order {
-		if o := &d.order[i]; o != c && o.OwnPool == c.OwnPool && d.goesEarly(o, true) && d.firstByLine(o) == c {
+		if o := &d.order[i]; o != c && o.OwnPool == c.OwnPool && d.mayGoOutOfOrder(o, true) && d.firstByPartition(o) == c {
 			return true
 		}
 	}
 	return false
 }
 
-// comesBackAlone: the pod that is away may be back without anybody's doing.
-func (d *decision) comesBackAlone(p *cluster.Pod) bool {
-	late := p.Phase != model.Ready && d.x.Overdue(p)
-	return !late && d.x.WhyBroken(p) == ""
+// returnsByItself: the pod that is away may be back without anybody's doing.
+func (d *decision) returnsByItself(p *cluster.Pod) bool {
+	late := p.Phase != model.PodPhaseReady && d.x.Overdue(p)
+	return !late && d.x.FailureReason(p) == ""
 }
 
 // noProgress: the rollout has made none for too long.

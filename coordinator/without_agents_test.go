@@ -44,31 +44,31 @@ func (s settingChanger) PlanSetting(context.Context, engines.Order) (engines.Set
 
 func (s settingChanger) RestoreSetting(_ context.Context, shared engines.Setting, _ time.Time) (engines.Progress, error) {
 	*s.restored = shared
-	return engines.Progress{State: engines.Done}, nil
+	return engines.Progress{State: engines.ProgressDone}, nil
 }
 
 // A setting is put back through the database that is reached at the pod's own address.
-func TestASettingIsPutBackUnaided(t *testing.T) {
+func TestSettingIsRestoredWithoutAgents(t *testing.T) {
 	var restored engines.Setting
 	objects := kube.ClusterObjects{Cluster: &v1alpha1.DatabaseCluster{}, Pods: []kube.Pod{{Name: "s-0", UID: "a", IP: "10.0.0.1"}, {Name: "s-1", UID: "b"}}}
-	shared := effect.Shared{Knob: "allocation", Undo: []byte("all")}
+	shared := effect.ClusterSetting{Name: "allocation", Undo: []byte("all")}
 	reached := map[string]error{}
 	restore := func(uid string, engine engines.Engine, err error) (bool, error) {
 		o := orders{cache: shownOnce{objects: objects}, reach: func(_ context.Context, _ model.Spec, ip string) (engines.Engine, error) {
 			reached[ip] = err
 			return engine, err
 		}}
-		return o.RestoreUnaided(t.Context(), effect.Target{Pod: "s", UID: uid}, shared, time.Time{})
+		return o.RestoreSettingWithoutAgents(t.Context(), effect.Target{Pod: "s", UID: uid}, shared, time.Time{})
 	}
 
 	done, err := restore("a", settingChanger{restored: &restored}, nil)
 	require.NoError(t, err)
 	require.True(t, done)
-	require.Equal(t, engines.Setting{Name: shared.Knob, Undo: shared.Undo}, restored)
+	require.Equal(t, engines.Setting{Name: shared.Name, Undo: shared.Undo}, restored)
 	require.Equal(t, map[string]error{"10.0.0.1": nil}, reached)
 
-	_, err = restore("a", nil, errNotUnaided)
-	require.ErrorIs(t, err, errNotRestoredUnaided)
+	_, err = restore("a", nil, errNoHandoffWithoutAgents)
+	require.ErrorIs(t, err, errNoRestoreWithoutAgents)
 	_, err = restore("a", plain{}, nil)
 	require.ErrorContains(t, err, "has no setting")
 	_, err = restore("b", plain{}, nil)

@@ -11,11 +11,11 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// lineWorld is a pool that is driven by its hold line, played to its end: who decides, who acts, and the
+// partitionWorld is a pool that is driven by its hold line, played to its end: who decides, who acts, and the
 // controller of a StatefulSet. A letter for each pod, from ordinal 0 up: u is up to date, o outdated, b outdated
 // and broken on that template, x up to date and broken, d outdated on a node to be left, e the same and broken,
 // l outdated and last.
-type lineWorld struct {
+type partitionWorld struct {
 	*lasts
 	played
 	pods    string
@@ -28,11 +28,11 @@ type lineWorld struct {
 	current string // revision of what is made below the line
 }
 
-func (w *lineWorld) String() string {
+func (w *partitionWorld) String() string {
 	return fmt.Sprintf("%s line %d limit %d ordered %v guarded %v pace %d", w.pods, w.line, w.limit, w.ordered, w.guarded, w.pace)
 }
 
-func (w *lineWorld) start(t *testing.T) {
+func (w *partitionWorld) start(t *testing.T) {
 	w.lasts = newLasts(t, layout{strings.NewReplacer("b", "o", "e", "d").Replace(w.pods), true})
 	s, limit := &w.s, model.Count(int64(w.limit))
 	w.current, w.played = "v1", played{at: s, log: w.log}
@@ -40,7 +40,7 @@ func (w *lineWorld) start(t *testing.T) {
 	s.Cluster.Status.LastProgress = &model.Time{Time: s.Now.Time}
 	s.Pools[0].Partition = w.line
 	if w.ordered {
-		s.Pools[0].Management = model.OrderedReady
+		s.Pools[0].Management = model.ManagementOrderedReady
 	}
 	group := defaultGroup()
 	group.ID = "data"
@@ -65,24 +65,24 @@ func (w *lineWorld) start(t *testing.T) {
 }
 
 // come is a pod that starts: on the template on which it is broken it fails.
-func (w *lineWorld) come(i int) {
+func (w *partitionWorld) come(i int) {
 	p, r := &w.s.Pods[i], defaultReport()
 	r.UID, r.Last = p.UID, w.pods[i] == 'l'
-	p.Phase, p.Report, p.Problem = model.Ready, &r, ""
+	p.Phase, p.Report, p.Problem = model.PodPhaseReady, &r, ""
 	if w.pods[i] == 'x' || strings.IndexByte("be", w.pods[i]) >= 0 && p.Revision == "v1" {
-		p.Phase, p.Problem = model.Failed, model.CrashLoop
-		r.Member, r.NotLiveSeconds, r.Settled = model.NotLive, 86400, false
+		p.Phase, p.Problem = model.PodPhaseFailed, model.ProblemCrashLoop
+		r.Member, r.NotLiveSeconds, r.Settled = model.MembershipNotLive, 86400, false
 	}
 }
 
 // elect says of the members what the database would. Who is claimed hands over.
-func (w *lineWorld) elect() {
+func (w *partitionWorld) elect() {
 	leader := -1
 	for i := range w.s.Pods {
 		m := &w.s.Groups[0].Members[i]
-		m.Leader, m.State = false, model.Down
-		if w.s.Pods[i].Phase == model.Ready {
-			m.State = model.Active
+		m.Leader, m.State = false, model.MemberDown
+		if w.s.Pods[i].Phase == model.PodPhaseReady {
+			m.State = model.MemberActive
 			if leader < 0 || w.claimOf(w.s.Pods[leader].Name) >= 0 {
 				leader = i
 			}
@@ -94,16 +94,16 @@ func (w *lineWorld) elect() {
 }
 
 // turn is one step of the pods, or of the controller; false when there is none to take.
-func (w *lineWorld) turn() bool {
+func (w *partitionWorld) turn() bool {
 	s, pool := &w.s, &w.s.Pools[0]
 	s.Now = model.At(s.Now.Add(time.Second))
 	defer w.elect()
 	for i := range s.Pods {
 		switch p := &s.Pods[i]; p.Phase {
-		case model.Terminating:
-			p.Phase, p.Report, p.Since, p.Revision, p.UID, p.Node = model.Missing, nil, s.Now, "", "", ""
+		case model.PodPhaseTerminating:
+			p.Phase, p.Report, p.Since, p.Revision, p.UID, p.Node = model.PodPhaseMissing, nil, s.Now, "", "", ""
 			return true
-		case model.NotStarted:
+		case model.PodPhaseNotStarted:
 			w.come(i)
 			p.Since, s.Cluster.Status.LastProgress = s.Now, &model.Time{Time: s.Now.Time}
 			w.say("%s is %s on %s", p.Name, p.Phase, p.Revision)
@@ -113,9 +113,9 @@ func (w *lineWorld) turn() bool {
 	updated := true
 	for i := range s.Pods { // it makes what is missing
 		p := &s.Pods[i]
-		if p.Phase == model.Missing {
+		if p.Phase == model.PodPhaseMissing {
 			w.made++
-			p.Phase, p.Since, p.UID, p.Revision = model.NotStarted, s.Now, fmt.Sprint(p.Name, " ", w.made), "v2"
+			p.Phase, p.Since, p.UID, p.Revision = model.PodPhaseNotStarted, s.Now, fmt.Sprint(p.Name, " ", w.made), "v2"
 			if p.Ordinal < pool.Partition {
 				p.Revision = w.current
 			}
@@ -124,10 +124,10 @@ func (w *lineWorld) turn() bool {
 			}
 			return true
 		}
-		if w.ordered && p.Phase != model.Ready {
+		if w.ordered && p.Phase != model.PodPhaseReady {
 			return false
 		}
-		updated = updated && p.Phase == model.Ready && p.Revision == "v2"
+		updated = updated && p.Phase == model.PodPhaseReady && p.Revision == "v2"
 	}
 	if updated && w.current == "v1" {
 		w.current = "v2"
@@ -140,9 +140,9 @@ func (w *lineWorld) turn() bool {
 			return false // that is refused
 		case p.Revision == "v1":
 			w.say("the controller takes %s", p.Name)
-			p.Phase, p.Since = model.Terminating, s.Now
+			p.Phase, p.Since = model.PodPhaseTerminating, s.Now
 			return true
-		case p.Phase != model.Ready:
+		case p.Phase != model.PodPhaseReady:
 			return false
 		}
 	}
@@ -150,26 +150,26 @@ func (w *lineWorld) turn() bool {
 }
 
 // free are the pods that serve and that nothing keeps from the controller.
-func (w *lineWorld) free() (free []string) {
+func (w *partitionWorld) free() (free []string) {
 	for i := range w.s.Pods {
-		if p := &w.s.Pods[i]; !w.guarded && p.Phase == model.Ready && p.Revision == "v1" && p.Ordinal >= w.s.Pools[0].Partition {
+		if p := &w.s.Pods[i]; !w.guarded && p.Phase == model.PodPhaseReady && p.Revision == "v1" && p.Ordinal >= w.s.Pools[0].Partition {
 			free = append(free, p.Name)
 		}
 	}
 	return free
 }
 
-// away are all that do not serve, or are free.
-func (w *lineWorld) away() int {
+// unavailable are all that do not serve, or are free.
+func (w *partitionWorld) unavailable() int {
 	n := len(w.free())
 	for i := range w.s.Pods {
-		n += cluster.Count(w.s.Pods[i].Phase != model.Ready)
+		n += cluster.Count(w.s.Pods[i].Phase != model.PodPhaseReady)
 	}
 	return n
 }
 
 // to moves the line, which frees nobody.
-func (w *lineWorld) to(line int32) {
+func (w *partitionWorld) to(line int32) {
 	free := w.free()
 	w.s.Pools[0].Partition = line
 	for _, name := range w.free() {

@@ -14,7 +14,7 @@ import (
 
 // A pod is claimed without a prepare because it is broken, and serves again at any moment
 // before it is removed: it is prepared like any other.
-func TestAPodThatIsWellAgainIsPrepared(t *testing.T) {
+func TestRecoveredPodIsDrained(t *testing.T) {
 	for at := 1; at < 16; at++ {
 		inWorld(t, func(t *testing.T, w *world) {
 			w.broken["v2"] = true
@@ -61,15 +61,15 @@ func (w *world) heal(pod string) {
 
 // A prepare does not hold up a pod that breaks meanwhile, and is asked for again when
 // it serves once more.
-func TestAPodThatBreaksMeanwhileGoesUnprepared(t *testing.T) {
+func TestPodThatBreaksGoesWithoutDrain(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.onPrepare = func(to effect.Target, _ effect.Order) (effect.Progress, error) {
-			return effect.Progress{State: model.DrainPreparing, Detail: "its database does not answer"}, nil
+		w.onDrain = func(to effect.Target, _ effect.Order) (effect.Progress, error) {
+			return effect.Progress{State: model.DrainRunning, Detail: "its database does not answer"}, nil
 		}
 		w.onLook = func(s *model.Snapshot) {
 			if p := &s.Pods[2]; p.Revision == "v1" && len(s.Cluster.Status.Claims) > 0 && time.Since(s.Cluster.Status.Claims[0].StartedAt.Time) > 5*time.Second {
-				p.Phase, p.Problem, p.Report = model.Failed, model.CrashLoop, nil
-				s.Groups[0].Members[2].State, s.Groups[0].Members[2].Leader = model.Down, false
+				p.Phase, p.Problem, p.Report = model.PodPhaseFailed, model.ProblemCrashLoop, nil
+				s.Groups[0].Members[2].State, s.Groups[0].Members[2].Leader = model.MemberDown, false
 			}
 		}
 		p := newProcess(w, 0, false)

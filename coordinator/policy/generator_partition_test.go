@@ -9,14 +9,14 @@ import (
 
 // partitions makes the snapshot one whose pools are driven by the line.
 func (g generator) partitions(s *model.Snapshot) {
-	s.Cluster.Spec.Update.RollingUpdate = model.ByPartition
+	s.Cluster.Spec.Update.RollingUpdate = model.RollingUpdateByPartition
 	s.Cluster.Spec.Guard = pick(g, model.GuardEnforce, model.GuardEnforce, model.GuardOff)
 	s.Cluster.GuardEnforcing = !g.rarely(5)
 	s.Cluster.Status.Initialized = !g.rarely(10)
 	for i := range s.Pools {
 		p := &s.Pools[i]
-		p.Strategy = pick(g, model.RollingUpdateStrategy, model.RollingUpdateStrategy, model.RollingUpdateStrategy, model.OnDelete)
-		p.Partition = pick(g, model.RestLine, model.RestLine, p.Start, p.Start+int32(g.IntN(int(p.Replicas)+1)))
+		p.Strategy = pick(g, model.StrategyRollingUpdate, model.StrategyRollingUpdate, model.StrategyRollingUpdate, model.StrategyOnDelete)
+		p.Partition = pick(g, model.FirstOrdinalNone, model.FirstOrdinalNone, p.Start, p.Start+int32(g.IntN(int(p.Replicas)+1)))
 		p.Force = g.rarely(12)
 		if g.rarely(8) {
 			ordered := p.Start + int32(g.IntN(int(p.Replicas)+1))
@@ -25,11 +25,11 @@ func (g generator) partitions(s *model.Snapshot) {
 	}
 }
 
-// lastOnLines has a pod that goes last on the line of each pool.
-func (g generator) lastOnLines(s *model.Snapshot) {
-	s.Cluster.Spec.Update.RollingUpdate = model.ByPartition
+// lastByPartition has a pod that goes last on the line of each pool.
+func (g generator) lastByPartition(s *model.Snapshot) {
+	s.Cluster.Spec.Update.RollingUpdate = model.RollingUpdateByPartition
 	for i := range s.Pools {
-		s.Pools[i].Strategy, s.Pools[i].Partition = model.RollingUpdateStrategy, model.RestLine
+		s.Pools[i].Strategy, s.Pools[i].Partition = model.StrategyRollingUpdate, model.FirstOrdinalNone
 	}
 	seen := map[string]bool{}
 	for _, i := range g.Perm(len(s.Pods)) {
@@ -42,15 +42,15 @@ func (g generator) lastOnLines(s *model.Snapshot) {
 	}
 }
 
-// claimedByLine makes the snapshot one whose pools are driven by the line, with room for several pods at once
+// claimedByPartition makes the snapshot one whose pools are driven by the line, with room for several pods at once
 // and copies that recover, and answers the claims of what goes.
-func (g generator) claimedByLine(s *model.Snapshot) []model.Claim {
+func (g generator) claimedByPartition(s *model.Snapshot) []model.Claim {
 	g.partitions(s)
 	three := model.Count(3)
 	s.Cluster.Spec.Policy.MaxUnavailable, s.Cluster.Spec.Policy.MaxShardUnavailable = &three, &three
 	for i := range s.Groups {
 		if m := s.Groups[i].Members; len(m) > 0 && g.rarely(3) {
-			m[g.IntN(len(m))].State = pick(g, model.Recovering, model.UnknownState)
+			m[g.IntN(len(m))].State = pick(g, model.MemberRecovering, model.MemberUnknown)
 		}
 	}
 	return claimsOf(Decide(*s))
@@ -61,14 +61,14 @@ func (g generator) claimedByLine(s *model.Snapshot) []model.Claim {
 func (g generator) brokenBelow(s *model.Snapshot) {
 	g.partitions(s)
 	s.Cluster.Spec.Guard = pick(g, model.GuardOff, model.GuardOff, model.GuardOff, model.GuardEnforce)
-	s.Cluster.Window.Open, s.Cluster.Status.Initialized, s.Health.Verdict = true, true, model.Green
+	s.Cluster.Window.Open, s.Cluster.Status.Initialized, s.Health.Verdict = true, true, model.VerdictGreen
 	pods, shards := model.Count(int64(2+g.IntN(5))), model.Count(int64(1+g.IntN(4)))
 	s.Cluster.Spec.Policy.MaxUnavailable, s.Cluster.Spec.Policy.MaxShardUnavailable = &pods, &shards
 	for i := range s.Pools {
 		p := &s.Pools[i]
-		p.Strategy, p.Force, p.Observed, p.Revision = model.RollingUpdateStrategy, false, true, "v2"
-		p.Management = pick(g, model.OrderedReady, model.OrderedReady, model.OrderedReady, model.Parallel)
-		p.Partition = pick(g, model.RestLine, model.RestLine, model.RestLine, p.Start+1+int32(g.IntN(int(p.Replicas)+1)))
+		p.Strategy, p.Force, p.Observed, p.Revision = model.StrategyRollingUpdate, false, true, "v2"
+		p.Management = pick(g, model.ManagementOrderedReady, model.ManagementOrderedReady, model.ManagementOrderedReady, model.ManagementParallel)
+		p.Partition = pick(g, model.FirstOrdinalNone, model.FirstOrdinalNone, model.FirstOrdinalNone, p.Start+1+int32(g.IntN(int(p.Replicas)+1)))
 		if g.rarely(2) {
 			g.morePods(s, p)
 		}
@@ -99,25 +99,25 @@ func (g generator) morePods(s *model.Snapshot, pool *model.Pool) {
 func (g generator) breakPod(s *model.Snapshot, pool string, ordinal int32) {
 	for i := range s.Pods {
 		switch p := &s.Pods[i]; {
-		case p.Pool != pool || p.Phase == model.Missing:
+		case p.Pool != pool || p.Phase == model.PodPhaseMissing:
 		case p.Ordinal == ordinal:
-			p.Phase, p.Problem, p.Revision = pick(g, model.Failed, model.NotStarted), pick(g, model.CrashLoop, model.ImagePull), "v1"
-			p.Report = &model.Report{UID: p.UID, Member: model.NotLive, Fresh: true, NotLiveSeconds: 86400}
+			p.Phase, p.Problem, p.Revision = pick(g, model.PodPhaseFailed, model.PodPhaseNotStarted), pick(g, model.ProblemCrashLoop, model.ProblemImagePull), "v1"
+			p.Report = &model.Report{UID: p.UID, Member: model.MembershipNotLive, Fresh: true, NotLiveSeconds: 86400}
 			if g.rarely(5) && !slices.ContainsFunc(s.Cluster.Status.Claims, func(c model.Claim) bool { return c.Pod == p.Name }) {
 				s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, model.Claim{
-					ID: "of " + p.Name, Pod: p.Name, UID: pick(g, "before", p.UID), Action: model.LowerPartition, Reason: model.ReasonOutdated, Phase: model.PhaseGone,
+					ID: "of " + p.Name, Pod: p.Name, UID: pick(g, "before", p.UID), Action: model.ActionLowerPartition, Reason: model.ReasonOutdated, Phase: model.PhaseGone,
 				})
 			}
 			for k := range s.Groups {
 				for m := range s.Groups[k].Members {
 					if s.Groups[k].Members[m].Pod == p.Name {
-						s.Groups[k].Members[m].State = model.Down
+						s.Groups[k].Members[m].State = model.MemberDown
 					}
 				}
 			}
-		case p.Report != nil && (p.Phase != model.Failed && p.Phase != model.NotStarted) && !g.rarely(8):
-			p.Phase, p.Problem, p.Revision = model.Ready, "", "v1"
-			p.Report.UID, p.Report.Member, p.Report.Fresh, p.Report.Settled, p.Report.Rank = p.UID, model.Live, true, true, 0
+		case p.Report != nil && (p.Phase != model.PodPhaseFailed && p.Phase != model.PodPhaseNotStarted) && !g.rarely(8):
+			p.Phase, p.Problem, p.Revision = model.PodPhaseReady, "", "v1"
+			p.Report.UID, p.Report.Member, p.Report.Fresh, p.Report.Settled, p.Report.Rank = p.UID, model.MembershipLive, true, true, 0
 		}
 	}
 }
@@ -131,9 +131,9 @@ func (g generator) claimedBelow(s *model.Snapshot) []model.Claim {
 	}
 	var steps []model.Step
 	for _, p := range s.Pods {
-		if p.Revision == "v1" && p.Phase != model.Missing && !g.rarely(4) {
+		if p.Revision == "v1" && p.Phase != model.PodPhaseMissing && !g.rarely(4) {
 			reason := pick(g, model.ReasonOutdated, model.ReasonFailed)
-			steps = append(steps, model.Step{Pod: p.Name, UID: pick(g, p.UID, p.UID, p.UID, "before"), Action: model.LowerPartition, Reason: reason})
+			steps = append(steps, model.Step{Pod: p.Name, UID: pick(g, p.UID, p.UID, p.UID, "before"), Action: model.ActionLowerPartition, Reason: reason})
 		}
 	}
 	return claimsOf(model.Plan{Steps: steps})
@@ -145,7 +145,7 @@ func claimsOf(p model.Plan) []model.Claim {
 	for _, step := range p.Steps {
 		all = append(all, model.Claim{
 			ID: "of " + step.Pod, Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason,
-			Prepare: step.Prepare, Phase: model.PhasePrepared, From: "v1", To: "v2",
+			Prepare: step.Prepare, Phase: model.PhaseDrained, From: "v1", To: "v2",
 		})
 	}
 	return all
@@ -189,7 +189,7 @@ func (g generator) replacements(s *model.Snapshot) {
 	}
 	for i := range s.Cluster.Status.Claims {
 		c := &s.Cluster.Status.Claims[i]
-		c.Action = pick(g, model.Restart, model.Replace, model.Remove)
+		c.Action = pick(g, model.ActionRestart, model.ActionReplace, model.ActionRemove)
 	}
 }
 
@@ -200,10 +200,10 @@ func (g generator) replaced(p *model.Pod) {
 		p.Report.Roles = pick(g, nil, []string{"storage"}, []string{"log"}, []string{"log", "storage"}, []string{"coordinator", "log"})
 	}
 	if g.rarely(4) {
-		kind := pick(g, model.MissingProcesses, model.PodFailing, model.MissingPod, model.MissingPVC, model.MissingService, model.PodPending, model.ProcessIsMarkedAsExcluded,
-			model.NodeTaintDetected, model.NodeTaintReplacing, "SidecarUnreachable")
+		kind := pick(g, model.ConditionMissingProcesses, model.ConditionPodFailing, model.ConditionMissingPod, model.ConditionMissingPVC, model.ConditionMissingService, model.ConditionPodPending, model.ConditionProcessIsMarkedAsExcluded,
+			model.ConditionNodeTaintDetected, model.ConditionNodeTaintReplacing, "SidecarUnreachable")
 		c := model.PodCondition{Type: kind, Since: g.ago(2000)}
-		if kind == model.NodeTaintDetected {
+		if kind == model.ConditionNodeTaintDetected {
 			c.Key = g.taintKey()
 		}
 		p.Conditions = append(p.Conditions, c)
@@ -211,9 +211,9 @@ func (g generator) replaced(p *model.Pod) {
 	if g.rarely(6) {
 		p.Tolerates = []string{g.taintKey()}
 	}
-	if p.Phase == model.Missing {
+	if p.Phase == model.PodPhaseMissing {
 		if g.rarely(2) {
-			p.Conditions = append(p.Conditions, model.PodCondition{Type: model.MissingPod, Since: g.ago(2000)})
+			p.Conditions = append(p.Conditions, model.PodCondition{Type: model.ConditionMissingPod, Since: g.ago(2000)})
 		}
 		return
 	}
@@ -226,6 +226,6 @@ func (g generator) replaced(p *model.Pod) {
 	}
 	p.Exempt = g.rarely(12)
 	if g.rarely(40) {
-		p.Refused = model.Vetoed
+		p.Refused = model.RuleVeto
 	}
 }

@@ -13,34 +13,34 @@ import (
 )
 
 // pursue does the next thing about a claim, as act does.
-func (w *lineWorld) pursue(claim model.Claim) (acted, over bool) {
+func (w *partitionWorld) pursue(claim model.Claim) (acted, over bool) {
 	p := &w.s.Pods[slices.IndexFunc(w.s.Pods, func(p model.Pod) bool { return p.Name == claim.Pod })]
 	if p.UID != claim.UID {
 		r := Returned(w.s, claim)
-		over = r.Done || r.Failed && p.Phase != model.Missing && slices.Contains(Decide(w.s).Order, p.Name)
+		over = r.Done || r.Failed && p.Phase != model.PodPhaseMissing && slices.Contains(Decide(w.s).Order, p.Name)
 		return over, over
 	}
 	step, hold := Recheck(w.s, p.Name)
 	switch {
-	case p.Phase == model.Terminating:
+	case p.Phase == model.PodPhaseTerminating:
 		return false, false
 	case hold != nil:
 		w.say("%s is held by %s: %s", p.Name, hold.Rule, hold.Reason)
 		return false, false
 	case step == nil, step.Prepare == model.PrepareHandoff && claim.Prepare != model.PrepareHandoff,
-		step.Action == model.LowerPartition && claim.Action != model.LowerPartition:
+		step.Action == model.ActionLowerPartition && claim.Action != model.ActionLowerPartition:
 		return true, true
 	}
 	for _, o := range w.s.Pods { // whom the line would free with it goes first
-		if claim.Action == model.LowerPartition && o.Ordinal > p.Ordinal && o.Ordinal < w.s.Pools[0].Partition && o.Revision == "v1" &&
-			o.Phase != model.Terminating && !w.guarded {
+		if claim.Action == model.ActionLowerPartition && o.Ordinal > p.Ordinal && o.Ordinal < w.s.Pools[0].Partition && o.Revision == "v1" &&
+			o.Phase != model.PodPhaseTerminating && !w.guarded {
 			return false, false
 		}
 	}
-	if away := w.away(); p.Phase == model.Ready && !slices.Contains(w.free(), p.Name) && away >= w.limit {
+	if away := w.unavailable(); p.Phase == model.PodPhaseReady && !slices.Contains(w.free(), p.Name) && away >= w.limit {
 		w.wrong("%s goes, and %d are unavailable", p.Name, away)
 	}
-	p.Phase, p.Since, w.s.Cluster.Status.LastProgress = model.Terminating, w.s.Now, &model.Time{Time: w.s.Now.Time}
+	p.Phase, p.Since, w.s.Cluster.Status.LastProgress = model.PodPhaseTerminating, w.s.Now, &model.Time{Time: w.s.Now.Time}
 	if step.Partition != nil && *step.Partition < w.s.Pools[0].Partition {
 		w.to(*step.Partition)
 	}
@@ -50,7 +50,7 @@ func (w *lineWorld) pursue(claim model.Claim) (acted, over bool) {
 }
 
 // pass is one of the coordinator: its claims, its lines, new claims.
-func (w *lineWorld) pass() (acted bool) {
+func (w *partitionWorld) pass() (acted bool) {
 	claims := &w.s.Cluster.Status.Claims
 	acted = w.pursueAll(w.pursue, func(did bool) {
 		w.elect()
@@ -60,23 +60,23 @@ func (w *lineWorld) pass() (acted bool) {
 	plan := Decide(w.s)
 	for _, l := range plan.Lines {
 		old := slices.ContainsFunc(w.s.Pods, func(p model.Pod) bool { return p.Revision == "v1" })
-		if old || l.Partition != model.RestLine || w.current == "v2" {
+		if old || l.Partition != model.FirstOrdinalNone || w.current == "v2" {
 			w.say("the partition goes to %d", l.Partition)
 			w.to(l.Partition)
 			acted = true
 		}
 	}
 	for _, step := range plan.Steps {
-		if step.Action == model.Restore || w.claimOf(step.Pod) >= 0 {
+		if step.Action == model.ActionRestore || w.claimOf(step.Pod) >= 0 {
 			continue
 		}
 		acted = true
 		w.made++
 		claim := model.Claim{ID: fmt.Sprint(w.made), Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
-			To: "v2", Phase: model.PhasePrepared, BeforeTurn: step.BeforeTurn, Groups: map[string]int32{}, Broken: map[string]int32{}}
+			To: "v2", Phase: model.PhaseDrained, BeforeTurn: step.BeforeTurn, Groups: map[string]int32{}, Broken: map[string]int32{}}
 		for _, m := range w.s.Groups[0].Members {
-			claim.Groups["data"] += int32(cluster.Count(m.State == model.Active))
-			claim.Broken["data"] += int32(cluster.Count(m.State != model.Active && m.Pod == step.Pod))
+			claim.Groups["data"] += int32(cluster.Count(m.State == model.MemberActive))
+			claim.Broken["data"] += int32(cluster.Count(m.State != model.MemberActive && m.Pod == step.Pod))
 		}
 		claim.Unseen = claim.Groups["data"] == 0
 		*claims = append(*claims, claim)
@@ -86,12 +86,12 @@ func (w *lineWorld) pass() (acted bool) {
 }
 
 // seen changes with everything but claims.
-func (w *lineWorld) seen() string {
+func (w *partitionWorld) seen() string {
 	return fmt.Sprint(w.played.seen(), w.s.Pools[0].Partition, w.current)
 }
 
 // play it until it ends, or stands still though what is held for long is given up, and clocks go on.
-func (w *lineWorld) play() (ended bool) {
+func (w *partitionWorld) play() (ended bool) {
 	w.until(w.seen, func() bool {
 		acted := w.pass()
 		if w.pace == 0 || w.pace == 2 || !acted {
@@ -99,26 +99,28 @@ func (w *lineWorld) play() (ended bool) {
 		}
 		return acted
 	}, w.elect)
-	return w.fault == "" && Decide(w.s).Phase == model.ClusterDone && w.s.Pools[0].Partition == model.RestLine
+	return w.fault == "" && Decide(w.s).Phase == model.ClusterDone && w.s.Pools[0].Partition == model.FirstOrdinalNone
 }
 
 // noRoom: so many that serve may not go now, by the limit or as nobody would be left.
-func (w *lineWorld) noRoom(n int) bool { return w.away()+n > w.limit || w.away()+n >= len(w.s.Pods) }
+func (w *partitionWorld) noRoom(n int) bool {
+	return w.unavailable()+n > w.limit || w.unavailable()+n >= len(w.s.Pods)
+}
 
 // asksPerson: it stands, and the page says that only a person ends that. Without guards, whom the line would
 // free with a broken pod has no room in the budget, or may not go as a new pod has failed; nor is there one
 // that may go before.
-func (w *lineWorld) asksPerson() bool {
+func (w *partitionWorld) asksPerson() bool {
 	failed, between, broken := strings.IndexByte(w.pods, 'x'), 0, 0
 	stuck := false // the lowest of those that do not serve
 	for i := len(w.s.Pods) - 1; i >= 0; i-- {
 		p := &w.s.Pods[i]
 		switch waits := p.Revision == "v1" && p.Ordinal < w.s.Pools[0].Partition && !w.guarded; {
-		case p.Phase == model.Ready:
+		case p.Phase == model.PodPhaseReady:
 			between += cluster.Count(waits)
-		case p.Phase == model.Missing && w.ordered && failed >= 0 && failed < i && w.pods[i] == 'b':
+		case p.Phase == model.PodPhaseMissing && w.ordered && failed >= 0 && failed < i && w.pods[i] == 'b':
 			// It was broken before, and is made when the one below is repaired.
-		case p.Phase != model.Failed:
+		case p.Phase != model.PodPhaseFailed:
 			return false // it is to be made, or to start
 		case p.Revision == "v2":
 			stuck = true
@@ -150,9 +152,9 @@ func words(letters string, length int) []string {
 	return all
 }
 
-// TestSmallPoolsByLineEnd: whatever stands in a small pool that is driven by its line, its rollout ends, or
+// TestSmallPoolsByPartitionEnd: whatever stands in a small pool that is driven by its line, its rollout ends, or
 // waits for what only a person can do; and on its way no more are away than may be, but for those that are broken.
-func TestSmallPoolsByLineEnd(t *testing.T) {
+func TestSmallPoolsByPartitionEnd(t *testing.T) {
 	faults := 0
 	each := func(letters string, length, step int) {
 		if os.Getenv("ROLLCALL_WORLDS") == "all" {
@@ -160,10 +162,10 @@ func TestSmallPoolsByLineEnd(t *testing.T) {
 		}
 		n := 0
 		for _, pods := range words(letters, length) {
-			for _, line := range []int32{model.RestLine, 3, 2, 1, 0} {
+			for _, line := range []int32{model.FirstOrdinalNone, 3, 2, 1, 0} {
 				for set := range 3 * 2 * 4 {
 					pace := set / 6 // 3: with guards
-					w := lineWorld{pods: pods, line: line, limit: set%3 + 1, ordered: set/3%2 > 0, guarded: pace == 3, pace: pace % 3}
+					w := partitionWorld{pods: pods, line: line, limit: set%3 + 1, ordered: set/3%2 > 0, guarded: pace == 3, pace: pace % 3}
 					if n++; n%step > 0 || faults > 5 || !race.Part(n/step, 5) {
 						continue
 					}

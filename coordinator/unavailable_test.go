@@ -13,12 +13,12 @@ import (
 
 // A pod that goes away while nothing is rolled is named when it has been away for
 // longer than a start may take, and that is written once.
-func TestAPodThatIsAwayAtRestIsToldOf(t *testing.T) {
+func TestUnavailablePodIsReportedWithoutARollout(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)
 		p := w.start()
 		defer p.end()
-		overdue := func() []progress.Absent {
+		overdue := func() []progress.Unavailable {
 			d, ok := p.board.Newest(Key{Namespace: namespace, Name: "search"})
 			require.True(t, ok)
 			return progress.OverduePods(&d.Moment)

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	knobName  = "allocation"
-	before    = "all"       // what a person has set
-	throttled = "primaries" // what prepares write
+	settingName = "allocation"
+	before      = "all"       // what a person has set
+	throttled   = "primaries" // what prepares write
 )
 
 // setting belongs to the whole database. A prepare takes three orders, so that
@@ -29,39 +29,39 @@ type setting struct {
 	together int // most claims that relied on it at once
 }
 
-// turnKnob is the prepare of one agent. The world is locked.
-func (w *world) turnKnob(order effect.Order) effect.Progress {
-	k := w.knob
+// changeSetting is the prepare of one agent. The world is locked.
+func (w *world) changeSetting(order effect.Order) effect.Progress {
+	k := w.setting
 	cluster, _ := w.server.Cluster(namespace, name)
 	record := recordWith(&cluster.Status, func(s model.SharedSetting) bool { return slices.Contains(s.Claims, order.Claim) })
 	switch {
-	case record == nil || order.Shared.Knob != knobName:
-		w.accuse("%s writes %s, and that is not recorded", order.Claim, knobName)
-		return effect.Progress{State: model.DrainPreparing}
-	case string(record.Undo) != before || string(order.Shared.Undo) != before:
-		w.accuse("the value before is said to be %q, and %q in the order", record.Undo, order.Shared.Undo)
+	case record == nil || order.Setting.Name != settingName:
+		w.accuse("%s writes %s, and that is not recorded", order.Claim, settingName)
+		return effect.Progress{State: model.DrainRunning}
+	case string(record.Undo) != before || string(order.Setting.Undo) != before:
+		w.accuse("the value before is said to be %q, and %q in the order", record.Undo, order.Setting.Undo)
 	case k.orders[order.Claim] >= 3: // done, and asked again by a successor
-		return effect.Progress{State: model.DrainPrepared}
+		return effect.Progress{State: model.DrainDone}
 	case k.turning != "" && k.turning != order.Claim && slices.ContainsFunc(cluster.Status.Claims, func(c model.Claim) bool { return c.ID == k.turning }):
 		w.accuse("%s writes while %s does", order.Claim, k.turning)
 	}
 	k.together = max(k.together, len(record.Claims))
 	k.turning, k.value = order.Claim, throttled
 	if k.orders[order.Claim]++; k.orders[order.Claim] < 3 {
-		return effect.Progress{State: model.DrainPreparing}
+		return effect.Progress{State: model.DrainRunning}
 	}
 	k.turning = ""
-	return effect.Progress{State: model.DrainPrepared}
+	return effect.Progress{State: model.DrainDone}
 }
 
 // turnBack puts the setting back, at the second asking.
 func (w *world) turnBack(undo []byte) bool {
-	k := w.knob
+	k := w.setting
 	cluster, _ := w.server.Cluster(namespace, name)
-	record := recordWith(&cluster.Status, func(s model.SharedSetting) bool { return s.Knob == knobName })
+	record := recordWith(&cluster.Status, func(s model.SharedSetting) bool { return s.Name == settingName })
 	if record == nil {
 		if k.value == throttled {
-			w.accuse("%s is put back without a record of it", knobName)
+			w.accuse("%s is put back without a record of it", settingName)
 		}
 		return true
 	}
@@ -71,7 +71,7 @@ func (w *world) turnBack(undo []byte) bool {
 		}
 		pod, there := w.server.Pod(namespace, claim.Pod)
 		if !there || string(pod.UID) == claim.UID || !w.live[pod.UID] && !w.anyBroken() {
-			w.accuse("%s is put back while %s is not", knobName, claim.Pod)
+			w.accuse("%s is put back while %s is not", settingName, claim.Pod)
 		}
 	}
 	k.value = string(undo)
@@ -86,9 +86,9 @@ func recordWith(status *v1alpha1.Status, is func(model.SharedSetting) bool) *mod
 	return nil
 }
 
-func newKnobWorld(t *testing.T) *world {
+func newSettingWorld(t *testing.T) *world {
 	w := newWorld(t)
-	w.knob, w.mayBeAway = &setting{value: before, orders: map[string]int{}}, 2
+	w.setting, w.maxUnavailable = &setting{value: before, orders: map[string]int{}}, 2
 	w.edit(func(c *v1alpha1.DatabaseCluster) {
 		two := model.Count(2)
 		c.Spec.Policy.MaxUnavailable, c.Spec.Policy.MaxShardUnavailable = &two, &two
@@ -98,35 +98,35 @@ func newKnobWorld(t *testing.T) *world {
 
 func (w *world) requirePutBack() {
 	w.t.Helper()
-	require.Equal(w.t, before, w.knob.value)
+	require.Equal(w.t, before, w.setting.value)
 	cluster, _ := w.server.Cluster(namespace, name)
 	require.Empty(w.t, cluster.Status.Shared)
 }
 
 // Two pods rely on one setting at once; it is written by one after the other, and
 // has its old value at the end.
-func TestSharedSetting(t *testing.T) {
+func TestClusterSetting(t *testing.T) {
 	inWorld(t, func(t *testing.T, _ *world) {
-		w := newKnobWorld(t)
+		w := newSettingWorld(t)
 		newProcess(w, 0, false).run(5 * time.Minute)
 		w.requireRolled(1)
 		w.requirePutBack()
-		require.Equal(t, 2, w.knob.together)
+		require.Equal(t, 2, w.setting.together)
 	})
 }
 
 // Whenever a process dies, the next one finds what to put back, and when.
-func TestSharedSettingAfterACrashAtEveryCall(t *testing.T) {
+func TestClusterSettingAfterACrashAtEveryCall(t *testing.T) {
 	resumesAfterACrashAtEveryCall(t, func(t *testing.T) *world {
-		w := newKnobWorld(t)
+		w := newSettingWorld(t)
 		t.Cleanup(func() { w.t = t; w.requirePutBack() })
 		return w
 	}, false, true)
 }
 
-func TestSharedSettingOfTwoActors(t *testing.T) {
+func TestClusterSettingOfTwoActors(t *testing.T) {
 	inWorld(t, func(t *testing.T, _ *world) {
-		w := newKnobWorld(t)
+		w := newSettingWorld(t)
 		first := newProcess(w, 0, false)
 		require.NoError(t, first.start())
 		done := make(chan struct{})
@@ -145,10 +145,10 @@ func TestSharedSettingOfTwoActors(t *testing.T) {
 
 // A pause in the middle: who stays is undone, who has gone comes back, and then
 // the setting is put back, too.
-func TestSharedSettingWhenGivenUp(t *testing.T) {
+func TestClusterSettingOfAClaimGivenUp(t *testing.T) {
 	for after := time.Second; after < 12*time.Second; after += 1500 * time.Millisecond {
 		inWorld(t, func(t *testing.T, _ *world) {
-			w := newKnobWorld(t)
+			w := newSettingWorld(t)
 			p := newProcess(w, 0, false)
 			go func() {
 				time.Sleep(after)
@@ -164,13 +164,13 @@ func TestSharedSettingWhenGivenUp(t *testing.T) {
 
 // A pod that does not come back keeps the setting for as long as a start may
 // take, and no longer.
-func TestSharedSettingOfAPodThatDoesNotComeBack(t *testing.T) {
+func TestClusterSettingOfAPodThatDoesNotReturn(t *testing.T) {
 	inWorld(t, func(t *testing.T, _ *world) {
-		w := newKnobWorld(t)
+		w := newSettingWorld(t)
 		w.broken["v2"] = true
 		p := newProcess(w, 0, false)
 		p.run(9 * time.Minute)
-		require.Equal(t, throttled, w.knob.value, "within startSeconds")
+		require.Equal(t, throttled, w.setting.value, "within startSeconds")
 		q := newProcess(w, 0, false)
 		q.run(12 * time.Minute)
 		w.requirePutBack()
@@ -178,14 +178,14 @@ func TestSharedSettingOfAPodThatDoesNotComeBack(t *testing.T) {
 }
 
 // A record without claims is a leftover, and is put back at once.
-func TestSharedSettingThatWasLeftBehind(t *testing.T) {
+func TestClusterSettingLeftBehind(t *testing.T) {
 	inWorld(t, func(t *testing.T, _ *world) {
-		w := newKnobWorld(t)
-		w.update, w.knob.value = "v1", throttled
+		w := newSettingWorld(t)
+		w.update, w.setting.value = "v1", throttled
 		clusters := w.server.Client(nil).Clusters.DatabaseClusters(namespace)
 		cluster, err := clusters.Get(t.Context(), name, metav1.GetOptions{})
 		require.NoError(t, err)
-		cluster.Status.Shared = []model.SharedSetting{{Knob: knobName, Undo: []byte(before), Claims: []string{"long-gone"}}}
+		cluster.Status.Shared = []model.SharedSetting{{Name: settingName, Undo: []byte(before), Claims: []string{"long-gone"}}}
 		_, err = clusters.UpdateStatus(t.Context(), cluster, metav1.UpdateOptions{})
 		require.NoError(t, err)
 		newProcess(w, 0, false).run(time.Minute)
@@ -197,10 +197,10 @@ func TestSharedSettingThatWasLeftBehind(t *testing.T) {
 // All pods come back without agents, while the webhook is down, and a prepare has left a
 // setting. The coordinator puts it back itself where it can. Where it cannot, no claim
 // waits for that, what is left is said, and the first agent puts it back.
-func TestSharedSettingThatNoAgentIsLeftFor(t *testing.T) {
+func TestClusterSettingWithoutAnyAgent(t *testing.T) {
 	for _, plain := range []bool{true, false} {
 		inWorld(t, func(t *testing.T, _ *world) {
-			w := newKnobWorld(t)
+			w := newSettingWorld(t)
 			one := model.Count(1)
 			w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Policy.MaxUnavailable = &one })
 			w.plain = plain
@@ -225,10 +225,10 @@ func TestSharedSettingThatNoAgentIsLeftFor(t *testing.T) {
 			require.Empty(t, w.claims())
 			if plain {
 				w.requirePutBack()
-				require.NotContains(t, settings, knobName)
+				require.NotContains(t, settings, settingName)
 			} else {
-				require.Equal(t, throttled, w.knob.value)
-				require.Contains(t, settings[knobName], "the database asks for credentials")
+				require.Equal(t, throttled, w.setting.value)
+				require.Contains(t, settings[settingName], "the database asks for credentials")
 				w.mu.Lock()
 				w.agentless = false
 				w.mu.Unlock()

@@ -7,12 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const knob = "allocation"
+const settingName = "allocation"
 
 // A setting of the whole database is changed for each restart, put back after the
 // last, and costs two writes at most; an agent that knows of none is asked for
 // nothing that it cannot do.
-func TestSharedSettingIsPutBack(t *testing.T) {
+func TestClusterSettingIsRestored(t *testing.T) {
 	for _, old := range []string{"", "search-0"} {
 		inWorld(t, func(t *testing.T, w *world) {
 			db := w.add("search", 3)
@@ -34,7 +34,7 @@ func TestSharedSettingIsPutBack(t *testing.T) {
 }
 
 // Whenever a DatabaseCluster is deleted, the setting is put back before it goes.
-func TestSharedSettingOfADeletedDatabase(t *testing.T) {
+func TestClusterSettingOfADeletedDatabase(t *testing.T) {
 	for after := 200 * time.Millisecond; after < 12*time.Second; after += 1200 * time.Millisecond {
 		inWorld(t, func(t *testing.T, w *world) {
 			db := w.add("search", 3)

@@ -24,10 +24,10 @@ func (d *decision) oneAtATime(c *candidate) *finding {
 		case d.isChosen[i]:
 			return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s goes first", p.Name),
 				p.Name+" back, or failed again")
-		case p.WaitsForALivePod() && d.x.KnownDead(p), d.x.NotYetCreated(p), d.servesUnseen(p):
+		case p.WaitsForLivePod() && d.x.KnownDead(p), d.x.NotYetCreated(p), d.servesUnseen(p):
 			continue
 		}
-		return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s (%s) may still come back", p.Name, p.AwayWhy),
+		return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s (%s) may still come back", p.Name, p.UnavailableReason),
 			p.Name+" back, or failed")
 	}
 	return nil
@@ -36,5 +36,5 @@ func (d *decision) oneAtATime(c *candidate) *finding {
 // servesUnseen: to Kubernetes it is there, and it has no agent that could say otherwise. So
 // nothing is taken from it, and there is nothing to wait for.
 func (d *decision) servesUnseen(p *cluster.Pod) bool {
-	return p.Phase == model.Ready && !p.Agent && p.OwnReport == nil && !d.x.NodeGone(p) && p.ClaimHasGone()
+	return p.Phase == model.PodPhaseReady && !p.Agent && p.OwnReport == nil && !d.x.NodeGone(p) && p.ClaimHasGone()
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// Absence is a pod that should serve and does not.
-type Absence struct {
+// UnavailablePod is a pod that should serve and does not.
+type UnavailablePod struct {
 	Pod string
 	// Why says in which way, and Problem what is wrong, where that has a name.
 	Why     string
@@ -18,20 +18,20 @@ type Absence struct {
 	Since model.Time
 }
 
-// Absences are the desired pods that do not serve, whoever caused it, in mid-rollout
+// UnavailablePods are the desired pods that do not serve, whoever caused it, in mid-rollout
 // and at rest. To be claimed, to be out of date, or to soak is no absence.
-func Absences(s model.Snapshot) []Absence {
+func UnavailablePods(s model.Snapshot) []UnavailablePod {
 	s.Cluster.Status.Claims = nil
 	x := cluster.New(&s, "")
-	var list []Absence
+	var list []UnavailablePod
 	for i := range x.Pods {
 		p := &x.Pods[i]
-		if !p.Desired || p.AwayWhy == "" || p.Serves || !p.SoakTill.IsZero() {
+		if !p.Desired || p.UnavailableReason == "" || p.Serves || !p.SoakTill.IsZero() {
 			continue
 		}
-		a := Absence{Pod: p.Name, Why: p.AwayWhy, Problem: p.Problem}
+		a := UnavailablePod{Pod: p.Name, Why: p.UnavailableReason, Problem: p.Problem}
 		switch {
-		case p.Phase != model.Ready:
+		case p.Phase != model.PodPhaseReady:
 			a.Since = p.Since
 		case p.OwnReport != nil && p.OwnReport.NotLiveSeconds > 0:
 			a.Since = model.At(s.Now.Add(-time.Duration(p.OwnReport.NotLiveSeconds * float64(time.Second))))

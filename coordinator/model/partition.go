@@ -2,23 +2,23 @@ package model
 
 import "fmt"
 
-// RestLine is where the partition of a pool rests: above any ordinal, so that pods added
+// FirstOrdinalNone is where the partition of a pool rests: above any ordinal, so that pods added
 // together with a new template start on the old one.
-const RestLine int32 = maxOrdinal
+const FirstOrdinalNone int32 = maxOrdinal
 
-// LineOf converts a StatefulSet's partition to the lowest ordinal that gets the update
+// FirstOrdinal converts a StatefulSet's partition to the lowest ordinal that gets the update
 // revision. Kubernetes counts a partition from the first ordinal, start. At rest both are the same.
-func LineOf(partition, start int32) int32 {
-	if partition >= RestLine-start {
-		return RestLine
+func FirstOrdinal(partition, start int32) int32 {
+	if partition >= FirstOrdinalNone-start {
+		return FirstOrdinalNone
 	}
 	return partition + start
 }
 
 // PartitionOf converts that ordinal to a partition.
 func PartitionOf(line, start int32) int32 {
-	if line >= RestLine {
-		return RestLine
+	if line >= FirstOrdinalNone {
+		return FirstOrdinalNone
 	}
 	return max(0, line-start)
 }
