@@ -14,7 +14,7 @@ func TestOrdersAreChecked(t *testing.T) {
 		"":                             {Kind: Handoff, Claim: "ns_c.pod-0:1", Node: "n"},
 		"kind Unknown":                 {Claim: "c"},
 		"can only be handed over":      {Kind: Evacuate, Claim: "c", Node: "n"},
-		"want 1 to 200 characters":     {Kind: Evacuate},
+		"must be 1 to 200 characters":  {Kind: Evacuate},
 		`claim "a/b": must be letters`: {Kind: Handoff, Claim: "a/b"},
 		`"` + strings.Repeat("c", 200): {Kind: Handoff, Claim: strings.Repeat("c", 201)},
 	} {

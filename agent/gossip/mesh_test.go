@@ -177,11 +177,11 @@ func TestOptions(t *testing.T) {
 	}{
 		"no key":       {func(o *Options) { o.Keys = nil }, "gossip key is required"},
 		"short key":    {func(o *Options) { o.Keys = [][]byte{{1, 2}} }, "2 bytes; it must have 32"},
-		"key and open": {func(o *Options) { o.Insecure = true }, "there are gossip keys"},
+		"key and open": {func(o *Options) { o.Insecure = true }, "gossip keys must not be set"},
 		"unspecified":  {func(o *Options) { o.Address = netip.MustParseAddrPort("0.0.0.0:7946") }, "pod's own"},
 		"no uid":       {func(o *Options) { o.ClusterUID = "" }, "cluster UID"},
 		"no pod":       {func(o *Options) { o.PodUID = "" }, "pod UID"},
-		"no peers":     {func(o *Options) { o.Peers = nil }, "peers"},
+		"no peers":     {func(o *Options) { o.Peers = nil }, "no peer discovery"},
 	} {
 		o := good
 		c.change(&o)

@@ -40,9 +40,9 @@ func TestFlagsAreChecked(t *testing.T) {
 		`--api-qps is -1: must be a n`:        func(o *options) { o.apiQPS = -1 },
 		`--max-restarts is -1: must be a n`:   func(o *options) { o.maxRestart = -1 },
 		`--log-level is "loud": must be deb`:  func(o *options) { o.logLevel = "loud" },
-		`--gossip-cidrs has "10.0.0": wan`:    func(o *options) { o.gossip = []string{"10.1.0.0/16", "10.0.0"} },
-		`--stop-hook-cidrs has "node": wa`:    func(o *options) { o.stopHook = []string{"node"} },
-		`must be IPv4 as such, like 10.244.0`: func(o *options) { o.gossip = []string{"::ffff:10.0.0.0/104"} },
+		`--gossip-cidrs has "10.0.0": must`:   func(o *options) { o.gossip = []string{"10.1.0.0/16", "10.0.0"} },
+		`--stop-hook-cidrs has "node": mu`:    func(o *options) { o.stopHook = []string{"node"} },
+		`must be plain IPv4, such as 10.244`:  func(o *options) { o.gossip = []string{"::ffff:10.0.0.0/104"} },
 		`a network: 10.1.0.0/16 may be me`:    func(o *options) { o.gossip = []string{"10.1.2.3/16"} },
 	} {
 		o := good
@@ -69,7 +69,7 @@ func TestFlags(t *testing.T) {
 func TestNoAPIServerIsAnError(t *testing.T) {
 	command := newCommand()
 	command.SetArgs([]string{"--agent-image=a", "--kubeconfig=" + t.TempDir() + "/none"})
-	require.ErrorContains(t, command.ExecuteContext(t.Context()), "how to reach the API server")
+	require.ErrorContains(t, command.ExecuteContext(t.Context()), "API server configuration")
 }
 
 func TestPartsEndInReverse(t *testing.T) {

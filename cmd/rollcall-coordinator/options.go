@@ -98,7 +98,7 @@ func prefixes(flag string, texts []string) ([]netip.Prefix, error) {
 			return nil, fmt.Errorf("%s has %q, an address and not a network: %s may be meant", flag, text, prefix.Masked())
 		}
 		if prefix.Addr().Is4In6() {
-			return nil, fmt.Errorf("%s has %q: must be IPv4 as such, like 10.244.0.0/16; no address would be in it", flag, text)
+			return nil, fmt.Errorf("%s has %q: must be plain IPv4, such as 10.244.0.0/16; no address would be in it", flag, text)
 		}
 		out = append(out, prefix)
 	}

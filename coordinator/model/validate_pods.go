@@ -91,7 +91,7 @@ func (v *validator) pod(p *Pod, pool *Pool) (named bool) {
 		within(v, podField(p, "estimateSeconds"), p.EstimateSeconds, 0)
 	}
 	if slices.Contains(p.MustReplace, "") {
-		v.add(podField(p, "mustReplace"), "names nothing: must be what changed")
+		v.add(podField(p, "mustReplace"), "is empty: must name what changed")
 	}
 	for i := range p.Conditions {
 		v.condition(p, &p.Conditions[i])

@@ -44,10 +44,10 @@ func parseConnection(text string) (connection, error) {
 	key, coordinators, ok := strings.Cut(line, "@")
 	description, id, both := strings.Cut(key, ":")
 	if !ok || !both || description == "" || id == "" || coordinators == "" {
-		return connection{}, errors.New("want description:id@address:port,address:port")
+		return connection{}, errors.New("must be description:id@address:port,address:port")
 	}
 	if strings.ContainsFunc(line, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return connection{}, errors.New("want printable characters without spaces")
+		return connection{}, errors.New("must be printable characters without spaces")
 	}
 	return connection{description, id, coordinators}, nil
 }

@@ -99,7 +99,7 @@ func wrap(what string, err error) error {
 	case errors.As(err, &syntax):
 		return fmt.Errorf("%w: %s: not JSON", ErrStatus, what)
 	case errors.As(err, &kind):
-		return fmt.Errorf("%w: %s: must be %s", ErrStatus, what, kind.Type)
+		return fmt.Errorf("%w: %s: unexpected JSON %s", ErrStatus, what, kind.Value)
 	}
 	return brokenOff(err)
 }
@@ -114,7 +114,7 @@ func (d *decoder) document(s *status) error {
 		return err
 	}
 	if !client || !cluster {
-		return fmt.Errorf("%w: must be client and cluster in it", ErrStatus)
+		return fmt.Errorf("%w: it has no client or no cluster", ErrStatus)
 	}
 	return nil
 }

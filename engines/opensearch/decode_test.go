@@ -49,15 +49,15 @@ func TestDecodeStateTruncated(t *testing.T) {
 func TestDecodeStateRefuses(t *testing.T) {
 	nodes := `"state_uuid":"s","nodes":{"M":{"name":"db-0"}}`
 	for in, says := range map[string]string{
-		`[]`:                                  "want an object",
+		`[]`:                                  "must be an object",
 		`null`:                                "no state_uuid",
 		`{}`:                                  "no state_uuid",
 		`{"x":1}`:                             "no state_uuid",
 		`{"state_uuid":"s"}`:                  "no nodes",
 		`{"state_uuid":"s","nodes":{"M":{}}}`: "has no name",
 		`{"state_uuid":"s","nodes":{"":{"name":"db"}}}`:                                                       "has no name",
-		`{` + nodes + `,"routing_table":[]}`:                                                                  "want an object",
-		`{` + nodes + `,"routing_table":{"indices":{"a":{"shards":{"x":[]}}}}}`:                               "want a number",
+		`{` + nodes + `,"routing_table":[]}`:                                                                  "must be an object",
+		`{` + nodes + `,"routing_table":{"indices":{"a":{"shards":{"x":[]}}}}}`:                               "must be a number",
 		`{` + nodes + `,"routing_table":{"indices":{"a":{"shards":{"0":[]}}}}}`:                               "has no copies",
 		`{` + nodes + `,"routing_table":{"indices":{"a":{"shards":{"0":[{"state":"STARTED"}]}}}}}`:            "on no node",
 		`{` + nodes + `,"routing_table":{"indices":{"a":{"shards":{"0":[{"state":"ASLEEP","node":null}]}}}}}`: "ASLEEP on no node",

@@ -21,8 +21,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		says    string
 	}{
 		"port":    {Options{Port: 70000}, "opensearch options: port 70000: must be 1 to 65535"},
-		"timeout": {Options{Timeout: -time.Second}, "want positive values"},
-		"bytes":   {Options{MaxBytes: -1}, "want positive values"},
+		"timeout": {Options{Timeout: -time.Second}, "must be positive values"},
+		"bytes":   {Options{MaxBytes: -1}, "must be positive values"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(c.options)

@@ -31,10 +31,10 @@ var recordedSituations = map[string][]string{
 	"killed-red": {"Red no primary serves of alone/0", "alone/0 Down", "thrice/0 Active Active Down", "throttled"},
 	"back-throttled": {"Recoverable missing until a node is back or updated: a copy of", "thrice/0 Active Active Down", "alone/0 Active", "throttled",
 		"role/data Active Active Active"},
-	"more-copies-than-nodes": {"Green more copies are wanted than there are nodes for, of many/0", "many/0 Active Active Active", "thrice/0 Active Active Active"},
+	"more-copies-than-nodes": {"Green more copies are configured than there are nodes for, of many/0", "many/0 Active Active Active", "thrice/0 Active Active Active"},
 	"no-manager":             {"Unknown the node follows no elected cluster manager, and one may be elected right now", "Unknown"},
 
-	"single":                   {"Green more copies are wanted than there are nodes for, of pairs/0", "pairs/0 Active", "alone/0 Active", "voting/committed 1 of Active"},
+	"single":                   {"Green more copies are configured than there are nodes for, of pairs/0", "pairs/0 Active", "alone/0 Active", "voting/committed 1 of Active"},
 	"two-managers":             {"Green", "voting/committed 1 of Active", "pairs/0 Active Active", "role/data Active Active", "elected 1"},
 	"two-managers-handed-over": {"Green", "voting/committed 1 of Active", "pairs/0 Active Active", "elected 1", "one excluded from voting"},
 	"two-managers-one-away":    {"Recoverable missing until a node is back or updated: a copy of pairs/0", "voting/committed 1 of Active", "pairs/0 Active Down", "last"},

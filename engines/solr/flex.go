@@ -52,13 +52,13 @@ func scalar(data []byte) (string, error) {
 	data = bytes.TrimSpace(data)
 	switch {
 	case len(data) == 0:
-		return "", errors.New("want a value")
+		return "", errors.New("must be a value")
 	case data[0] == '"':
 		var s string
 		err := json.Unmarshal(data, &s)
 		return s, err
 	case data[0] == '{' || data[0] == '[':
-		return "", errors.New("want a string, number or boolean")
+		return "", errors.New("must be a string, number or boolean")
 	case string(data) == "null":
 		return "", nil
 	default:

@@ -22,10 +22,10 @@ func TestOptionsAreChecked(t *testing.T) {
 		says    string
 	}{
 		"port":     {Options{Access: web.Access{Port: 70000}}, "solr options: port 70000: must be 1 to 65535"},
-		"timeout":  {Options{Access: web.Access{Timeout: -time.Second}}, "want positive values"},
-		"bytes":    {Options{Access: web.Access{MaxBytes: -1}}, "want positive values"},
-		"parallel": {Options{Parallel: -1}, "want positive values"},
-		"poll":     {Options{Poll: -1}, "want positive values"},
+		"timeout":  {Options{Access: web.Access{Timeout: -time.Second}}, "must be positive values"},
+		"bytes":    {Options{Access: web.Access{MaxBytes: -1}}, "must be positive values"},
+		"parallel": {Options{Parallel: -1}, "must be positive values"},
+		"poll":     {Options{Poll: -1}, "must be positive values"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(c.options)

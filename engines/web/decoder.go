@@ -48,7 +48,7 @@ func (v *valve) Read(p []byte) (int, error) {
 }
 
 // ErrNotObject: another value is where an object should be.
-var ErrNotObject = errors.New("want an object")
+var ErrNotObject = errors.New("must be an object")
 
 // Object reads an object and has the value of each field read. There is false where null
 // is in its place.
@@ -102,7 +102,7 @@ func (d *Decoder) Skip() error {
 			depth--
 		}
 		if depth < 0 {
-			return fmt.Errorf("want a value: %v", token)
+			return fmt.Errorf("must be a value: %v", token)
 		}
 		if depth == 0 {
 			return nil

@@ -23,10 +23,10 @@ func TestOptionsAreChecked(t *testing.T) {
 	}{
 		"port":         {func(o *Options) { o.Port = 70000 }, "port 70000: must be 1 to 65535"},
 		"no port":      {func(o *Options) { o.Port = 0 }, "port 0: must be 1 to 65535"},
-		"host":         {func(o *Options) { o.Host = "user:pw@host" }, "want a host name"},
-		"host path":    {func(o *Options) { o.Host = "host/path" }, "want a host name"},
-		"timeout":      {func(o *Options) { o.Timeout = -1 }, "want positive values"},
-		"bytes":        {func(o *Options) { o.MaxBytes = 0 }, "want positive values"},
+		"host":         {func(o *Options) { o.Host = "user:pw@host" }, "must be a host name"},
+		"host path":    {func(o *Options) { o.Host = "host/path" }, "must be a host name"},
+		"timeout":      {func(o *Options) { o.Timeout = -1 }, "must be positive values"},
+		"bytes":        {func(o *Options) { o.MaxBytes = 0 }, "must be positive values"},
 		"ca":           {func(o *Options) { o.TLS = TLS{Enabled: true, CA: "no PEM"} }, "ca: must be at least one PEM certificate"},
 		"tls disabled": {func(o *Options) { o.TLS = TLS{InsecureSkipVerify: true} }, "tls is not enabled"},
 	} {

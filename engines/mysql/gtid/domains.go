@@ -24,13 +24,13 @@ func (g ID) String() string { return fmt.Sprintf("%d-%d-%d", g.Domain, g.Server,
 func ParseID(text string) (ID, error) {
 	parts := strings.Split(strings.TrimSpace(text), "-")
 	if len(parts) != 3 {
-		return ID{}, errors.New("want domain-server-sequence")
+		return ID{}, errors.New("must be domain-server-sequence")
 	}
 	var n [3]uint64
 	for i, bits := range []int{32, 32, 64} {
 		var err error
 		if n[i], err = parseNumber(parts[i]); err != nil || bits == 32 && n[i]>>32 != 0 {
-			return ID{}, errors.New("want domain-server-sequence in numbers")
+			return ID{}, errors.New("must be domain-server-sequence in numbers")
 		}
 	}
 	return ID{uint32(n[0]), uint32(n[1]), n[2]}, nil

@@ -60,7 +60,7 @@ func (s Set) parseItem(item string) error {
 	head, rest, found := strings.Cut(item, ":")
 	uuid, err := parseUUID(head)
 	if err != nil || !found {
-		return errors.New("want uuid:interval")
+		return errors.New("must be uuid:interval")
 	}
 	from, empty := source{uuid: uuid}, true
 	for part := range strings.SplitSeq(rest, ":") {
@@ -79,7 +79,7 @@ func (s Set) parseItem(item string) error {
 		s.of[from], empty = append(s.of[from], i), false
 	}
 	if empty {
-		return errors.New("want an interval at the end")
+		return errors.New("must end with an interval")
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func parseUUID(text string) (uuid [16]byte, err error) {
 	text = strings.TrimSpace(text)
 	plain := strings.ReplaceAll(text, "-", "")
 	if len(plain) != 32 || len(text) != 36 || formatUUID(text) != plain {
-		return uuid, errors.New("want a uuid")
+		return uuid, errors.New("must be a uuid")
 	}
 	_, err = hex.Decode(uuid[:], []byte(plain))
 	return uuid, err
@@ -120,7 +120,7 @@ func parseInterval(text string) (interval, error) {
 		i.last, err = parseNumber(last)
 	}
 	if err != nil || i.first == 0 || i.last < i.first || i.last > maxNumber {
-		return i, errors.New("want an interval of numbers")
+		return i, errors.New("must be an interval of numbers")
 	}
 	return i, nil
 }
