@@ -159,7 +159,8 @@ func New(options Options) (*Coordinator, error) {
 }
 
 // maxUnavailable is how many pods of a cluster can be on their way: those that are known, and one
-// more of each StatefulSet, which may be away just now. It answers false while they are not known.
+// more of each StatefulSet, which may be unavailable just now. It answers false while they are not
+// known.
 func (c *Coordinator) maxUnavailable(key Key) (int, bool) {
 	objects, known := c.options.Cache.Cluster(key)
 	return len(objects.Pods) + len(objects.Pools), known

@@ -110,9 +110,8 @@ func (d *departures) settle(pods []kube.Pod, state agents.State) {
 	}
 }
 
-// allPresent: every agent has spoken since the departure, and since this
-// coordinator leads, and each node that one of them holds for live is that of a
-// pod that is up.
+// allPresent reports whether every agent has spoken since the departure, and since this coordinator
+// leads, and each node that one of them holds for live is that of a pod that is up.
 func (d *departures) allPresent(gone departure, pods []kube.Pod, state agents.State) bool {
 	var reports []*rollcallv1.Report
 	var there []string
@@ -166,7 +165,7 @@ func noticed(gone departure, state agents.State) bool {
 	return spoke
 }
 
-// heard tells whether anybody has looked since a departure who had not.
+// heard reports whether anybody has looked since a departure who had not.
 func (d *departures) heard(was, is agents.State) bool {
 	for _, gone := range d.open {
 		since := latest(gone.at, d.began)

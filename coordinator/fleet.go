@@ -20,7 +20,7 @@ type fleet struct {
 	// noted are the open claims that the DatabaseClusters tell of; of a cluster
 	// whose session has spoken, that counts instead.
 	noted func() map[Key]int
-	// maxUnavailable is how many pods of a cluster can be away; false: not known.
+	// maxUnavailable is how many pods of a cluster can be unavailable. It is false if not known.
 	maxUnavailable func(Key) (int, bool)
 	// freed is called when a restart has ended.
 	freed func()
@@ -64,15 +64,14 @@ func (f *fleet) besides(key Key) int {
 	return total
 }
 
-// room is how many claims a cluster may have open; false: there is no limit.
+// room is how many claims a cluster may have open. It returns false if there is no limit.
 func (f *fleet) room(key Key) (room int, limited bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.max - f.besides(key), f.max > 0
 }
 
-// grant answers whether a cluster may have as many claims open, and counts them
-// from now on if so.
+// grant reports whether a cluster may have as many claims open, and counts them from now on if so.
 func (f *fleet) grant(key Key, open int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -28,8 +28,8 @@ func followingOf(objects kube.ClusterObjects, reports, blind bool) agents.Follow
 	return following
 }
 
-// anyBlind tells whether some pod's database does not run well, so that its agent can not
-// say what is on it. Who comes back from a restart by a claim is no such pod.
+// anyBlind reports whether some pod's database does not run well, so that its agent cannot say what
+// is on it. Who comes back from a restart by a claim is no such pod.
 func anyBlind(objects kube.ClusterObjects) bool {
 	return slices.ContainsFunc(objects.Pods, func(p kube.Pod) bool {
 		return (p.Phase == kube.Started || p.Phase == kube.Failed) &&

@@ -37,11 +37,12 @@ type gathered struct {
 type inputs struct {
 	objects kube.ClusterObjects
 	facts   rollout.Facts
-	// wake is when the facts will change by time alone; zero: never.
+	// wake is when the facts will change by time alone. It is zero if never.
 	wake time.Time
 }
 
-// gather is one look at what Kubernetes and the agents say; false: not all is known yet.
+// gather is one look at what Kubernetes and the agents say. It returns false if not all is known
+// yet.
 func (s *session) gather(ctx context.Context, now time.Time) (in inputs, known bool, err error) {
 	s.basis = nil
 	objects, ok := s.options.Cache.Cluster(s.key)
@@ -82,7 +83,7 @@ func (s *session) freshen(ctx context.Context, now time.Time, objects kube.Clust
 	}
 	if s.anew && s.reporting {
 		s.anew = false
-		// Everybody is to look anew; without being asked some would take seconds.
+		// Everybody is to look again; without being asked some would take seconds.
 		s.refreshing.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 			defer cancel()

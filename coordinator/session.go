@@ -14,7 +14,7 @@ import (
 const (
 	// requestTimeout bounds a request of the session itself.
 	requestTimeout = 10 * time.Second
-	// beginAgain is the pause before a session that failed is begun anew.
+	// beginAgain is the pause before a session that failed is begun again.
 	beginAgain = time.Second
 	// longestWait lies between two passes at most.
 	longestWait = time.Minute

@@ -40,10 +40,9 @@ func newTurns(limit int, poke func(Key)) *turns {
 	return &turns{max: limit, poke: poke, holders: map[Key]turn{}}
 }
 
-// ask answers whether a cluster's reports may be followed, and when that ends at
-// the latest if others wait (zero: nobody does). Who has had a turn and may not
-// any more must leave. One that has no need gets a turn, and keeps it, only
-// while nobody waits; and one that has grown makes room.
+// ask returns whether a cluster's reports may be followed, and when that ends at the latest if
+// others wait (zero: nobody does). Who has had a turn and may not any more must leave. One that has
+// no need gets a turn, and keeps it, only while nobody waits; and one that has grown makes room.
 func (t *turns) ask(now time.Time, key Key, agents int, need bool) (may bool, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,7 +75,8 @@ func (t *turns) ask(now time.Time, key Key, agents int, need bool) (may bool, un
 	return may, time.Time{}
 }
 
-// over answers whether a cluster that cannot be looked at has had its turn, and others wait for theirs.
+// over reports whether a cluster that cannot be looked at has had its turn, and others wait for
+// theirs.
 func (t *turns) over(now time.Time, key Key) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,8 +105,8 @@ func (t *turns) advance(now time.Time, asks Key) {
 	}
 }
 
-// fits tells whether so many more may be asked. A cluster that has more agents
-// than the limit goes alone.
+// fits reports whether so many more may be asked. A cluster that has more agents than the limit
+// goes alone.
 func (t *turns) fits(agents int) bool {
 	total := agents
 	for _, held := range t.holders {

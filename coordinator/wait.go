@@ -30,8 +30,8 @@ func (s *session) hint() {
 	}
 }
 
-// wait answers true when it is time for the next pass, which sees all that was
-// told until then, and false when ctx has ended.
+// wait returns true when it is time for the next pass, which sees all that was told until then, and
+// false when ctx has ended.
 func (s *session) wait(ctx context.Context, wake time.Time) bool {
 	timer := time.NewTimer(max(0, time.Until(wake)))
 	defer timer.Stop()
@@ -55,7 +55,7 @@ func (s *session) wait(ctx context.Context, wake time.Time) bool {
 	return true
 }
 
-// standingPods tells whether a pass would look at what the last one looked at.
+// standingPods reports whether a pass would look at what the last one looked at.
 func (s *session) standingPods(now time.Time) bool {
 	objects, ok := s.options.Cache.Cluster(s.key)
 	if !ok || s.basis == nil {

@@ -103,8 +103,8 @@ func (s *session) writeStatus(ctx context.Context, now time.Time, cluster *v1alp
 	return due, nil
 }
 
-// reread looks at what somebody else has written, after a conflict: what is to
-// be done is decided anew on that.
+// reread looks at what somebody else has written, after a conflict: what is to be done is decided
+// again on that.
 func (s *session) reread(ctx context.Context, err error) error {
 	if !apierrors.IsConflict(err) {
 		return err
@@ -171,8 +171,7 @@ func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d s
 	return next
 }
 
-// followed notes since when the restart schedule is followed; a changed one
-// begins anew.
+// followed notes since when the restart schedule is followed; a changed one begins again.
 func followed(cluster *v1alpha1.DatabaseCluster, now time.Time) *v1alpha1.RestartSchedule {
 	schedule, noted := cluster.Spec.Update.RestartSchedule, cluster.Status.RestartSchedule
 	switch {
@@ -224,10 +223,9 @@ func finished(noted []v1alpha1.FinishedRollout, d status.Decision) []v1alpha1.Fi
 	return out
 }
 
-// patience says whether two statuses differ in anything that is worth a write,
-// and how long that can wait. Texts and times alone are not, but for why a rollout
-// is stalled, which people compare with what they are told elsewhere, and for who is
-// away for long.
+// patience says whether two statuses differ in anything that is worth a write, and how long that
+// can wait. Texts and times alone are not, but for why a rollout is stalled, which people compare
+// with what they are told elsewhere, and for who is unavailable for long.
 func patience(old, next v1alpha1.Status) (wait time.Duration, differs bool) {
 	switch {
 	case old.ObservedGeneration != next.ObservedGeneration,
@@ -270,7 +268,7 @@ func stallText(s v1alpha1.Status) string {
 	return ""
 }
 
-// unavailableText names who has been away for long, which no other field does; empty for
+// unavailableText names who has been unavailable for long, which no other field does; empty for
 // nobody.
 func unavailableText(s v1alpha1.Status) string {
 	_, absent, _ := strings.Cut(conditionOf(s, v1alpha1.ConditionAvailable).Message, status.UnavailableTooLong)
@@ -293,7 +291,7 @@ func standing(holds []model.Hold) []model.Rule {
 	return rules
 }
 
-// anyGone: a claimed pod has gone, and the status does not say so yet.
+// anyGone reports whether a claimed pod has gone, and the status does not say so yet.
 func anyGone(old, next []model.Claim) bool {
 	went := func(c model.Claim) bool { return progress.Reached(c.Phase, model.PhaseGone) }
 	return slices.ContainsFunc(next, func(c model.Claim) bool {

@@ -10,13 +10,13 @@ import (
 // AgentClient are the agents of one database cluster. Every call is bounded by its
 // context and may be repeated.
 type AgentClient interface {
-	// PlanDrain asks the agent of a pod what preparing it would change, and changes
-	// nothing. The bytes, at most 4 KiB, let any agent of the cluster undo it. A
-	// setting of the whole database is named apart, and has an undo of its own.
+	// PlanDrain asks the agent of a pod what draining it would change, and changes nothing. The
+	// bytes, at most 4 KiB, let any agent of the cluster undo it. A setting of the whole database
+	// is named apart, and has an undo of its own.
 	PlanDrain(ctx context.Context, to effect.Target, order effect.Order) (undo []byte, shared effect.ClusterSetting, err error)
-	// Drain has the agent of a pod start or continue to prepare it.
+	// Drain has the agent of a pod start or continue to drain it.
 	Drain(ctx context.Context, to effect.Target, order effect.Order, undo []byte) (effect.Progress, error)
-	// Restore has an agent undo what a prepare did.
+	// Restore has an agent undo what a drain did.
 	Restore(ctx context.Context, to effect.Target, claim string, epoch int64, undo []byte) (done bool, err error)
 	// RestoreSetting has an agent put a setting of the whole database back; it starts
 	// no write past a time.
@@ -30,7 +30,7 @@ type AgentClient interface {
 	// HandoffWithoutAgents hands over for a pod while no pod of the database has an agent: the
 	// coordinator asks the pod's database itself. An error where it may not.
 	HandoffWithoutAgents(ctx context.Context, pod effect.Target, order effect.Order) (effect.Progress, error)
-	// Fresh has the agent of a pod look anew, and returns once what it saw is
-	// part of every snapshot that is made from then on.
+	// Fresh has the agent of a pod look again, and returns once what it saw is part of every
+	// snapshot that is made from then on.
 	Fresh(ctx context.Context, to effect.Target) error
 }

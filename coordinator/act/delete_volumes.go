@@ -73,8 +73,8 @@ func (x *Executor) deleteOwn(ctx context.Context, e effect.DeleteVolumes) error 
 	}
 }
 
-// leaveVolume says what a person has to do about a volume claim that is not the pod's by its
-// name; nil: it is gone, or another one by now.
+// leaveVolume says what a person has to do about a volume claim that is not the pod's by its name.
+// It returns nil if it is gone, or another one now.
 func (x *Executor) leaveVolume(ctx context.Context, e effect.DeleteVolumes, volume model.VolumeClaim) error {
 	seen, err := x.volumes.read(ctx, volume.Name)
 	if err != nil || seen.UID != volume.UID || seen.Leaving {

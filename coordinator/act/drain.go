@@ -58,8 +58,8 @@ func (x *Executor) handoffOnBehalf(ctx context.Context, e effect.HandoffOnBehalf
 	return res
 }
 
-// observe has all look anew whom the barrier asks, and then the agent confirm the drain. When
-// that takes a while all look once more: what they saw may be older than what was done since.
+// observe has all look again whom the barrier asks, and then the agent confirm the drain. When that
+// takes a while all look once more: what they saw may be older than what was done since.
 func (x *Executor) observe(ctx context.Context, e effect.Observe) effect.Result {
 	res := effect.Observed{Claim: e.Claim}
 	if !e.Continues { // else all look when it is confirmed
@@ -103,7 +103,7 @@ func (x *Executor) confirm(ctx context.Context, e effect.Drain, order effect.Ord
 	}
 }
 
-// refresh answers who has not looked of those whom the barrier asks; empty: all have.
+// refresh returns who has not looked of those whom the barrier asks; empty means all have.
 func (x *Executor) refresh(ctx context.Context, b effect.Barrier) string {
 	ctx, cancel := context.WithTimeout(ctx, effect.CallTimeout)
 	defer cancel()

@@ -99,11 +99,10 @@ func (x *Executor) unlessItGoes(ctx context.Context, pod effect.PodSeen, conflic
 	return conflict
 }
 
-// closeGuard closes the guard of a pod that stays, or that nobody has decided on anew,
-// and puts the partition above a pod without one. Only when the answer says that
-// the pod is not terminating may the drain be undone. After a write that was not
-// answered it writes even what is closed: that write may be carried out later, and fails
-// only on a new resourceVersion.
+// closeGuard closes the guard of a pod that stays, or that nobody has decided on again, and puts
+// the partition above a pod without one. Only when the answer says that the pod is not terminating
+// may the drain be undone. After a write that was not answered it writes even what is closed: that
+// write may be carried out later, and fails only on a new resourceVersion.
 func (x *Executor) closeGuard(ctx context.Context, e effect.CloseGuard) effect.Result {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()
@@ -135,7 +134,7 @@ func (x *Executor) deleteByForce(ctx context.Context, e effect.DeleteByForce) ef
 	return effect.DeletedByForce{Pod: e.Pod, Node: e.Node, Err: err}
 }
 
-// unanswered says whether a request may still be carried out later. A server that is too slow,
+// unanswered reports whether a request may still be carried out later. A server that is too slow,
 // or that is not heard, says nothing about that.
 func unanswered(err error) bool {
 	if err == nil {

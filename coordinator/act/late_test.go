@@ -60,8 +60,8 @@ func TestAnOpeningThatArrivesLateOpensNothing(t *testing.T) {
 	})
 }
 
-// The write that lowers the hold line is carried out after the line was found where it keeps
-// the pod.
+// The write that lowers the partition is carried out after the line was found where it keeps the
+// pod.
 func TestLateLoweringFreesNoPod(t *testing.T) {
 	byPartition(t, func(t *testing.T, w *world) {
 		sets := NewSets(w.server.Client(nil).Kubernetes, namespace)

@@ -35,7 +35,7 @@ func (w *world) judge(pod *corev1.Pod) {
 		w.accuse("%d pods unavailable after %s", away, pod.Name)
 	}
 	if w.bare[pod.UID] && w.disks != nil {
-		// Nobody in it could empty or prepare it, and it keeps its volume.
+		// Nobody in it could empty or drain it, and it keeps its volume.
 		if w.disks.lost[w.disks.of[pod.UID]] {
 			w.accuse("the volume of %s was deleted, which nobody could empty", pod.Name)
 		}

@@ -76,7 +76,7 @@ func TestSlowPodFollowsInAnOutage(t *testing.T) {
 	}
 }
 
-// A coordinator that begins anew in the middle of it finishes it.
+// A coordinator that begins again in the middle of it finishes it.
 func TestAnOutageIsFinishedByASuccessor(t *testing.T) {
 	var stranded []string
 	for at := 1; at < 60; at++ {

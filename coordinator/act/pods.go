@@ -151,7 +151,7 @@ func (p *Pods) judge(verb, name string, err error) error {
 	return fmt.Errorf("%s pod %s: %w (%s)", verb, name, kind, apierrors.ReasonForError(err))
 }
 
-// isAnotherUID: of a patch that names a UID which is not the object's, the API
+// isAnotherUID reports whether of a patch that names a UID which is not the object's, the API
 // server says that it may not be changed.
 func isAnotherUID(err error) bool {
 	status := apierrors.APIStatus(nil)

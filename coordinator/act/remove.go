@@ -54,8 +54,8 @@ func (p *Pods) removeWith(ctx context.Context, method model.Method, seen effect.
 	return nil
 }
 
-// discard has exactly the volume claim that was seen deleted; Kubernetes keeps it
-// until its pod is gone. One that is gone, or another by now, needs nothing.
+// discard has exactly the volume claim that was seen deleted; Kubernetes keeps it until its pod is
+// gone. One that is gone, or another now, needs nothing.
 func (v *Volumes) discard(ctx context.Context, claim model.VolumeClaim) error {
 	return v.discardWith(ctx, claim, metav1.DeleteOptions{})
 }

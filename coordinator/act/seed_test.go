@@ -13,7 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// byPartition are the two ways with a hold line.
+// byPartition are the two ways with a partition.
 func byPartition(t *testing.T, f func(t *testing.T, w *world)) {
 	for how, way := range ways {
 		if way.by == model.RollingUpdateByPartition {
@@ -87,8 +87,8 @@ func TestCorrectionIsRolledByItself(t *testing.T) {
 	})
 }
 
-// A StatefulSet that was deleted with its pods left behind, and applied again, has
-// no line: it is drawn anew before the controller takes what nobody asked for.
+// A StatefulSet that was deleted with its pods left behind, and applied again, has no line: it is
+// drawn again before the controller takes what nobody asked for.
 func TestRecreatedStatefulSetIsRolledOn(t *testing.T) {
 	byPartition(t, func(t *testing.T, w *world) {
 		newProcess(w, 0, false).run(6 * time.Second)

@@ -54,9 +54,8 @@ func (s *Sets) read(ctx context.Context, name string) (effect.SetSeen, error) {
 	return seenSetOf(set), nil
 }
 
-// move puts the hold line somewhere else, and notes that this was us, given that
-// nothing about the StatefulSet has changed since it was seen. It is the only
-// write of a StatefulSet's spec.
+// move puts the partition somewhere else, and notes that this was us, given that nothing about the
+// StatefulSet has changed since it was seen. It is the only write of a StatefulSet's spec.
 func (s *Sets) move(ctx context.Context, seen effect.SetSeen, line int32) (effect.SetSeen, error) {
 	partition := model.PartitionOf(line, seen.Start)
 	body := map[string]any{

@@ -24,15 +24,14 @@ type Taken struct {
 	Standing map[string]bool
 }
 
-// TakeOver makes a database cluster this coordinator's: it raises the epoch
-// above the status's and above seen, the highest that any agent is known to
-// have heard of, takes over the open claims, and then touches their pods, so
-// that a write of the former coordinator which is still on its way fails, and shuts
-// guards that it has left open: no decision of the new one stands behind them. So are
-// touched the StatefulSets whose hold line a claim may lower.
+// TakeOver makes a database cluster this coordinator's: it raises the epoch above the status's and
+// above seen, the highest that any agent is known to have heard of, takes over the open claims, and
+// then touches their pods, so that a write of the former coordinator which is still on its way
+// fails, and closes guards that it has left open: no decision of the new one stands behind them. So
+// are touched the StatefulSets whose partition a claim may lower.
 //
-// Pods and StatefulSets are touched beside each other, and each request has the time
-// that bound gives it: how many there are, and a slow one, does not end it.
+// Pods and StatefulSets are touched beside each other, and each request has the time that bound
+// gives it: how many there are, and a slow one, does not end it.
 //
 // A conflict with another writer is an error; begin again with the newer object.
 func TakeOver(ctx context.Context, clusters v1alpha1.Clients, client kubernetes.Interface, cluster *v1alpha1.DatabaseCluster, seen int64, bound Bound) (Taken, error) {

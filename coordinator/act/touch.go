@@ -75,7 +75,7 @@ func (t toucher) touch(ctx context.Context, claim model.Claim) (stands bool, err
 	if claim.Action != model.ActionLowerPartition {
 		return stands, nil
 	}
-	// A late write must not move the line that this claim waits for.
+	// A late write must not move the partition that this claim waits for.
 	err = t.try(ctx, func(ctx context.Context) error {
 		_, err := t.sets.touch(ctx, model.SetOf(claim.Pod), t.epoch)
 		return err

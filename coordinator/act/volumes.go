@@ -73,11 +73,11 @@ func (v *Volumes) find(ctx context.Context, pod effect.PodSeen) ([]model.VolumeC
 	return claims, nil
 }
 
-// heritage is what a pod's successor stands on.
+// heritage is what the recreated pod stands on.
 type heritage struct {
-	// successor: the successor keeps a claimed volume from going.
+	// successor is true if the successor keeps a claimed volume from going.
 	successor bool
-	// missing is what is still awaited, in words; empty: all volumes are new.
+	// missing is what is still awaited, in words; empty means all volumes are new.
 	missing string
 }
 

@@ -82,14 +82,14 @@ type agent struct {
 	// refusals by stream: why what came last was not taken; told to people once.
 	refusals    map[string]string
 	refusalTold bool
-	// delayTold: that its messages wait was told to people.
+	// delayTold is true if that its messages wait was told to people.
 	delayTold bool
 	// lately is the same for people, for an hour.
 	lately door.Refusals
 	// rosterFailed is when its roster stream failed last.
 	rosterFailed time.Time
 
-	// Streams that run; nil = none.
+	// Streams that run; nil means none.
 	stopReports, stopRoster context.CancelFunc
 	allGroups               bool
 }

@@ -172,7 +172,7 @@ func call[Response any](ctx context.Context, a *Agents, key Key, podUID string,
 	return response, err
 }
 
-// find answers the pod's agent and a client for it, until done is called.
+// find returns the pod's agent and a client for it, until done is called.
 func (a *Agents) find(key Key, podUID string) (g *agent, client rollcallv1.AgentServiceClient, done func(), allGroups bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -14,13 +14,14 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/trust"
 )
 
-// rotating asks for the TLS configuration anew at every handshake, so that
-// renewed certificates and authorities count without a restart.
+// rotating asks for the TLS configuration again at every handshake, so that renewed certificates
+// and authorities count without a restart.
 type rotating struct {
 	serverName string
 	config     func() (*tls.Config, error)
-	// slots bounds the handshakes of one cluster that are under way. A handshake takes a processor's time; were those of
-	// all agents begun at once, none of thousands would end before its deadline, and all would be begun anew.
+	// slots bounds the handshakes of one cluster that are under way. A handshake takes a
+	// processor's time; were those of all agents begun at once, none of thousands would end before
+	// its deadline, and all would be begun again.
 	slots chan struct{}
 }
 
@@ -71,8 +72,8 @@ func (r rotating) OverrideServerName(string) error {
 	return errors.New("the server name of an agent is fixed")
 }
 
-// Recheck closes the connections to agents for which the authorities of now do not vouch any
-// more. Whoever needs one makes it anew.
+// Recheck closes the connections to agents for which the authorities of now do not vouch any more.
+// Whoever needs one makes it again.
 func (a *Agents) Recheck() {
 	if a.opts.TLS == nil {
 		return // plaintext, or no network at all

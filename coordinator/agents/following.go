@@ -29,11 +29,11 @@ type Following struct {
 	// ClusterUID is that of the DatabaseCluster.
 	ClusterUID string
 	Agents     []Target
-	// Reports: hold a report stream to every agent; needed while there is work.
-	// Without, a few roster streams are all that an idle cluster costs.
+	// Reports is true if hold a report stream to every agent; needed while there is work. Without,
+	// a few roster streams are all that an idle cluster costs.
 	Reports bool
-	// AllGroups: ask for all groups that the databases tell of, because some pod
-	// has no agent of its own.
+	// AllGroups is true if ask for all groups that the databases tell of, because some pod has no
+	// agent of its own.
 	AllGroups bool
 }
 

@@ -40,7 +40,7 @@ func (a *Agents) Refusals(key Key) []*rollcallv1.Refusal {
 	return out[:min(len(out), mostTold)]
 }
 
-// Told is what a program has refused, as it is told. Pod is of whom; empty: of nobody
+// Told is what a program has refused, as it is told. Pod is of whom. It returns empty if of nobody
 // whom a database has.
 func Told(pod string, lately *door.Refusals) (out []*rollcallv1.Refusal) {
 	now := time.Now()

@@ -14,9 +14,10 @@ type ledger struct {
 	bytes int
 }
 
-// mayHold: MaxHeld of all clusters may be exceeded by those only that hold less than their share of it: namespaces have equal ones, and
-// within each its clusters. So one that holds much costs no other its reports, nor does who has many. What is over goes to those
-// that hold less than an equal share of all clusters, and all hold twice as much at most.
+// mayHold reports whether MaxHeld of all clusters may be exceeded by those only that hold less than
+// their share of it: namespaces have equal ones, and within each its clusters. So one that holds
+// much costs no other its reports, nor does who has many. What is over goes to those that hold less
+// than an equal share of all clusters, and all hold twice as much at most.
 func (a *Agents) mayHold(c *cluster) bool {
 	if a.held <= a.opts.MaxHeld {
 		return true

@@ -40,7 +40,7 @@ type line struct {
 	meter  *meter // nil where gRPC is replaced
 }
 
-// borrow answers a client for an agent, until done is called.
+// borrow returns a client for an agent, until done is called.
 func (a *Agents) borrow(g *agent) (client rollcallv1.AgentServiceClient, done func(), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -24,13 +24,12 @@ type heard struct {
 	former []uint64
 }
 
-// later tells whether a report was made after all that was heard. asked is the run that
-// had been heard when the report was asked for, or its stream was opened.
+// later reports whether a report was made after all that was heard. asked is the run that had been
+// heard when the report was asked for, or its stream was opened.
 //
-// Runs of a pod's agent follow each other. One with a higher number is later; but an
-// agent whose node's clock was set back, and whose state is lost, may get a lower
-// one. What it answers to a question that was put after the earlier run had been heard
-// was said later all the same.
+// Runs of a pod's agent follow each other. One with a higher number is later; but an agent whose
+// node's clock was set back, and whose state is lost, may get a lower one. What it answers to a
+// question that was put after the earlier run had been heard was said later all the same.
 func (h *heard) later(is mark, asked uint64) bool {
 	switch {
 	case is.incarnation == h.incarnation:

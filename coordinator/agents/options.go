@@ -29,11 +29,11 @@ type Options struct {
 	// Witnesses is how many rosters are followed per cluster while its reports are, and IdleWitnesses while they are
 	// not: then nothing is decided by them, and one more is there for when one fails. Default: 3 and 2.
 	Witnesses, IdleWitnesses int
-	// Silence is how long a stream may be without a message before it is started
-	// anew; agents send one every 5 s at least. Default: 15 s.
+	// Silence is how long a stream may be without a message before it is started again; agents send
+	// one every 5 s at least. Default: 15 s.
 	Silence time.Duration
-	// BackoffMin and BackoffMax bound the pause before a stream is started anew.
-	// Default: 200 ms and 5 s.
+	// BackoffMin and BackoffMax bound the pause before a stream is started again. Default: 200 ms
+	// and 5 s.
 	BackoffMin, BackoffMax time.Duration
 	// CallTimeout bounds a call whose context has no earlier deadline. Default: 10 s.
 	CallTimeout time.Duration
@@ -51,7 +51,7 @@ type Options struct {
 	// from half of it on.
 	Jitter func(pause time.Duration) time.Duration
 	// Registerer takes rollcall_report_age_seconds, rollcall_agent_clock_skew_seconds and
-	// rollcall_agent_messages_refused_total; nil: no metrics.
+	// rollcall_agent_messages_refused_total. It is nil if no metrics.
 	Registerer prometheus.Registerer
 	// Logger defaults to slog.Default().
 	Logger *slog.Logger

@@ -177,8 +177,8 @@ func (a *Agents) endedHere(ctx context.Context, g *agent) {
 	}
 }
 
-// sameRoster tells whether two rosters of one agent differ in nothing but what is
-// counted up and what is told by reports, too.
+// sameRoster reports whether two rosters of one agent differ in nothing but what is counted up and
+// what is told by reports, too.
 func sameRoster(a, b *rollcallv1.Roster) bool {
 	return a != nil && a.GetSynced() == b.GetSynced() && slices.EqualFunc(a.GetEntries(), b.GetEntries(), sameEntry)
 }
@@ -187,7 +187,7 @@ func sameEntry(a, b *rollcallv1.RosterEntry) bool {
 	return a.GetLiveness() == b.GetLiveness() && sameNews(a.GetHeadline(), b.GetHeadline())
 }
 
-// sameNews tells whether two headlines differ in nothing else.
+// sameNews reports whether two headlines differ in nothing else.
 func sameNews(x, y *rollcallv1.Headline) bool {
 	return x.GetPodUid() == y.GetPodUid() && x.GetIncarnation() == y.GetIncarnation() &&
 		x.GetPod() == y.GetPod() && x.GetMember() == y.GetMember() && x.GetVerdict() == y.GetVerdict() && x.GetNode() == y.GetNode() &&
@@ -234,7 +234,7 @@ func (a *Agents) keep(ctx context.Context, g *agent, what string, stream func(ct
 	}
 }
 
-// setProblem tells whether that went from good to bad, or back.
+// setProblem reports whether that went from good to bad, or back.
 func (a *Agents) setProblem(ctx context.Context, g *agent, stream, problem string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

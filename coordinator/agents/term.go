@@ -61,8 +61,8 @@ func (a *Agents) greet(ctx context.Context, g *agent, client rollcallv1.AgentSer
 	return nil
 }
 
-// restarted forgets the clock of an agent that refuses an order because it has
-// restarted: it is asked anew for the next.
+// restarted forgets the clock of an agent that refuses an order because it has restarted: it is
+// asked again for the next.
 func (a *Agents) restarted(g *agent, err error) {
 	for _, detail := range status.Convert(err).Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetReason() == reasonOtherRun {

@@ -82,7 +82,8 @@ func (t *turns) grant() {
 	}
 }
 
-// may: the last turns are for namespaces that have few, unless there is but one. mu is held.
+// may reports whether the last turns are for namespaces that have few, unless there is but one. mu
+// is held.
 func (t *turns) may(namespace string) bool {
 	free := largeInAll - t.all
 	return free > largePerNamespace || free > 0 && (t.taken[namespace] < largePerNamespace || len(t.followed) == 1)

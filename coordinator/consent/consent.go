@@ -24,13 +24,14 @@ const (
 // plain is what host names and addresses are made of, with a port or without.
 var plain = regexp.MustCompile(`^([A-Za-z0-9._:-]{1,260}|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?)$`)
 
-// Given tells whether a Secret is for the DatabaseCluster: its label names it, alone or
-// among others with dots between them.
+// Given reports whether a Secret is for the DatabaseCluster: its label names it, alone or among
+// others with dots between them.
 func Given(secret *metav1.ObjectMeta, cluster string) bool {
 	return cluster != "" && !Own(secret) && slices.Contains(strings.Split(secret.Labels[v1alpha1.LabelCluster], "."), cluster)
 }
 
-// Own tells whether a Secret is Rollcall's own. Those carry the label, too, and hold keys of agents.
+// Own reports whether a Secret is Rollcall's own. Those carry the label, too, and hold keys of
+// agents.
 func Own(secret *metav1.ObjectMeta) bool {
 	return secret.Labels[pki.LabelPartOf] == pki.PartOf
 }

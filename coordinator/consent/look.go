@@ -17,7 +17,8 @@ import (
 
 var secrets = corev1.SchemeGroupVersion.WithResource("secrets")
 
-// Look asks for the metadata of a Secret, and for nothing else of it; nil: there is none.
+// Look asks for the metadata of a Secret, and for nothing else of it. It returns nil if there is
+// none.
 func Look(ctx context.Context, client metadata.Interface, namespace, name string) (*metav1.ObjectMeta, error) {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return nil, nil // no object has such a name

@@ -27,15 +27,15 @@ type Budget struct {
 	Namespace string
 	Name      string
 	UID       types.UID
-	// Ours: Rollcall made it.
+	// Ours is true if Rollcall made it.
 	Ours bool
 	// Owner is the UID of the DatabaseCluster that ours belongs to.
 	Owner types.UID
-	// Closed: ours refuses every eviction, as Rollcall makes it.
+	// Closed is true if ours refuses every eviction, as Rollcall makes it.
 	Closed bool
-	// Expired: ours has been relaxed by Expire.
+	// Expired is true if ours has been relaxed by Expire.
 	Expired bool
-	// Full: it allows no disruption now, as its controller saw its newest spec.
+	// Full is true if it allows no disruption now, as its controller saw its newest spec.
 	Full bool
 	// Source is what a foreign budget comes from, as far as it tells.
 	Source source
@@ -52,7 +52,7 @@ const (
 	maxSource = 512
 )
 
-// asMade says whether one of ours is as Rollcall makes it for a DatabaseCluster.
+// asMade reports whether one of ours is as Rollcall makes it for a DatabaseCluster.
 func (b *Budget) asMade(cluster types.UID) bool { return b.Closed && !b.Expired && b.Owner == cluster }
 
 // source is what a foreign budget tells of where it comes from.
@@ -153,9 +153,9 @@ func foreign(budgets []Budget, cluster string, pods []kube.Pod) (*Budget, string
 	return nil, ""
 }
 
-// unread says of which budget of somebody else, by name, it is not known whether it selects
-// a pod, and what that means; empty: of none. Rollcall's own budget stays: without it
-// nothing might refuse an eviction, and with both nobody evicts.
+// unread says of which budget of somebody else, by name, it is not known whether it selects a pod,
+// and what that means. It returns empty if of none. Rollcall's own budget stays: without it nothing
+// might refuse an eviction, and with both nobody evicts.
 func unread(budgets []Budget, pods []kube.Pod) string {
 	var found *Budget
 	what := ""

@@ -12,16 +12,16 @@ type Admission struct {
 	// Policy and Binding exist and are not being deleted.
 	Policy  bool
 	Binding bool
-	// Denies: the binding has the policy's word count.
+	// Denies is true if the binding has the policy's word count.
 	Denies bool
-	// Expired: the binding was relaxed by Expire.
+	// Expired is true if the binding was relaxed by Expire.
 	Expired bool
-	// OneUser: all controllers of Kubernetes act under one name, so the policy
-	// cannot tell the one that cleans up from the one that rolls.
+	// OneUser is true if all controllers of Kubernetes act under one name, so the policy cannot
+	// tell the one that cleans up from the one that rolls.
 	OneUser bool
 }
 
-// Usable: there is something that labels and budgets can rely on.
+// Usable reports whether there is something that labels and budgets can rely on.
 func (a Admission) Usable() bool { return a.Policy && a.Binding && !a.OneUser }
 
 // Facts are what is decided from, of one database cluster.
@@ -45,7 +45,7 @@ const (
 
 // State is what Kubernetes does for one database cluster now.
 type State struct {
-	// Enforcing: evictions and deletes of closed pods are refused.
+	// Enforcing is true if evictions and deletes of closed pods are refused.
 	Enforcing bool
 	// Why it does not although that is asked for; empty otherwise.
 	Why string
@@ -65,7 +65,7 @@ func (s State) same(other State) bool {
 type Decision struct {
 	Labels []LabelChange
 	Budget BudgetStep
-	// Own is the cluster's budget as it was seen; nil = none.
+	// Own is the cluster's budget as it was seen; nil means none.
 	Own   *Budget
 	State State
 }

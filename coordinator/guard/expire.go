@@ -44,8 +44,8 @@ type ExpireOptions struct {
 type Expired struct {
 	// Silent is how long nobody has led.
 	Silent time.Duration
-	// Binding: deletes are refused no longer. Budgets are the names of those that
-	// were relaxed, as namespace/name.
+	// Binding is true if deletes are refused no longer. Budgets are the names of those that were
+	// relaxed, as namespace/name.
 	Binding bool
 	Budgets []string
 	// Freed is the number of DatabaseClusters whose finalizer was taken off.
@@ -100,7 +100,7 @@ func silence(ctx context.Context, o ExpireOptions) (time.Duration, error) {
 	return age(second), nil
 }
 
-// readLease of the coordinators; nil: there is none.
+// readLease of the coordinators. It returns nil if there is none.
 func readLease(ctx context.Context, o ExpireOptions) (*coordinationv1.Lease, error) {
 	lease, err := o.Client.CoordinationV1().Leases(o.Namespace).Get(ctx, o.Lease, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

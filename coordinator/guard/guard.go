@@ -119,8 +119,7 @@ func (g *Guard) Watch(ctx context.Context) error {
 	}
 }
 
-// Synced tells whether everything is known, apart from the pods of clusters that
-// are new.
+// Synced reports whether everything is known, apart from the pods of clusters that are new.
 func (g *Guard) Synced() bool {
 	return g.asked.Load() && g.watches.synced() && g.options.Cache.KnowsClusters()
 }
@@ -167,7 +166,7 @@ func (g *Guard) State(key kube.Key) State {
 	return g.states[key]
 }
 
-// Armed: labels mean something, because there is a policy that heeds them.
+// Armed reports whether labels mean something, because there is a policy that heeds them.
 func (g *Guard) Armed() bool { return g.Synced() && g.admission().Usable() }
 
 func (g *Guard) admission() Admission {

@@ -50,7 +50,7 @@ func labelChanges(mode Mode, cluster string, claims []model.Claim, pods []kube.P
 	return changes
 }
 
-// isClaimed: the claim that is noted on the pod is open. One that is not was left
+// isClaimed reports whether the claim that is noted on the pod is open. One that is not was left
 // behind, by somebody who is not there any more to take it off, and means nothing.
 func isClaimed(pod *kube.Pod, claims []model.Claim) bool {
 	return pod.Claim != "" && slices.ContainsFunc(claims, func(c model.Claim) bool { return c.ID == pod.Claim && c.UID == string(pod.UID) })

@@ -37,8 +37,8 @@ func labelledOf(pod *corev1.Pod) *labelled {
 	return l
 }
 
-// belongs says whether the pod is one of an existing DatabaseCluster, which
-// then decides about its label. pool and exists answer what is known.
+// belongs reports whether the pod is one of an existing DatabaseCluster, which then decides about
+// its label. pool and exists answer what is known.
 func (l labelled) belongs(pool func(namespace, name string) (kube.Pool, bool), exists func(kube.Key) bool) bool {
 	p, ok := pool(l.Namespace, l.Set)
 	return ok && p.UID == l.SetUID && exists(kube.Key{Namespace: l.Namespace, Name: p.Cluster})

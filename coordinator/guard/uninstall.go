@@ -27,10 +27,9 @@ type Uninstalled struct {
 	Held []string
 }
 
-// Uninstall stops the coordinators of a namespace and removes all that refuses or
-// marks: the bindings and the policy, after which a coordinator that still runs
-// refuses nothing anew; then budgets, labels and finalizers. Databases run on as
-// they are. It is harmless to call it again.
+// Uninstall stops the coordinators of a namespace and removes all that refuses or marks: the
+// bindings and the policy, after which a coordinator that still runs refuses nothing again; then
+// budgets, labels and finalizers. Databases run on as they are. It is harmless to call it again.
 func Uninstall(ctx context.Context, client kubernetes.Interface, clusters v1alpha1.Clients, namespace string) (Uninstalled, error) {
 	var done Uninstalled
 	var errs []error

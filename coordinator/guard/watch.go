@@ -86,7 +86,7 @@ func bindingOf(b *admissionv1.ValidatingAdmissionPolicyBinding) *binding {
 	return found
 }
 
-// binding is the one that refuses, as it is known; nil = none.
+// binding is the one that refuses, as it is known; nil means none.
 func (w *watches) binding() *binding {
 	if object, ok, _ := w.bindings.GetStore().GetByKey(v1alpha1.GuardPolicy); ok {
 		return object.(*kube.Entry[binding]).Facts

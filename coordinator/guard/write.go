@@ -220,8 +220,8 @@ func (w *writer) set(ctx context.Context, key kube.Key, change LabelChange) erro
 	return err
 }
 
-// justWritten answers whether the object was written for a moment ago, and if not
-// notes that it is now.
+// justWritten reports whether the object was written for a moment ago, and if not notes that it is
+// now.
 func (w *writer) justWritten(uid types.UID) bool {
 	w.recently.Lock()
 	defer w.recently.Unlock()

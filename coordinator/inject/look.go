@@ -33,7 +33,7 @@ var errShape = errors.New("it is larger than any pod that runs")
 type look struct {
 	types.UID
 	metav1.TypeMeta
-	// request: there is one.
+	// request is true if there is one.
 	request bool
 	// label and owner: somewhere in the pod there is the label of a DatabaseCluster,
 	// and a StatefulSet as owner. A pod without either is none of ours.
@@ -191,7 +191,7 @@ func (l *looking) read(text string) {
 	}
 }
 
-// at says whether the value that is read is at a path of names; "" is an object in a list.
+// at reports whether the value that is read is at a path of names; "" is an object in a list.
 func (l *looking) at(names ...string) bool {
 	if len(l.path) != len(names) {
 		return false

@@ -86,7 +86,7 @@ func readUpTo(from io.Reader, body []byte) ([]byte, error) {
 	return body, err
 }
 
-// review answers what was read.
+// review returns what was read.
 func (h *Webhook) review(w http.ResponseWriter, r *http.Request, body []byte) {
 	done := h.budget.turn(r.Context())
 	if done == nil {
@@ -107,7 +107,7 @@ func (h *Webhook) review(w http.ResponseWriter, r *http.Request, body []byte) {
 	}
 }
 
-// decide answers a review, or says why it is not looked at; neither for what is none.
+// decide returns a review, or says why it is not looked at; neither for what is none.
 func (h *Webhook) decide(ctx context.Context, body []byte) (answer *admissionv1.AdmissionReview, refused string) {
 	seen, err := lookAt(body)
 	switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/door"
 )
 
-// Serve answers at WebhookPath on the listener until ctx ends, and then lets
-// the requests that are under way finish. It closes the listener.
+// Serve returns at WebhookPath on the listener until ctx ends, and then lets the requests that are
+// under way finish. It closes the listener.
 func Serve(ctx context.Context, listener net.Listener, conf *tls.Config, webhook http.Handler, logger *slog.Logger) error {
 	mux := http.NewServeMux()
 	mux.Handle(WebhookPath, webhook)

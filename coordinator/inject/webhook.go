@@ -107,7 +107,7 @@ func NewWebhook(opts WebhookOptions) (*Webhook, error) {
 	return &Webhook{opts: opts, results: results, refused: refused, budget: newBudget(), quiet: door.NewQuiet(), lines: flowcontrol.NewTokenBucketRateLimiter(1, 60)}, nil
 }
 
-// Admit answers one request. The answer always allows it.
+// Admit returns one request. The answer always allows it.
 func (h *Webhook) Admit(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	response := &admissionv1.AdmissionResponse{UID: request.UID, Allowed: true}
 	result, err := h.admit(request, response)

@@ -111,7 +111,7 @@ func (c *Cache) Run(ctx context.Context) error {
 	}
 }
 
-// KnowsClusters tells whether the cache knows of all clusters, pools and nodes.
+// KnowsClusters reports whether the cache knows of all clusters, pools and nodes.
 func (c *Cache) KnowsClusters() bool {
 	return c.clusters.HasSynced() && c.pools.HasSynced() && c.nodes.HasSynced()
 }
@@ -217,8 +217,8 @@ func (c *Cache) DatabaseCluster(key Key) (*v1alpha1.DatabaseCluster, bool) {
 	return object.(*v1alpha1.DatabaseCluster), true
 }
 
-// Exists tells whether there is such a DatabaseCluster. It must not be asked
-// before KnowsClusters.
+// Exists reports whether there is such a DatabaseCluster. It must not be asked before
+// KnowsClusters.
 func (c *Cache) Exists(key Key) bool {
 	_, exists, _ := c.clusters.GetStore().GetByKey(key.String())
 	return exists

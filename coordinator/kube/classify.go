@@ -51,8 +51,8 @@ func classify(pod *corev1.Pod, container string) state {
 	if crashLoops(database) {
 		return state{Failed, changed(pod, corev1.PodReady, created), CrashLoop}
 	}
-	// A restart of the container does not begin the phase anew: what keeps
-	// restarting must one day be late.
+	// A restart of the container does not begin the phase again: what keeps restarting must one day
+	// be late.
 	since := changed(pod, corev1.PodReady, created)
 	if r := database.State.Running; r != nil && database.RestartCount == 0 && r.StartedAt.After(since) {
 		since = r.StartedAt.Time
@@ -60,8 +60,8 @@ func classify(pod *corev1.Pod, container string) state {
 	return state{Started, since, besideDatabase(pod, container)}
 }
 
-// ranOnce tells whether a container's process has ever been started. A start
-// that the runtime refused is recorded as a termination of a process that never was.
+// ranOnce reports whether a container's process has ever been started. A start that the runtime
+// refused is recorded as a termination of a process that never was.
 func ranOnce(c *corev1.ContainerStatus) bool {
 	if c.State.Running != nil {
 		return true
@@ -78,10 +78,10 @@ func refusedStart(t *corev1.ContainerStateTerminated) bool {
 	return t.Reason == "StartError" || t.Reason == "ContainerCannotRun"
 }
 
-// crashLoops tells whether a container that ran and is not ready keeps failing.
-// One crash is not yet a loop: a database that lost the race for a dependency
-// at its first start is all right at its second, and one that ran for a month and was
-// killed for its memory is back in a moment, whatever happened to it the year before.
+// crashLoops reports whether a container that ran and is not ready keeps failing. One crash is not
+// yet a loop: a database that lost the race for a dependency at its first start is all right at its
+// second, and one that ran for a month and was killed for its memory is back in a moment, whatever
+// happened to it the year before.
 func crashLoops(c *corev1.ContainerStatus) bool {
 	switch {
 	case c.State.Waiting != nil:
@@ -95,17 +95,16 @@ func crashLoops(c *corev1.ContainerStatus) bool {
 	return c.RestartCount >= 2 && endedSoon(c.LastTerminationState.Terminated)
 }
 
-// endedSoon: it was a short run.
+// endedSoon reports whether it was a short run.
 func endedSoon(run *corev1.ContainerStateTerminated) bool {
 	return run != nil && run.FinishedAt.Sub(run.StartedAt.Time) < shortRun
 }
 
-// killedAtStart tells whether the kubelet keeps killing a container that does
-// not pass its startup probe. The kubelet writes no reason of its own for that:
-// the process ends by a signal (143, or 137 after the grace period), not before
-// the probe may have failed often enough and not long after, and has not
-// "started" since. A database that starts slowly runs longer than what counts as
-// a short run, and waits for no back-off, so nothing else tells.
+// killedAtStart reports whether the kubelet keeps killing a container that does not pass its
+// startup probe. The kubelet writes no reason of its own for that: the process ends by a signal
+// (143, or 137 after the grace period), not before the probe may have failed often enough and not
+// long after, and has not "started" since. A database that starts slowly runs longer than what
+// counts as a short run, and waits for no back-off, so nothing else tells.
 func killedAtStart(pod *corev1.Pod, c *corev1.ContainerStatus) bool {
 	spec := containerNamed(pod.Spec.Containers, c.Name)
 	last := c.LastTerminationState.Terminated
@@ -146,7 +145,7 @@ func startWindow(p *corev1.Probe, podGrace *int64) (least, most time.Duration) {
 	return least, most
 }
 
-// isSidecar: an init container that runs as long as the pod does.
+// isSidecar reports whether an init container that runs as long as the pod does.
 func isSidecar(pod *corev1.Pod, name string) bool {
 	c := containerNamed(pod.Spec.InitContainers, name)
 	return c != nil && c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways

@@ -46,7 +46,7 @@ func (p *Pool) demands() labels.Set {
 	return set
 }
 
-// mayShare tells whether one pod may be found by both: nothing that they demand excludes it.
+// mayShare reports whether one pod may be found by both: nothing that they demand excludes it.
 func mayShare(a, b labels.Set) bool {
 	for key, value := range a {
 		if other, ok := b[key]; ok && other != value {
@@ -103,7 +103,7 @@ func (c *Cache) mayFollow() []Pool {
 	return all
 }
 
-// crowd finds out anew which pools are not watched, and answers them.
+// crowd finds out again which pools are not watched, and answers them.
 func (c *Cache) crowd(all []Pool) map[types.UID]string {
 	byNamespace := map[string][]Pool{}
 	for _, pool := range all {

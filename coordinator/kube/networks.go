@@ -16,8 +16,8 @@ const (
 type Networks struct {
 	// Known around the podCIDRs of the nodes; empty while no pod has an address.
 	Known []netip.Prefix
-	// Elsewhere: a pod's address is in none of its node's podCIDRs. The network plugin takes
-	// addresses from elsewhere, or the pod has its node's, so podCIDRs say nothing.
+	// Elsewhere is true if a pod's address is in none of its node's podCIDRs. The network plugin
+	// takes addresses from elsewhere, or the pod has its node's, so podCIDRs say nothing.
 	Elsewhere bool
 }
 

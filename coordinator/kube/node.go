@@ -16,7 +16,7 @@ type Node struct {
 	// Labels are the node's; which of them is the zone is for each cluster to say.
 	Labels   map[string]string
 	Cordoned bool
-	// Silent: its kubelet no longer reports.
+	// Silent is true if its kubelet no longer reports.
 	Silent bool
 	Taints []Taint
 	// PodCIDRs are those that Kubernetes has given to the node for its pods. Some network
@@ -32,7 +32,7 @@ type Taint struct {
 	Since  time.Time
 }
 
-// Tolerates: the pod has no objection to the taint, for as long as it lasts.
+// Tolerates reports whether the pod has no objection to the taint, for as long as it lasts.
 func (p *Pod) Tolerates(t Taint) bool {
 	var list []corev1.Toleration
 	if p.Tolerations == "" || json.Unmarshal([]byte(p.Tolerations), &list) != nil {

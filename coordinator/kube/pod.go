@@ -38,9 +38,9 @@ type Pod struct {
 	Phase   Phase
 	Since   time.Time
 	Problem Problem
-	// Agent: an agent's container is in this pod, running or not.
+	// Agent is true if an agent's container is in this pod, running or not.
 	Agent bool
-	// Credentials is the Secret that its agent mounts; empty: none.
+	// Credentials is the Secret that its agent mounts; empty means none.
 	Credentials string
 	// Container is the database container; Image is what it was told to run.
 	Container string
@@ -55,7 +55,7 @@ type Pod struct {
 	// Shared are the labels that it has in common with others of its revision, as
 	// sorted text, "a=b,c=d", that is kept once for all of them.
 	Shared string
-	// ManyLabels: these are longer than maxLabels, and are not kept.
+	// ManyLabels is true if these are longer than maxLabels, and are not kept.
 	ManyLabels bool
 
 	Shape Shape
@@ -63,11 +63,11 @@ type Pod struct {
 	// it is not replaced because it fails.
 	Replace      time.Time
 	NeverReplace bool
-	// Restart: somebody asked for its restart.
+	// Restart is true if somebody asked for its restart.
 	Restart bool
-	// NoVolume: it cannot start, because one of its volume claims does not exist.
+	// NoVolume is true if it cannot start, because one of its volume claims does not exist.
 	NoVolume bool
-	// Tolerations without those that end by themselves, as JSON; empty = none.
+	// Tolerations without those that end by themselves, as JSON; empty means none.
 	Tolerations string
 }
 
@@ -164,12 +164,12 @@ func databaseContainer(annotations map[string]string, spec *corev1.PodSpec) (nam
 	return bounded(want, maxName), ""
 }
 
-// HasAgent: an agent's container is in the pod, running or not.
+// HasAgent reports whether an agent's container is in the pod, running or not.
 func HasAgent(spec *corev1.PodSpec) bool {
 	return AgentOf(spec) != nil || containerNamed(spec.Containers, v1alpha1.AgentContainer) != nil
 }
 
-// AgentOf is the sidecar that injection adds; nil: there is none.
+// AgentOf is the sidecar that injection adds. It returns nil if there is none.
 func AgentOf(spec *corev1.PodSpec) *corev1.Container {
 	return containerNamed(spec.InitContainers, v1alpha1.AgentContainer)
 }

@@ -33,9 +33,9 @@ type Pool struct {
 	Management string
 	// Partition is counted from Start.
 	Partition int
-	// NoPartition: the strategy is RollingUpdate and names no partition. That is not
-	// the same as 0: what is recreated below status.currentReplicas comes back on the
-	// old revision, so pods can only go in Kubernetes' own order.
+	// NoPartition is true if the strategy is RollingUpdate and names no partition. That is not the
+	// same as 0: what is recreated below status.currentReplicas comes back on the old revision, so
+	// pods can only go in Kubernetes' own order.
 	NoPartition bool
 	// PartitionNote is the partition that was last written by Rollcall, empty if none.
 	PartitionNote string
@@ -44,9 +44,9 @@ type Pool struct {
 	Unit   string
 	Paused bool
 	Force  bool
-	// AllowShutdown: a scale to 0 is meant.
+	// AllowShutdown is true if a scale to 0 is meant.
 	AllowShutdown bool
-	// Deleting: the set itself is being deleted.
+	// Deleting is true if the set itself is being deleted.
 	Deleting bool
 	// Joins is the name of the DatabaseCluster to which pods made from the template
 	// belong, by its label; empty without one.
@@ -64,11 +64,11 @@ type Pool struct {
 	tooLong int
 }
 
-// Observed tells whether the status speaks of the present spec.
+// Observed reports whether the status speaks of the present spec.
 func (p Pool) Observed() bool { return p.ObservedGeneration >= p.Generation }
 
-// Ordered tells whether the partition is somebody else's: not as Rollcall wrote it
-// last. Where Rollcall has not written any, none is an order.
+// Ordered reports whether the partition is somebody else's: not as Rollcall wrote it last. Where
+// Rollcall has not written any, none is an order.
 func (p Pool) Ordered() bool {
 	return p.PartitionNote != "" && p.PartitionNote != strconv.Itoa(p.Partition)
 }

@@ -42,14 +42,14 @@ type Requests struct {
 	Memory   int64
 }
 
-// Grew says whether more is asked for than before.
+// Grew reports whether more is asked for than before.
 func (r Requests) Grew(before Requests) bool {
 	return r.MilliCPU > before.MilliCPU || r.Memory > before.Memory
 }
 
-// OtherOwner says whether files would be another's in a pod of the template: by what
-// the pod has, or one of the template's containers. Others were added to the pod. Where
-// there are too many to be kept one by one, all count.
+// OtherOwner reports whether files would be another's in a pod of the template: by what the pod
+// has, or one of the template's containers. Others were added to the pod. Where there are too many
+// to be kept one by one, all count.
 func (s Shape) OtherOwner(template Shape) bool {
 	if strings.Contains(s.Security, "#") || strings.Contains(template.Security, "#") {
 		return s.Security != template.Security

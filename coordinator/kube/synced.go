@@ -14,10 +14,10 @@ const (
 	silentFor = time.Minute
 )
 
-// Synced tells whether the cache knows of all clusters, pools and nodes, and of all pods of
-// all clusters, but for those that have been asked for in vain, or are not asked for. Those
-// are their own database's trouble, for which Cluster answers false and of which Missing
-// tells, and no reason for all others to be without a coordinator.
+// Synced reports whether the cache knows of all clusters, pools and nodes, and of all pods of all
+// clusters, but for those that have been asked for in vain, or are not asked for. Those are their
+// own database's trouble, for which Cluster answers false and of which Missing tells, and no reason
+// for all others to be without a coordinator.
 func (c *Cache) Synced() bool {
 	if !c.KnowsClusters() {
 		return false
@@ -35,7 +35,7 @@ func (c *Cache) Synced() bool {
 	return true
 }
 
-// answered: the pods of a pool are known, or need not be waited for.
+// answered reports whether the pods of a pool are known, or does not have to be waited for.
 func (c *Cache) answered(pool Pool) bool {
 	w := c.watchOf(pool)
 	c.mu.Lock()

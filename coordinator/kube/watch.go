@@ -53,7 +53,8 @@ type Watched struct {
 	Indexers       cache.Indexers
 }
 
-// Informer keeps of each object the facts that reduce leaves, as an Entry; nil: it is none of ours.
+// Informer keeps of each object the facts that reduce leaves, as an Entry. It returns nil if it is
+// none of ours.
 func Informer[List runtime.Object, Facts, Whole any, Object interface {
 	*Whole
 	runtime.Object

@@ -14,11 +14,11 @@ type Audience int
 const (
 	// Nobody may call it here.
 	Nobody Audience = iota
-	// Certificates: those with the role of a coordinator or reader.
+	// Certificates means that those with the role of a coordinator or reader.
 	Certificates
-	// Asker: also a person who may get DatabaseClusters in the namespace asked about.
+	// Asker means that also a person who may get DatabaseClusters in the namespace asked about.
 	Asker
-	// Lister: also a person; the answer has what they may list.
+	// Lister means that also a person; the answer has what they may list.
 	Lister
 )
 

@@ -53,7 +53,7 @@ func (c *cache[K, V]) put(key K, value V, until, now time.Time) {
 		}
 	}
 	if len(c.entries) >= maxEntries {
-		// Somebody sends a great many: all are asked about anew.
+		// Somebody sends a great many: all are asked about again.
 		clear(c.entries)
 	}
 	c.entries[key] = entry[V]{value, until}

@@ -211,8 +211,8 @@ func (g *Gate) enter(ctx context.Context, method string) (caller, error) {
 	return c, nil
 }
 
-// certified says whether the caller has shown a certificate with a role that
-// reads, and for which the authorities of now vouch.
+// certified reports whether the caller has shown a certificate with a role that reads, and for
+// which the authorities of now vouch.
 func (g *Gate) certified(ctx context.Context) bool {
 	p, ok := peer.FromContext(ctx)
 	if !ok {

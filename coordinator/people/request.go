@@ -70,7 +70,8 @@ func (r *Request) Object() (*certificatesv1.CertificateSigningRequest, error) {
 	}, nil
 }
 
-// RequireTransportSecurity: there is nothing to prove to somebody who is not verified.
+// RequireTransportSecurity reports whether there is nothing to prove to somebody who is not
+// verified.
 func (*Request) RequireTransportSecurity() bool { return true }
 
 // GetRequestMetadata has each call carry the proof of its connection.

@@ -27,7 +27,7 @@ const (
 // reviewPatience is how long the API server may take for one answer.
 const reviewPatience = 5 * time.Second
 
-// person is whose token it is; nil: nobody's.
+// person is whose token it is. It is nil if nobody's.
 type person = authenticationv1.UserInfo
 
 // right is what is asked about a person. An empty namespace means all.

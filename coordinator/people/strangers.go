@@ -13,11 +13,12 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/door"
 )
 
-// About tokens that nobody is known to have, and requests that have not been read, the API server is asked on average this
-// often in a second, and at once: from one address, and from all. Whoever comes anew costs two questions at most. Those who
-// are known have a limit of their own, so that nobody who makes tokens up keeps them waiting. So have, together, those who
-// come through the API server: each command of a person shows a request that has not been read. One connection of theirs has
-// a share, see forwarded.
+// About tokens that nobody is known to have, and requests that have not been read, the API server
+// is asked on average this often in a second, and at once: from one address, and from all. Whoever
+// comes again costs two questions at most. Those who are known have a limit of their own, so that
+// nobody who makes tokens up keeps them waiting. So have, together, those who come through the API
+// server: each command of a person shows a request that has not been read. One connection of theirs
+// has a share, see forwarded.
 const (
 	strangersPerSecond, strangersAtOnce = 10, 50
 	addressPerSecond, addressAtOnce     = 5, 20

@@ -6,7 +6,7 @@ import "maps"
 // those that are idle make room. The zero value is ready.
 type table[V any] map[string]V
 
-// of is the value of a key, made anew where there is none; false: there are too many.
+// of is the value of a key, made again where there is none. It returns false if there are too many.
 func (t *table[V]) of(key string, fresh func() V, idle func(V) bool) (value V, ok bool) {
 	if value, ok = (*t)[key]; ok {
 		return value, true

@@ -30,7 +30,7 @@ type Authority struct {
 	signer Pair
 	// next is trusted already and signs later; zero most of the time.
 	next Pair
-	// signs is when next signs; zero: an Overlap after it was made.
+	// signs is when next signs. It is zero if an Overlap after it was made.
 	signs time.Time
 	// former signed before and are trusted until they end, or until drops.
 	former []*x509.Certificate
@@ -128,8 +128,7 @@ func (a Authority) nextSigns() time.Time {
 	return a.signs
 }
 
-// Step is when Advance has something to do for a rotation that is under way;
-// zero when none is.
+// Step is when Advance has something to do for a rotation that is under way; zero means none is.
 func (a Authority) Step() time.Time {
 	if !a.next.IsZero() {
 		return a.nextSigns()
@@ -137,7 +136,7 @@ func (a Authority) Step() time.Time {
 	return a.drops
 }
 
-// Rotation is how far a rotation is, for people; empty when none is under way.
+// Rotation is how far a rotation is, for people; empty means none is under way.
 func (a Authority) Rotation() string {
 	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 	switch {
@@ -172,8 +171,8 @@ func (a Authority) Pool() *x509.CertPool {
 	return pool
 }
 
-// SignedBySigner says whether the present signer issued the certificate. One
-// of a former signer is still trusted, but due for renewal.
+// SignedBySigner reports whether the present signer issued the certificate. One of a former signer
+// is still trusted, but due for renewal.
 func (a Authority) SignedBySigner(cert *x509.Certificate) bool {
 	return cert.CheckSignatureFrom(a.signer.cert) == nil
 }

@@ -23,9 +23,9 @@ func removed(j *naive.Judge, steps []model.Step) (pods []*model.Pod) {
 	return pods
 }
 
-// requireSafeAfterwards counts, from the snapshot alone, what is away once all
-// steps are taken: pods, zones, ordered pools, the fleet and every group.
-// Overrides, outages and force are asked for, so nothing is counted with them.
+// requireSafeAfterwards counts, from the snapshot alone, what is unavailable once all steps are
+// taken: pods, zones, ordered pools, the fleet and every group. Overrides, outages and force are
+// asked for, so nothing is counted with them.
 func requireSafeAfterwards(t testing.TB, s *model.Snapshot, steps []model.Step) {
 	t.Helper()
 	j := naive.NewJudge(s)
@@ -63,7 +63,7 @@ func requireSafeAfterwards(t testing.TB, s *model.Snapshot, steps []model.Step) 
 			}
 			ordered := j.Pool(p).Management == model.ManagementOrderedReady && o.Pool == p.Pool && o != p && !j.Together(o, p)
 			stays := o.Phase == model.PodPhaseReady && !slices.Contains(names, o.Name)
-			// Two that are away by themselves would wait for each other.
+			// Two that are unavailable by themselves would wait for each other.
 			alone := slices.Contains(away, p.Name) && stays && !j.Claimed(o)
 			early := j.BeforeItsTurn(p.Name) && (o.Ordinal > p.Ordinal || stays)
 			require.False(t, ordered && !j.Broken(p) && !early && !alone, "%s and %s of an ordered pool unavailable at once", p.Name, o.Name)
@@ -191,7 +191,7 @@ func requireContinued(t testing.TB, s model.Snapshot, stage model.ClaimPhase) {
 	}
 }
 
-// movesPartition: the next of its pool is asked once such a pod is on its way.
+// movesPartition reports whether the next of its pool is asked once such a pod is on its way.
 func movesPartition(step model.Step) bool { return step.Action == model.ActionLowerPartition }
 
 func goes(p model.Plan) []model.Step {

@@ -9,7 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// failsByContainer: the container itself shows that the pod has failed.
+// failsByContainer reports whether the container itself shows that the pod has failed.
 func failsByContainer(p *model.Pod) bool {
 	return p.Phase == model.PodPhaseFailed || cluster.Loops(p.Problem)
 }

@@ -56,9 +56,8 @@ func candidates(x *cluster.Index) []candidate {
 	return list
 }
 
-// nothingLost: a restart of the broken candidate takes nothing away. While
-// nobody is live, nobody is left who could know more of a member, and it is not
-// served.
+// nothingLost reports whether a restart of the broken candidate takes nothing away. While nobody is
+// live, nobody is left who could know more of a member, and it is not served.
 func nothingLost(x *cluster.Index, c *candidate, why model.Reason) bool {
 	return cluster.CostsNothing(c.Pod, why == model.ReasonNeverStarted || x.Dead && !c.lost)
 }
@@ -132,24 +131,24 @@ func chooseDrain(x *cluster.Index, c *candidate) {
 	}
 }
 
-// bringsNoUpdate: nothing comes back, or what ran before comes back elsewhere. A restart that was
-// asked for may bring what the template only refers to.
+// bringsNoUpdate reports whether nothing comes back, or what ran before comes back elsewhere. A
+// restart that was asked for may bring what the template only refers to.
 func (c *candidate) bringsNoUpdate() bool {
 	return c.action == model.ActionRemove || (c.action == model.ActionReplace || c.leaves) && !cluster.IsOutdated(c.Pod)
 }
 
-// rolls: who is of a higher rank waits for it. One that is scaled away, adopted, or replaced on
-// the same template, brings nothing that the others would have to be ready for.
+// rolls reports whether who is of a higher rank waits for it. One that is scaled away, adopted, or
+// replaced on the same template, brings nothing that the others would have to be ready for.
 func (c *candidate) rolls() bool {
 	return c.reason != model.ReasonScaleDown && c.reason != model.ReasonAdopt && (c.reason != model.ReasonReplacement || cluster.IsOutdated(c.Pod))
 }
 
-// cannotBeDone: nobody is there who could empty the pod.
+// cannotBeDone reports whether nobody is there who could empty the pod.
 func (c *candidate) cannotBeDone() bool {
 	return c.action == model.ActionReplace && c.Refused == model.RuleVeto
 }
 
-// restarts: the pod goes and comes back.
+// restarts reports whether the pod goes and comes back.
 func restarts(a model.Action) bool {
 	return a == model.ActionRestart || a == model.ActionLowerPartition
 }

@@ -7,12 +7,11 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// A broken pod below the hold line is corrected together with those that the line frees before it.
+// A broken pod below the partition is corrected together with those that the line frees before it.
 
-// correction is what goes with a broken pod below the line, which takes
-// nothing away by itself: every outdated pod in between. It answers nothing
-// unless all of them may go now, together. That is tried once for a pool and
-// plan, as it costs a decision.
+// correction is what goes with a broken pod below the partition, which takes nothing away by
+// itself: every outdated pod in between. It answers nothing unless all of them may go now,
+// together. That is tried once for a pool and plan, as it costs a decision.
 func (d *decision) correction(c *candidate, asked []bool) (unit []*candidate, corrected *cluster.Pod) {
 	w := &d.waiting[c.PoolPos]
 	if !c.outside || w.tried {
@@ -59,7 +58,7 @@ func (d *decision) firstCorrected(c *candidate) *candidate {
 	return c
 }
 
-// isCorrection: it is broken, and the line is to come down to it.
+// isCorrection reports whether it is broken, and the line is to come down to it.
 func (c *candidate) isCorrection() bool { return c.outside && c.frees() }
 
 // mayAllGo tries on a decision of its own, which has taken what this one has.
@@ -93,13 +92,13 @@ func (d *decision) correctedBehind(c *candidate, behind []model.Claim) (lowest *
 	return lowest
 }
 
-// goesWith: who is asked goes with the correction of a pod of an OrderedReady pool, and this one is that pod
-// or above it. The controller makes none of them before that one is back.
+// goesWith reports whether who is asked goes with the correction of a pod of an OrderedReady pool,
+// and this one is that pod or above it. The controller makes none of them before that one is back.
 func (d *decision) goesWith(p *cluster.Pod) bool {
 	return d.corrected != nil && p.OwnPool == d.corrected.OwnPool && p.OwnPool.Management == model.ManagementOrderedReady && p.Ordinal >= d.corrected.Ordinal
 }
 
-// corrects: the line is to come down to the pod for its correction.
+// corrects reports whether the line is to come down to the pod for its correction.
 func (d *decision) corrects(p *cluster.Pod) bool {
 	return slices.ContainsFunc(d.order, func(o candidate) bool { return o.Pod == p && o.isCorrection() })
 }

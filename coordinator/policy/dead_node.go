@@ -33,8 +33,8 @@ func (d *decision) oneAtATime(c *candidate) *finding {
 	return nil
 }
 
-// servesUnseen: to Kubernetes it is there, and it has no agent that could say otherwise. So
-// nothing is taken from it, and there is nothing to wait for.
+// servesUnseen reports whether to Kubernetes it is there, and it has no agent that could say
+// otherwise. So nothing is taken from it, and there is nothing to wait for.
 func (d *decision) servesUnseen(p *cluster.Pod) bool {
 	return p.Phase == model.PodPhaseReady && !p.Agent && p.OwnReport == nil && !d.x.NodeGone(p) && p.ClaimHasGone()
 }

@@ -41,7 +41,7 @@ type decision struct {
 	budget   model.Budget // before the pass
 	order    []candidate
 	own      string // the pod whose claim does not count
-	drained  bool   // asked again after the prepare
+	drained  bool   // asked again after the drain
 	curing   bool   // who is asked has a broken copy, and goes before its turn
 	// corrected: who is asked goes with the correction of this pod, which the line frees after it
 	corrected *cluster.Pod
@@ -57,14 +57,14 @@ type decision struct {
 	crossing []bool           // by pool: what runs does not talk to its new version, and all go at once
 	behind   *behind          // nil: nobody would stay behind then
 	lowest   *cluster.Pod     // the lowest rank that is outdated, away or chosen
-	lowAway  *cluster.Pod     // the lowest rank that is away or chosen
+	lowAway  *cluster.Pod     // the lowest rank that is unavailable or chosen
 	lowSame  *cluster.Pod     // the same, or to go and not outdated
-	turns    [][]*cluster.Pod // of pools that are OrderedReady: who is away or chosen
+	turns    [][]*cluster.Pod // of pools that are OrderedReady: who is unavailable or chosen
 	lasts    []int            // places in the order of those that go last
 	freed    []bool           // by pod: the line is to come down to it
 	canary   []canaryPool
-	waiting  []waiting      // by pool: who is below its hold line
-	raised   []*cluster.Pod // by pool: for whom its hold line goes back up
+	waiting  []waiting      // by pool: who is below its partition
+	raised   []*cluster.Pod // by pool: for whom its partition goes back up
 	stuck    bool           // one of them is broken, and the line cannot go down to it
 
 	isChosen []bool // by pod
@@ -87,8 +87,7 @@ type canaryPool struct {
 	lost         []*cluster.Pod // those that are not back for another reason
 }
 
-// newDecision prepares a run. The claim of the pod own, if there is one, does
-// not count.
+// newDecision drains a run. The claim of the pod own, if there is one, does not count.
 func newDecision(s *model.Snapshot, own string, prepared bool) *decision {
 	d := &decision{problems: model.Validate(s), own: own, drained: prepared}
 	d.x = cluster.New(s, own)

@@ -196,9 +196,9 @@ func TestNothingIsKnownOfTheZeroSnapshot(t *testing.T) {
 	require.Equal(t, "p-0", p.Holds[len(p.Holds)-1].Pod)
 }
 
-// TestPodsThatComeBackServe: what Kubernetes does not call Ready yet counts as
-// away, but it is live: all of them at once would be more than may go. Who is not
-// Ready in time costs nothing more, and what it holds decides: of those one goes before its turn.
+// TestPodsThatComeBackServe: what Kubernetes does not call Ready yet counts as unavailable, but it
+// is live: all of them at once would be more than may go. Who is not Ready in time costs nothing
+// more, and what it holds decides: of those one goes before its turn.
 func TestPodsThatComeBackServe(t *testing.T) {
 	for since, rule := range map[time.Duration]model.Rule{
 		5 * time.Second: model.RulePodBudget, 599 * time.Second: model.RulePodBudget, 600 * time.Second: model.RuleShardBudget,

@@ -39,8 +39,8 @@ func (d *decision) leaderless(c *candidate, o outcome) *finding {
 	return found(g.ID+" would have no Active member that may lead", d.mayLead(c, g)).of(g.ID)
 }
 
-// ledOnlyFrom: of a group of data whether a member may lead is of its kind, and no other place has
-// one. Elsewhere it is a matter of the moment, such as of how far a replica lags.
+// ledOnlyFrom reports whether of a group of data whether a member may lead is of its kind, and no
+// other place has one. Elsewhere it is a matter of the moment, such as of how far a replica lags.
 func (d *decision) ledOnlyFrom(p *cluster.Pod, g *cluster.Group) bool {
 	own := false
 	for j := range g.Members {

@@ -3,11 +3,11 @@ package policy
 import "github.com/rollcall-dev/rollcall/coordinator/model"
 import "cmp"
 
-// A claim of a replacement that says that its pod is empty can not be given up, and its
-// charge frees nobody. So what rations who may go does not hold it, nor what waits for others
-// that may wait for it: its pod is counted as away already, and has nothing that
-// could be lost. What people ordered, what the database itself refuses, and what the
-// groups lose that it is still in, hold it on.
+// A claim of a replacement that says that its pod is empty cannot be given up, and its charge frees
+// nobody. So what rations who may go does not hold it, nor what waits for others that may wait for
+// it: its pod is counted as unavailable already, and has nothing that could be lost. What people
+// ordered, what the database itself refuses, and what the groups lose that it is still in, hold it
+// on.
 
 // sparesEmptied are the rules that do not hold a pod that is written down as empty.
 var sparesEmptied = map[model.Rule]bool{
@@ -29,10 +29,10 @@ func firstOfEmptied(holds []model.Hold, verdict model.Verdict) *model.Hold {
 	return nil
 }
 
-// writtenEmpty: the claim replaces a pod and says that nothing is left on it.
+// writtenEmpty reports whether the claim replaces a pod and says that nothing is left on it.
 func writtenEmpty(c *model.Claim) bool { return c.Action == model.ActionReplace && c.EmptiedAt != nil }
 
-// isWrittenEmpty: the pod is there, and its claim says so.
+// isWrittenEmpty reports whether the pod is there, and its claim says so.
 func isWrittenEmpty(s *model.Snapshot, pod string) bool {
 	claim := claimOn(s, pod)
 	return claim != nil && writtenEmpty(claim) && isThere(s, claim)
@@ -47,7 +47,7 @@ func claimOn(s *model.Snapshot, pod string) *model.Claim {
 	return nil
 }
 
-// isThere: the very pod of the claim is there, and nobody has deleted it.
+// isThere reports whether the very pod of the claim is there, and nobody has deleted it.
 func isThere(s *model.Snapshot, claim *model.Claim) bool {
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.Name == claim.Pod {

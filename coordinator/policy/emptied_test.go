@@ -9,8 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// twoEmptied has four pods without copies of their own; solr-2 and solr-3 are
-// replaced, and written down as empty, when one might be away.
+// twoEmptied has four pods without copies of their own; solr-2 and solr-3 are replaced, and written
+// down as empty, when one might be unavailable.
 func twoEmptied(t testing.TB) model.Snapshot {
 	t.Helper()
 	return decodeYAML(t, []byte(`
@@ -46,8 +46,8 @@ groups:
 `))
 }
 
-// Two claims that can not be given up any more do not wait for each other: one goes, and
-// the other when that is back, though they share a group that needs one of them.
+// Two claims that cannot be given up any more do not wait for each other: one goes, and the other
+// when that is back, though they share a group that needs one of them.
 func TestEmptiedPodsDoNotHoldEachOther(t *testing.T) {
 	s := twoEmptied(t)
 	step, hold := Recheck(s, "solr-2")

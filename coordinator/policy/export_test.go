@@ -21,15 +21,15 @@ func (g generator) Broken() string { return g.broken }
 // Snapshot that is drawn.
 func (g *generator) Snapshot() model.Snapshot { return g.snapshot() }
 
-// ClaimedByPartition claims what goes by the hold line, several at once.
+// ClaimedByPartition claims what goes by the partition, several at once.
 func (g generator) ClaimedByPartition(s *model.Snapshot) []model.Claim {
 	return g.claimedByPartition(s)
 }
 
-// BrokenBelow makes it one with corrections below the line.
+// BrokenBelow makes it one with corrections below the partition.
 func (g generator) BrokenBelow(s *model.Snapshot) { g.brokenBelow(s) }
 
-// ClaimedBelow answers the claims of some that are to be freed by lowering the line.
+// ClaimedBelow returns the claims of some that are to be freed by lowering the partition.
 func (g generator) ClaimedBelow(s *model.Snapshot) []model.Claim { return g.claimedBelow(s) }
 
 // Snapshots is on how many the properties are tried.

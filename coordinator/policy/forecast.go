@@ -24,7 +24,7 @@ func (d *decision) rollout() *forecast.Rollout {
 	return d.simulated
 }
 
-// rolloutOf makes jobs of the candidates and of who is away. Its resources are the groups,
+// rolloutOf makes jobs of the candidates and of who is unavailable. Its resources are the groups,
 // in the order of the index, and the OrderedReady pools.
 func rolloutOf(d *decision) *forecast.Rollout {
 	x := d.x
@@ -83,7 +83,7 @@ func addNeeds(p *cluster.Pod, r *forecast.Rollout, pools []int32, underway bool)
 	}
 }
 
-// beginsSegment: ranks go one after the other, and a last pod goes alone.
+// beginsSegment reports whether ranks go one after the other, and a last pod goes alone.
 func beginsSegment(before, c *candidate) bool {
 	if c.outside && !c.dead || before.broken != c.broken {
 		return false
@@ -91,12 +91,12 @@ func beginsSegment(before, c *candidate) bool {
 	return before.Rank != c.Rank || c.Last
 }
 
-// interchangeable: speed may decide which of the two goes first.
+// interchangeable reports whether speed may decide which of the two goes first.
 func interchangeable(a, b *candidate) bool {
 	return !a.broken && !b.broken && !a.forced && !b.forced && a.Rank == b.Rank && !a.Last && !b.Last && a.Live == b.Live
 }
 
-// underway: the pod will go without being chosen again.
+// underway reports whether the pod will go without being chosen again.
 func (c *candidate) underway() bool {
 	return c.Phase == model.PodPhaseTerminating || c.Claim != nil && c.Claim.UID == c.UID
 }

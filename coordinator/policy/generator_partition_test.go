@@ -122,8 +122,8 @@ func (g generator) breakPod(s *model.Snapshot, pool string, ordinal int32) {
 	}
 }
 
-// claimedBelow are claims on some of the pods that are to be freed by lowering the line, as a coordinator
-// may have made them a while ago, and of what goes by the plan.
+// claimedBelow are claims on some of the pods that are to be freed by lowering the partition, as a
+// coordinator may have made them a while ago, and of what goes by the plan.
 func (g generator) claimedBelow(s *model.Snapshot) []model.Claim {
 	plan := Decide(*s)
 	if len(plan.Steps) > 0 && g.rarely(2) {
@@ -139,7 +139,7 @@ func (g generator) claimedBelow(s *model.Snapshot) []model.Claim {
 	return claimsOf(model.Plan{Steps: steps})
 }
 
-// claimsOf are the claims of a plan's steps, prepared.
+// claimsOf are the claims of a plan's steps, drained.
 func claimsOf(p model.Plan) []model.Claim {
 	var all []model.Claim
 	for _, step := range p.Steps {

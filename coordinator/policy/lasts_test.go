@@ -20,7 +20,8 @@ type layout struct {
 	byPartition bool
 }
 
-// lasts is a database of such pools, rolled by plans alone, without a guard: one pod may be away.
+// lasts is a database of such pools, rolled by plans alone, without a guard: one pod may be
+// unavailable.
 type lasts struct {
 	t      *testing.T
 	s      model.Snapshot
@@ -78,7 +79,7 @@ func (m *lasts) toGo() []*model.Pod {
 	return all
 }
 
-// behind: the line comes to the pod only after one that goes last.
+// behind reports whether the line comes to the pod only after one that goes last.
 func (m *lasts) behind(p *model.Pod) bool {
 	pool := m.pool(p)
 	return pool.Strategy == model.StrategyRollingUpdate && p.Ordinal < pool.Partition && slices.ContainsFunc(m.toGo(), func(o *model.Pod) bool {

@@ -18,9 +18,9 @@ import (
 type rollout struct {
 	s     model.Snapshot
 	start time.Time
-	truth []float64 // seconds that each pod is away
+	truth []float64 // seconds that each pod is unavailable
 	pods  map[string]int
-	back  map[int]float64 // who is away, and when it is back
+	back  map[int]float64 // who is unavailable, and when it is back
 	now   float64
 }
 

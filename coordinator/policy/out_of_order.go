@@ -80,12 +80,13 @@ func (d *decision) firstByPartition(c *candidate) *candidate {
 	return c
 }
 
-// mayGoOutOfOrder: the pod may go before its turn.
+// mayGoOutOfOrder reports whether the pod may go before its turn.
 func (d *decision) mayGoOutOfOrder(c *candidate, lasting bool) bool {
 	return c.HasBroken(lasting) || d.x.StandsUnready(c.Pod)
 }
 
-// isFirstByPartition: the line comes down to a pod that may go early only after this one.
+// isFirstByPartition reports whether the line comes down to a pod that may go early only after this
+// one.
 func (d *decision) isFirstByPartition(c *candidate) bool {
 	for i := range d.order {
 		if o := &d.order[i]; o != c && o.OwnPool == c.OwnPool && d.mayGoOutOfOrder(o, true) && d.firstByPartition(o) == c {
@@ -95,13 +96,13 @@ func (d *decision) isFirstByPartition(c *candidate) bool {
 	return false
 }
 
-// returnsByItself: the pod that is away may be back without anybody's doing.
+// returnsByItself reports whether the pod that is unavailable may be back without anybody's doing.
 func (d *decision) returnsByItself(p *cluster.Pod) bool {
 	late := p.Phase != model.PodPhaseReady && d.x.Overdue(p)
 	return !late && d.x.FailureReason(p) == ""
 }
 
-// noProgress: the rollout has made none for too long.
+// noProgress reports whether the rollout has made none for too long.
 func (d *decision) noProgress() bool {
 	end := d.patienceEnds()
 	return !end.IsZero() && !end.After(d.x.Now)

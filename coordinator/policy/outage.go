@@ -9,8 +9,8 @@ import (
 // talk to each other, and neither is a database: waiting helps nobody. So once it has begun, the
 // others follow, and only what people ordered, or what is in the way of the removal itself, holds them.
 
-// outageBegun: a pod has gone by a claim of it; or the database does not work, or has none of the others, and at
-// least half are through, or one is and others are claimed for it.
+// outageBegun reports whether a pod has gone by a claim of it; or the database does not work, or
+// has none of the others, and at least half are through, or one is and others are claimed for it.
 func (d *decision) outageBegun() bool {
 	x := d.x
 	if !x.Outage() {
@@ -51,13 +51,13 @@ func YetToFollow(s model.Snapshot) []string {
 	return names
 }
 
-// follows: the candidate goes along in an outage that has begun. A volume is given up only where the
-// database can be asked.
+// follows reports whether the candidate goes along in an outage that has begun. A volume is given
+// up only where the database can be asked.
 func (d *decision) follows(c *candidate) bool {
 	return d.begun && cluster.IsOutdated(c.Pod) && !c.bringsNoUpdate() && !c.lost && !c.leaves
 }
 
-// allFollow: rules that spare who follows hold nobody.
+// allFollow reports whether rules that spare who follows hold nobody.
 func (d *decision) allFollow() bool {
 	for i := range d.order {
 		if !d.follows(&d.order[i]) {
@@ -67,8 +67,8 @@ func (d *decision) allFollow() bool {
 	return d.begun
 }
 
-// cannotJoin: it runs, in a half of a database whose versions do not talk to each other. That it is not live
-// is no evidence against its revision before the others have followed.
+// cannotJoin reports whether it runs, in a half of a database whose versions do not talk to each
+// other. That it is not live is no evidence against its revision before the others have followed.
 func (d *decision) cannotJoin(p *cluster.Pod) bool {
 	return d.begun && d.x.Snapshot.Cluster.Engine.SameMinor && (p.Phase == model.PodPhaseStarted || p.Phase == model.PodPhaseReady) && !cluster.Loops(p.Problem)
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// overridable: an override can switch the rule off.
+// overridable reports whether an override can switch the rule off.
 func overridable(rule model.Rule) bool { return slices.Contains(model.Overridable(), rule) }
 
-// needsNames: an override of the rule must name its pods.
+// needsNames reports whether an override of the rule must name its pods.
 func needsNames(rule model.Rule) bool {
 	everybody := model.Override{Rule: rule, Pods: []string{"*"}, Reason: "r", Expires: model.At(noon.Add(time.Second))}
 	return overridable(rule) && !everybody.InForce(noon)

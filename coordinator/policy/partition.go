@@ -12,8 +12,8 @@ import (
 // allowForce is the annotation with which a person hands a pool to its controller.
 const allowForce = `the annotation rollcall.dev/force-rolling-update: "true" on the StatefulSet`
 
-// waiting are the outdated pods below the hold line of a pool, the highest
-// ordinal first. Lowering the line to one of them frees all before it.
+// waiting are the outdated pods below the partition of a pool, the highest ordinal first. Lowering
+// the line to one of them frees all before it.
 type waiting struct {
 	pods  []*cluster.Pod
 	next  int  // those before have been chosen
@@ -36,8 +36,8 @@ func (d *decision) addWaiting() {
 	}
 }
 
-// between are the outdated pods that lowering the line to a candidate would
-// free with it, the highest ordinal first.
+// between are the outdated pods that lowering the partition to a candidate would free with it, the
+// highest ordinal first.
 func (d *decision) between(c *candidate) []*cluster.Pod {
 	w := &d.waiting[c.PoolPos]
 	for w.next < len(w.pods) && d.isChosen[w.pods[w.next].At] {
@@ -90,15 +90,15 @@ func (d *decision) orForce(c *candidate) string {
 	return ", or " + allowForce
 }
 
-// guardsClosed: lowering the line past these frees none of them, because their guards keep
-// the controller from them. It may only be done for what is broken: else they would
+// guardsClosed reports whether lowering the partition past these frees none of them, because their
+// guards keep the controller from them. It may only be done for what is broken: else they would
 // come out of their order.
 func (d *decision) guardsClosed(pods []*cluster.Pod) bool {
 	return d.x.Guards && !slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return p.Guard != model.GuardClosed })
 }
 
-// wouldReturnOutdated: below the line of a pool in mid-rollout, what is up to
-// date would come back out of date.
+// wouldReturnOutdated: below the partition of a pool in mid-rollout, what is up to date would come
+// back out of date.
 func (d *decision) wouldReturnOutdated(c *candidate) *finding {
 	if !c.OwnPool.ByPartition || c.forced {
 		return nil
@@ -121,15 +121,16 @@ func sortByOrdinal(unit []*candidate) {
 	}
 }
 
-// frees: the line is to come down to the candidate.
+// frees reports whether the line is to come down to the candidate.
 func (c *candidate) frees() bool { return c.action == model.ActionLowerPartition && !c.forced }
 
-// atPartition: the line comes to nobody below before the candidate is on its way, whatever is done to it.
+// atPartition reports whether the line comes to nobody below before the candidate is on its way,
+// whatever is done to it.
 func (c *candidate) atPartition() bool {
 	return c.OwnPool.ByPartition && !c.forced && c.Desired && cluster.IsOutdated(c.Pod) && c.Ordinal < c.OwnPool.Partition
 }
 
-// waitsFor: o can go only after c, because of the line.
+// waitsFor reports whether o can go only after c, because of the line.
 func (d *decision) waitsFor(o *cluster.Pod, c *candidate) bool {
 	if o.OwnPool != c.OwnPool || !cluster.IsOutdated(o) || o.Ordinal >= c.Ordinal {
 		return false
@@ -152,7 +153,8 @@ func (d *decision) withoutWaiting(claimed string) (claims, behind []model.Claim)
 	return claims, behind
 }
 
-// waitsBehind: o is claimed, has not gone, and the line frees it after c, or with it: no guard keeps c.
+// waitsBehind reports whether o is claimed, has not gone, and the line frees it after c, or with
+// it: no guard keeps c.
 func (d *decision) waitsBehind(o *cluster.Pod, c *candidate) bool {
 	return o.Claim != nil && o.Claim.Action == model.ActionLowerPartition && o.Phase != model.PodPhaseTerminating && d.waitsFor(o, c) &&
 		!(d.x.Guards && c.Guard == model.GuardClosed)
@@ -191,8 +193,8 @@ func (d *decision) inHands(c *candidate) *finding {
 		c.OwnPool.Name, c.OwnPool.Partition, why), "the recreated pod back")
 }
 
-// partitions are the moves of hold lines that take nothing away: back to where they
-// rest, and past pods that are up to date.
+// partitions are the moves of partitions that take nothing away: back to where they rest, and past
+// pods that are up to date.
 func (d *decision) partitions() []model.Line {
 	if !d.movesPartitions() {
 		return nil
@@ -214,14 +216,14 @@ func (d *decision) partitions() []model.Line {
 	return lines
 }
 
-// movesPartitions: the hold lines of this database are ours to move.
+// movesPartitions reports whether the partitions of this database are ours to move.
 func (d *decision) movesPartitions() bool {
 	return len(d.problems) == 0 && d.x.Spec.Update.Mode != model.ModeObserve && d.x.Snapshot.Cluster.Status.Initialized
 }
 
-// handed is the outdated pod, of those at or above a pool's hold line, for which the line
-// goes back up: nobody asked for it to go, and nothing keeps its controller from it. What
-// is broken there would come back as it was, so then the line stays.
+// handed is the outdated pod, of those at or above a pool's partition, for which the line goes back
+// up: nobody asked for it to go, and nothing keeps its controller from it. What is broken there
+// would come back as it was, so then the line stays.
 func (d *decision) handed(p *cluster.Pool, position int) *cluster.Pod {
 	if !d.movesPartitions() || !p.MovesPartition() || d.x.Guards || p.Ordered != nil {
 		return nil
@@ -263,8 +265,8 @@ func (d *decision) partition(p *cluster.Pool, pods []cluster.Pod) *model.Line {
 	return past(p, pods)
 }
 
-// past lowers the line past the highest pods, as long as they are up to date:
-// below it they would come back on the old revision.
+// past lowers the partition past the highest pods, as long as they are up to date: below it they
+// would come back on the old revision.
 func past(p *cluster.Pool, pods []cluster.Pod) *model.Line {
 	top := int64(p.Start) + int64(p.Replicas)
 	line := min(int64(p.Partition), top)

@@ -86,8 +86,8 @@ func TestRecheckOfALoweredPod(t *testing.T) {
 	}
 }
 
-// TestLeaderDoesNotWaitForPodsThatWaitForIt: a last pod above the line, and one below
-// that was claimed with it, would hold each other for ever.
+// TestLeaderDoesNotWaitForPodsThatWaitForIt: a last pod above the partition, and one below that was
+// claimed with it, would hold each other for ever.
 func TestLeaderDoesNotWaitForPodsThatWaitForIt(t *testing.T) {
 	s := goldenSnapshots(t)["partition_leader_last"]
 	two := model.Count(2)
@@ -170,9 +170,8 @@ func podOf(s model.Snapshot, name string) model.Pod {
 	return model.Pod{}
 }
 
-// TestPartitionRollsOutWithoutAGuard plays the StatefulSet controller, which
-// takes whatever it may: never more than one pod is away, each goes once, and
-// in the end the line rests.
+// TestPartitionRollsOutWithoutAGuard plays the StatefulSet controller, which takes whatever it may:
+// never more than one pod is unavailable, each goes once, and in the end the line rests.
 func TestPartitionRollsOutWithoutAGuard(t *testing.T) {
 	for _, line := range []int32{model.FirstOrdinalNone, 5} {
 		t.Run(fmt.Sprint(line), func(t *testing.T) {

@@ -11,10 +11,10 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// partitionWorld is a pool that is driven by its hold line, played to its end: who decides, who acts, and the
-// controller of a StatefulSet. A letter for each pod, from ordinal 0 up: u is up to date, o outdated, b outdated
-// and broken on that template, x up to date and broken, d outdated on a node to be left, e the same and broken,
-// l outdated and last.
+// partitionWorld is a pool that is driven by its partition, played to its end: who decides, who
+// acts, and the controller of a StatefulSet. A letter for each pod, from ordinal 0 up: u is up to
+// date, o outdated, b outdated and broken on that template, x up to date and broken, d outdated on
+// a node to be left, e the same and broken, l outdated and last.
 type partitionWorld struct {
 	*lasts
 	played
@@ -25,7 +25,7 @@ type partitionWorld struct {
 	guarded bool
 	pace    int // 0: pods come and go at once, 1: while nobody acts, 2: one step of each in turn
 
-	current string // revision of what is made below the line
+	current string // revision of what is made below the partition
 }
 
 func (w *partitionWorld) String() string {
@@ -168,7 +168,7 @@ func (w *partitionWorld) unavailable() int {
 	return n
 }
 
-// to moves the line, which frees nobody.
+// to moves the partition, which frees nobody.
 func (w *partitionWorld) to(line int32) {
 	free := w.free()
 	w.s.Pools[0].Partition = line

@@ -102,14 +102,15 @@ func (w *partitionWorld) play() (ended bool) {
 	return w.fault == "" && Decide(w.s).Phase == model.ClusterDone && w.s.Pools[0].Partition == model.FirstOrdinalNone
 }
 
-// noRoom: so many that serve may not go now, by the limit or as nobody would be left.
+// noRoom reports whether so many that serve may not go now, by the limit or as nobody would be
+// left.
 func (w *partitionWorld) noRoom(n int) bool {
 	return w.unavailable()+n > w.limit || w.unavailable()+n >= len(w.s.Pods)
 }
 
-// asksPerson: it stands, and the page says that only a person ends that. Without guards, whom the line would
-// free with a broken pod has no room in the budget, or may not go as a new pod has failed; nor is there one
-// that may go before.
+// asksPerson reports whether it stands, and the page says that only a person ends that. Without
+// guards, whom the line would free with a broken pod has no room in the budget, or may not go as a
+// new pod has failed; nor is there one that may go before.
 func (w *partitionWorld) asksPerson() bool {
 	failed, between, broken := strings.IndexByte(w.pods, 'x'), 0, 0
 	stuck := false // the lowest of those that do not serve
@@ -152,8 +153,9 @@ func words(letters string, length int) []string {
 	return all
 }
 
-// TestSmallPoolsByPartitionEnd: whatever stands in a small pool that is driven by its line, its rollout ends, or
-// waits for what only a person can do; and on its way no more are away than may be, but for those that are broken.
+// TestSmallPoolsByPartitionEnd: whatever stands in a small pool that is driven by its line, its
+// rollout ends, or waits for what only a person can do; and on its way no more are unavailable than
+// may be, but for those that are broken.
 func TestSmallPoolsByPartitionEnd(t *testing.T) {
 	faults := 0
 	each := func(letters string, length, step int) {

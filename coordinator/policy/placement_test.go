@@ -74,8 +74,8 @@ type shape struct {
 	pods  int
 }
 
-// acrossZones puts the copies into different zones, beginning with another one
-// for each shard, and begins anew when there are more copies than zones.
+// acrossZones puts the copies into different zones, beginning with another one for each shard, and
+// begins again when there are more copies than zones.
 func acrossZones(w *shape, shard, copies int) []int {
 	var on []int
 	for c := range copies {

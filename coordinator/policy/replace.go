@@ -9,8 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// replacement is why a pod is to be replaced: emptied, deleted together with
-// its volume, and made anew under its name. The zero value: it is not.
+// replacement is why a pod is to be replaced: emptied, deleted together with its volume, and made
+// again under its name. The zero value: it is not.
 type replacement struct {
 	marked bool // by a person, or by the claim that replaces it
 	forced bool // by a change that only a replacement brings
@@ -19,7 +19,7 @@ type replacement struct {
 
 func (r *replacement) wanted() bool { return r.marked || r.forced || r.failed.Condition != "" }
 
-// forUpdate: it brings nothing but the update, and so obeys what updates obey.
+// forUpdate reports whether it brings nothing but the update, and so obeys what updates obey.
 func (r *replacement) forUpdate() bool { return r.forced && r.failed.Condition == "" }
 
 // replacementReason asks all that can make a pod one to be replaced. A pod that is
@@ -45,7 +45,7 @@ func replacementReason(x *cluster.Index, p *cluster.Pod) replacement {
 	return why
 }
 
-// isCorrected: it is broken, takes nothing away, and a restart brings another
+// isCorrected reports whether it is broken, takes nothing away, and a restart brings another
 // template.
 func isCorrected(x *cluster.Index, p *cluster.Pod) bool {
 	why := x.FailureReason(p)
@@ -87,7 +87,7 @@ func Replacements(s model.Snapshot) []string {
 	return names
 }
 
-// mayReplace answers quickly for nearly every snapshot that nobody is replaced.
+// mayReplace returns quickly for nearly every snapshot that nobody is replaced.
 func mayReplace(s *model.Snapshot) bool {
 	r := s.Cluster.Spec.Replacement
 	if r.Enabled || r.UpdateStrategy != "" && r.UpdateStrategy != model.UpdateDelete {

@@ -47,8 +47,8 @@ func (d *decision) retryHeld() {
 	}
 }
 
-// heldRegardlessOfTime: a rule that no clock ends, and that spares nobody, holds
-// the whole cluster.
+// heldRegardlessOfTime reports whether a rule that no clock ends, and that spares nobody, holds the
+// whole cluster.
 func (d *decision) heldRegardlessOfTime() bool {
 	for i, f := range d.findings {
 		r := &rules[i]

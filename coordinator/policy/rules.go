@@ -14,7 +14,7 @@ type finding struct {
 	unblocks string
 	retryAt  time.Time // when a clock ends it, else zero
 	firm     bool      // no override switches it off
-	others   bool      // it waits only for others of the order, or for who is away
+	others   bool      // it waits only for others of the order, or for who is unavailable
 }
 
 // rule is one question. A rule of the whole cluster is asked once for a plan,
@@ -100,7 +100,8 @@ func (f *finding) until(t time.Time) *finding {
 	return f
 }
 
-// forOthers is a finding that lasts only as long as others of the order are held, or somebody is away.
+// forOthers is a finding that lasts only as long as others of the order are held, or somebody is
+// unavailable.
 func (f *finding) forOthers() *finding {
 	f.others = true
 	return f

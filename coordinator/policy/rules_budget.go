@@ -63,7 +63,7 @@ func (d *decision) podBudget(c *candidate) *finding {
 	}
 	switch {
 	case mayServe:
-		needed = d.needed // it is among those that are away
+		needed = d.needed // it is among those that are unavailable
 	case c.Serves:
 		used -= b.Serving // it costs nothing, but all like it at once would
 	}
@@ -86,10 +86,10 @@ func (d *decision) podBudget(c *candidate) *finding {
 	return d.whileReturning(c, found(text, b.Unblocks()))
 }
 
-// byHandBesides limits how many pods that are away, and may serve, go at once. Most unsettled pods
-// are back in a moment, for example all of them after a blip, and live pods that are not Ready serve
-// clients that find them through the database. So no more of them go than Rollcall itself may have away.
-// Pods that never come back do not hold the others.
+// byHandBesides limits how many pods that are unavailable, and may serve, go at once. Most
+// unsettled pods are back in a moment, for example all of them after a blip, and live pods that are
+// not Ready serve clients that find them through the database. So no more of them go than Rollcall
+// itself may have away. Pods that never come back do not hold the others.
 func (d *decision) byHandBesides(c *candidate, limit int) *finding {
 	b := d.ledger
 	if !c.MayLive || b.ByHand < limit {

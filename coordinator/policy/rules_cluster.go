@@ -125,7 +125,7 @@ func (d *decision) rolloutHalted() *finding {
 	return nil
 }
 
-// inPartitionOrder: a line that is stopped holds it.
+// inPartitionOrder reports whether a line that is stopped holds it.
 func (c *candidate) inPartitionOrder() bool {
 	return !c.forced && !c.outside && !c.failed && !c.bringsNoUpdate()
 }

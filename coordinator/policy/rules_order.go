@@ -24,7 +24,7 @@ func (d *decision) orderedReady(c *candidate) *finding {
 		// are to be corrected themselves.
 		stands := p.Phase == model.PodPhaseReady && !d.isChosen[p.At] && d.x.FailureReason(p) == ""
 		first := (c.broken || d.curing || d.x.NoAgents && d.late(c.Pod)) && (p.Ordinal > c.Ordinal || stands)
-		// Two that are away by themselves would wait for each other.
+		// Two that are unavailable by themselves would wait for each other.
 		both := c.Unavailable && p.Phase == model.PodPhaseReady && !d.byHand(p)
 		// Nor does it come to those above a pod that is to be corrected before that has gone. What serves is made
 		// again only if all of them go, too.
@@ -40,13 +40,14 @@ func (d *decision) orderedReady(c *candidate) *finding {
 	return found(fmt.Sprintf("pool %s is OrderedReady and %s is unavailable (%s)", c.OwnPool.Name, other.Name, other.Unavailability()), cluster.OrAdvice(other.Name+" back"+d.orForce(c), other)).forOthers()
 }
 
-// byHand: the pod is claimed or chosen.
+// byHand reports whether the pod is claimed or chosen.
 func (d *decision) byHand(p *cluster.Pod) bool {
 	return p.Claim != nil || p.At != cluster.Unseen && d.isChosen[p.At]
 }
 
-// goesInUnit: the pod is of the candidate's unit, all of which may be away at once. But the controller does not make
-// the candidate again above one that is not Ready and stays as it is.
+// goesInUnit reports whether the pod is of the candidate's unit, all of which may be unavailable at
+// once. But the controller does not make the candidate again above one that is not Ready and stays
+// as it is.
 func (d *decision) goesInUnit(p *cluster.Pod, c *candidate) bool {
 	stays := p.Ordinal < c.Ordinal && p.Phase != model.PodPhaseReady && !d.byHand(p)
 	return p.OwnUnit == c.OwnUnit && c.OwnUnit != cluster.Unit{} && (!stays || c.action == model.ActionRemove || d.x.Outage())
@@ -76,7 +77,7 @@ func (d *decision) versionOrder(c *candidate) *finding {
 	return nil
 }
 
-// knowsAll: the snapshot has all of those pods.
+// knowsAll reports whether the snapshot has all of those pods.
 func (d *decision) knowsAll(names []string) bool {
 	for _, name := range names {
 		if _, known := d.x.ByName[name]; !known {
@@ -87,10 +88,9 @@ func (d *decision) knowsAll(names []string) bool {
 }
 
 // rankOrder is about who carries a new version first. A pod that is scaled away, or leaves as it
-// is, carries none, and would wait for whoever holds the others. One
-// that its controller may take at any time is charged for already: those that stay
-// for want of room wait for it, so it waits only for who is away itself. A restart that was asked
-// for waits for no rollout.
+// is, carries none, and would wait for whoever holds the others. One that its controller may take
+// at any time is charged for already: those that stay for want of room wait for it, so it waits
+// only for who is unavailable itself. A restart that was asked for waits for no rollout.
 func (d *decision) rankOrder(c *candidate) *finding {
 	low := d.lowest
 	switch {
@@ -112,7 +112,8 @@ func (d *decision) rankOrder(c *candidate) *finding {
 	return found(why, "all pods of a lower rank up to date and back").forOthers()
 }
 
-// holdsRanks: those of a higher rank wait for the candidate, unless it waits for its pool itself.
+// holdsRanks reports whether those of a higher rank wait for the candidate, unless it waits for its
+// pool itself.
 func (d *decision) holdsRanks(c *candidate) bool { return c.rolls() && d.wouldReturnOutdated(c) == nil }
 
 func lower(lowest **cluster.Pod, p *cluster.Pod) {
@@ -121,7 +122,7 @@ func lower(lowest **cluster.Pod, p *cluster.Pod) {
 	}
 }
 
-// lowerAll is for a pod that is away or chosen.
+// lowerAll is for a pod that is unavailable or chosen.
 func (d *decision) lowerAll(p *cluster.Pod) {
 	lower(&d.lowest, p)
 	lower(&d.lowAway, p)
@@ -152,7 +153,8 @@ func (d *decision) leaderLast(c *candidate) *finding {
 	return nil
 }
 
-// lastWaitsFor: the candidate, which goes last, waits for one before it in the order.
+// lastWaitsFor reports whether the candidate, which goes last, waits for one before it in the
+// order.
 func (d *decision) lastWaitsFor(c, earlier *candidate) bool {
 	switch {
 	case d.waitsFor(earlier.Pod, c) || waitsForOperation(earlier, c) || d.waitsForRevision(earlier, c):
@@ -167,8 +169,9 @@ func (d *decision) lastWaitsFor(c, earlier *candidate) bool {
 	return c.reason == model.ReasonAdopt || earlier.reason != model.ReasonAdopt || !d.asksToAdopt(earlier)
 }
 
-// behindAnotherLast: the line of its pool frees o only after another pod that goes last, which comes
-// after c and waits for it. All three would wait for each other, so c does not wait for o.
+// behindAnotherLast reports whether the line of its pool frees o only after another pod that goes
+// last, which comes after c and waits for it. All three would wait for each other, so c does not
+// wait for o.
 func (d *decision) behindAnotherLast(o, c *candidate) bool {
 	if !o.frees() && d.wouldReturnOutdated(o) == nil {
 		return false // the line does not keep it
@@ -181,16 +184,16 @@ func (d *decision) behindAnotherLast(o, c *candidate) bool {
 	})
 }
 
-// waitsForRevision: o would come back on the old revision, until all of the pool, and so c, is on
-// the new one.
+// waitsForRevision reports whether o would come back on the old revision, until all of the pool,
+// and so c, is on the new one.
 func (d *decision) waitsForRevision(o, c *candidate) bool {
 	return o.OwnPool == c.OwnPool && cluster.IsOutdated(c.Pod) && d.wouldReturnOutdated(o) != nil
 }
 
-// waitsForCanary: a person, or a clock, says when it goes on.
+// waitsForCanary reports whether a person, or a clock, says when it goes on.
 func (d *decision) waitsForCanary(o *candidate) bool { return !o.outside && d.canaryFirst(o) != nil }
 
-// waitsForOperation: o may go only when the scale-down is over for which c goes.
+// waitsForOperation reports whether o may go only when the scale-down is over for which c goes.
 func waitsForOperation(o, c *candidate) bool {
 	return c.reason == model.ReasonScaleDown && o.OwnPool == c.OwnPool && o.OwnPool.Operation != model.OperationNone &&
 		o.reason != model.ReasonScaleDown && o.reason != model.ReasonReplacement

@@ -93,7 +93,7 @@ func (d *decision) cannotEmpty(c *candidate, what string) *finding {
 		cluster.OrAdvice(fmt.Sprintf("its members of %s moved or taken out of the database by a person, or %s started", on, c.Name), c.Pod))
 }
 
-// neverRuns: no process that could be a member of the database runs in this phase.
+// neverRuns reports whether no process that could be a member of the database runs in this phase.
 func neverRuns(p model.PodPhase) bool {
 	return p == model.PodPhasePending || p == model.PodPhaseNotStarted || p == model.PodPhaseFailed
 }

@@ -21,9 +21,8 @@ func (d *decision) schedule() []int32 {
 	return order
 }
 
-// keepsOrder: nobody asked for speed, or the order means more than speed.
-// Units go together, canaries are those whose loss matters least, and a
-// partition moves down the ordinals.
+// keepsOrder reports whether nobody asked for speed, or the order means more than speed. Units go
+// together, canaries are those whose loss matters least, and a partition moves down the ordinals.
 func (d *decision) keepsOrder() bool {
 	u := &d.x.Spec.Update
 	if u.Schedule != model.Fast || u.RollingUpdate == model.RollingUpdateByPartition || d.x.ByUnit() || d.x.NoAgents || len(d.order) < 2 {

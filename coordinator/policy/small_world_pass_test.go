@@ -73,12 +73,12 @@ func (w *smallWorld) pass() (acted bool) {
 	return acted
 }
 
-// serves: nothing is wrong with the pod.
+// serves reports whether nothing is wrong with the pod.
 func (w *smallWorld) serves(p *model.Pod) bool {
 	return p.Phase == model.PodPhaseReady && (p.Report == nil || p.Report.Member == model.MembershipLive && p.Report.Settled)
 }
 
-// mustBeSafe: of what serves no more goes by Rollcall than may be away, whatever else is.
+// mustBeSafe: of what serves no more goes by Rollcall than may be unavailable, whatever else is.
 func (w *smallWorld) mustBeSafe(p *model.Pod, step *model.Step) {
 	away, gone, unit, others := 0, 0, 0, false
 	for i := range w.s.Pods {

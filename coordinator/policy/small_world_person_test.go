@@ -8,7 +8,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// asksPerson: the world stands, and the page says that only a person ends that: whoever should go is barred.
+// asksPerson reports whether the world stands, and the page says that only a person ends that:
+// whoever should go is barred.
 func (w *smallWorld) asksPerson() bool {
 	order := Decide(w.s).Order
 	for i := range w.s.Pods {
@@ -24,14 +25,15 @@ func (w *smallWorld) is(p *model.Pod, letters string) bool {
 	return strings.IndexByte(letters, w.kinds[p.Name]) >= 0
 }
 
-// waitsForLower: its controller makes it only when a lower one is Ready.
+// waitsForLower reports whether its controller makes it only when a lower one is Ready.
 func (w *smallWorld) waitsForLower(p *model.Pod) bool {
 	return w.ordered && slices.ContainsFunc(w.s.Pods, func(o model.Pod) bool {
 		return o.Pool == p.Pool && o.Ordinal < p.Ordinal && o.Phase != model.PodPhaseReady
 	})
 }
 
-// barred: there is no room for the pod, nobody knows of it, or somebody that is barred goes before it.
+// barred reports whether there is no room for the pod, nobody knows of it, or somebody that is
+// barred goes before it.
 func (w *smallWorld) barred(p *model.Pod, order []string) bool {
 	if w.waitsForLower(p) || !p.Agent && p.Phase == model.PodPhaseStarted && p.Report == nil {
 		return true
@@ -65,7 +67,8 @@ func (w *smallWorld) barred(p *model.Pod, order []string) bool {
 	return failed && !w.is(p, "nz") || w.groupBars(p) || w.serves(p) && away+1 > limit || first
 }
 
-// groupBars: a group of the pod, or of all, has no leader; or without what the pod has there too many are missing.
+// groupBars reports whether a group of the pod, or of all, has no leader; or without what the pod
+// has there too many are missing.
 func (w *smallWorld) groupBars(p *model.Pod) bool {
 	for i := range w.s.Groups {
 		g := &w.s.Groups[i]

@@ -45,7 +45,7 @@ func (w *smallWorld) turn() bool {
 	return false
 }
 
-// turnOne: while one is away, another one becomes unwell.
+// turnOne: while one is unavailable, another one becomes unwell.
 func (w *smallWorld) turnOne(gone *model.Pod) {
 	for i := range w.s.Pods {
 		p := &w.s.Pods[i]

@@ -9,8 +9,9 @@ import (
 	"github.com/rollcall-dev/rollcall/test/race"
 )
 
-// TestSmallPoolsEnd: whatever stands in one or two small pools without a hold line, the rollout ends, or waits for
-// what only a person can do; and on its way no more are away by Rollcall than may be, and no copy is that must stay.
+// TestSmallPoolsEnd: whatever stands in one or two small pools without a partition, the rollout
+// ends, or waits for what only a person can do; and on its way no more are unavailable by Rollcall
+// than may be, and no copy is that must stay.
 func TestSmallPoolsEnd(t *testing.T) {
 	n, faults := 0, 0
 	play := func(pools []string, turns byte, step int) {

@@ -12,7 +12,8 @@ var onRequest = map[model.Rule]bool{
 	model.RuleObserveOnly: true, model.RulePaused: true, model.RuleOutsideWindow: true, model.RuleFleetFull: true, model.RuleApproval: true, model.RuleCanary: true,
 }
 
-// OnRequest says whether a rule holds because a person or a clock said when to go on. Of canary see LostCanaries.
+// OnRequest reports whether a rule holds because a person or a clock said when to go on. Of canary
+// see LostCanaries.
 func OnRequest(rule model.Rule) bool { return onRequest[rule] }
 
 // wait is what kind of hold a pod has.
@@ -21,13 +22,13 @@ type wait struct {
 	others    bool
 }
 
-// onRequest: the rule holds the candidate because a person or a clock said so. Canary pods that are not back
-// are nothing that anybody asked for.
+// onRequest reports whether the rule holds the candidate because a person or a clock said so.
+// Canary pods that are not back are nothing that anybody asked for.
 func (d *decision) onRequest(rule model.Rule, c *candidate) bool {
 	return onRequest[rule] && !(rule == model.RuleCanary && d.lostCanary(c.PoolPos))
 }
 
-// stalled: no progress for too long, and not because somebody said so.
+// stalled reports whether no progress for too long, and not because somebody said so.
 func (d *decision) stalled(p *model.Plan, claims int) bool {
 	if !d.noProgress() {
 		return false
@@ -38,8 +39,9 @@ func (d *decision) stalled(p *model.Plan, claims int) bool {
 	return len(p.Steps) == 0 && d.stuckForGood(p.Holds)
 }
 
-// stuckForGood: somebody is held, and not on request. Who waits only for others of the order is left out while
-// somebody is held on request, and nobody else is away: they wait for that.
+// stuckForGood reports whether somebody is held, and not on request. Who waits only for others of
+// the order is left out while somebody is held on request, and nobody else is unavailable: they
+// wait for that.
 func (d *decision) stuckForGood(holds []model.Hold) bool {
 	asked, waiting := false, false
 	for _, h := range holds {
@@ -75,7 +77,7 @@ func (d *decision) stuckForGood(holds []model.Hold) bool {
 	return !asked
 }
 
-// lostCanary: too few canary pods of a pool are back, and that they soak is not why.
+// lostCanary reports whether too few canary pods of a pool are back, and that they soak is not why.
 func (d *decision) lostCanary(pool int32) bool {
 	most := int(d.x.Spec.Update.Canary.Pods)
 	return most > 0 && len(d.canary[pool].back)+d.canary[pool].soaking < most

@@ -78,8 +78,8 @@ func notNewer(x *cluster.Index, pods []*cluster.Pod, from *cluster.Pod) []*clust
 	})
 }
 
-// newer: p runs a newer version than o, as far as can be told. If that is
-// unknown, the revision tells.
+// newer reports whether p runs a newer version than o, as far as can be told. If that is unknown,
+// the revision tells.
 func newer(p, o *cluster.Pod) bool {
 	if p.OwnPool == o.OwnPool && p.Revision == o.Revision {
 		return false

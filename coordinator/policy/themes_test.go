@@ -218,7 +218,7 @@ var themesOfTheCluster = []theme{
 		one := model.Count(1)
 		s.Cluster.Spec.Policy.MaxUnavailable = &one
 	},
-	func(g *generator, s *model.Snapshot) { // a zone is away, the others wait
+	func(g *generator, s *model.Snapshot) { // a zone is unavailable, the others wait
 		roomy(s)
 		q := pick(g, model.Count(1), model.Count(2), model.Percent(50))
 		s.Cluster.Spec.Policy.MaxZonesUnavailable = &q

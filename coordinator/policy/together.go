@@ -34,7 +34,7 @@ func (d *decision) partitionChanges() []bool {
 	return changes
 }
 
-// crosses: the candidate comes back with such a version.
+// crosses reports whether the candidate comes back with such a version.
 func (d *decision) crosses(c *candidate) bool {
 	return d.crossing[c.PoolPos] && cluster.IsOutdated(c.Pod) && !c.bringsNoUpdate()
 }

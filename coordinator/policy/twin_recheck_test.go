@@ -52,8 +52,8 @@ func TestNaiveTwinRechecksPodsClaimedTogether(t *testing.T) {
 	require.NotZero(t, together)
 }
 
-// TestNaiveTwinRechecksPodsOfACorrection below the line as the policy does: one that is claimed, with others behind it
-// of which one is broken.
+// TestNaiveTwinRechecksPodsOfACorrection below the partition as the policy does: one that is
+// claimed, with others behind it of which one is broken.
 func TestNaiveTwinRechecksPodsOfACorrection(t *testing.T) {
 	goes, held := 0, 0
 	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s model.Snapshot) {

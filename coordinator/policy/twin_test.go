@@ -26,9 +26,9 @@ func twinNumber(t *testing.T) int {
 	return number
 }
 
-// TestNaiveTwinAgrees on who should go, in which order, what is done to those
-// who go, which rule and group hold each of the others and the whole cluster,
-// what is away, how the lines move, and the phase.
+// TestNaiveTwinAgrees on who should go, in which order, what is done to those who go, which rule
+// and group hold each of the others and the whole cluster, what is unavailable, how the lines move,
+// and the phase.
 func TestNaiveTwinAgrees(t *testing.T) {
 	number, parts := twinNumber(t), runtime.GOMAXPROCS(0)
 	for part := range parts {
@@ -100,8 +100,8 @@ func goTogether(s model.Snapshot, steps []model.Step) (others, broken int) {
 	return others, broken
 }
 
-// nothingCanBeCounted: without a time, with a number of replicas that makes no sense,
-// with two pools of a name or with a pod of none all that can be said is that nothing goes.
+// nothingCanBeCounted reports whether without a time, with a number of replicas that makes no
+// sense, with two pools of a name or with a pod of none all that can be said is that nothing goes.
 func nothingCanBeCounted(g policy.Generator) bool {
 	twoPools := strings.HasPrefix(g.Broken(), "pools[") && strings.HasSuffix(g.Broken(), "].name")
 	return g.Broken() == "now" || strings.HasSuffix(g.Broken(), "].replicas") || strings.HasSuffix(g.Broken(), "].pool") || twoPools

@@ -46,9 +46,9 @@ func (d *decision) together(at int, asked []bool) []*candidate {
 	return list
 }
 
-// cost is how many pods a unit adds to those that are away. The limit has room for all
-// desired pods of a unit: one that is scaled away goes when there is room for it as well,
-// and holds up none of those.
+// cost is how many pods a unit adds to those that are unavailable. The limit has room for all
+// desired pods of a unit: one that is scaled away goes when there is room for it as well, and holds
+// up none of those.
 func cost(unit []*candidate) int {
 	n := 0
 	for _, c := range unit {

@@ -9,8 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// outcome is what would be left of a group if a candidate went, together with
-// all that is away, claimed or chosen already.
+// outcome is what would be left of a group if a candidate went, together with all that is
+// unavailable, claimed or chosen already.
 type outcome struct {
 	group     *cluster.Group
 	own       *cluster.Hosting // the candidate's members
@@ -19,9 +19,9 @@ type outcome struct {
 	eligible  int32
 }
 
-// whatIf answers for one group of a candidate. The second value is false when
-// the group does not hold the candidate back: it is known not to be live, or is live
-// and settled, and all of its members of the group are down.
+// whatIf returns for one group of a candidate. The second value is false when the group does not
+// hold the candidate back: it is known not to be live, or is live and settled, and all of its
+// members of the group are down.
 func (d *decision) whatIf(c *candidate, h *cluster.Hosting) (outcome, bool) {
 	g := &d.x.Groups[h.Group]
 	o := outcome{group: g, own: h, share: g.Units(c.At, h), available: g.Available, eligible: g.Eligible}

@@ -18,8 +18,8 @@ type worsening struct {
 	apply func(policy.Generator, *model.Snapshot) (pod string, applies bool)
 }
 
-// bringsBadNews: without this report less is known to be wrong, so that losing
-// it is no worsening. It says that the database has lost the pod, or refuses.
+// bringsBadNews reports whether without this report less is known to be wrong, so that losing it is
+// no worsening. It says that the database has lost the pod, or refuses.
 func bringsBadNews(r *model.Report) bool {
 	return r.Member == model.MembershipNotLive || r.Veto != "" || r.Busy != ""
 }
@@ -71,7 +71,7 @@ func inState(state model.MemberState) func(policy.Generator, *model.Snapshot) (s
 	})
 }
 
-// neverRuns: a report that says Live contradicts such a phase.
+// neverRuns reports whether a report that says Live contradicts such a phase.
 func neverRuns(phase model.PodPhase) bool {
 	return phase == model.PodPhasePending || phase == model.PodPhaseNotStarted || phase == model.PodPhaseFailed
 }
@@ -177,7 +177,7 @@ func mayBeBolderItself(before, after *naive.Judge, name string, rule model.Rule)
 	case after.Outside(q) && !before.Outside(p):
 		return true // broken, with nothing left to lose: outside of the budget
 	case !after.CountedOn(q) && (before.CountedOn(p) || before.OnlySoaks(p) && !after.OnlySoaks(q)):
-		// It is away already and costs nothing more. Of an OrderedReady pool it waits for
+		// It is unavailable already and costs nothing more. Of an OrderedReady pool it waits for
 		// nobody who is Ready, neither claimed nor chosen: two would wait for each other.
 		return rule == model.RulePodBudget || rule == model.RuleZoneBudget || rule == model.RuleOrderedReady
 	case after.Denied(q) && !before.Denied(p):

@@ -45,11 +45,11 @@ func Failed(pod model.Pod) bool {
 	return pod.Phase == model.PodPhaseFailed || pod.Problem.Wrong() != ""
 }
 
-// Updated says whether a pod runs its pool's update revision. While that
-// revision is unknown nobody does, and nobody is out of date either.
+// Updated reports whether a pod runs its pool's update revision. While that revision is unknown
+// nobody does, and nobody is out of date either.
 func Updated(pod model.Pod, pool model.Pool) bool {
 	return Exists(pod) && pool.Revision != "" && pod.Revision == pool.Revision
 }
 
-// Exists says whether there is an object of the pod.
+// Exists reports whether there is an object of the pod.
 func Exists(pod model.Pod) bool { return pod.Phase != model.PodPhaseMissing }

@@ -7,7 +7,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// estimate of the seconds that a restarted pod is away; 0 = nobody has measured.
+// estimate of the seconds that a restarted pod is unavailable; 0 = nobody has measured.
 type estimate int64
 
 // with takes another measurement in, half and half.
@@ -19,7 +19,7 @@ func (e estimate) with(away time.Duration) estimate {
 	return estimate((int64(e) + seconds + 1) / 2)
 }
 
-// Downtime is how long a pod was away that went by a claim and is back.
+// Downtime is how long a pod was unavailable that went by a claim and is back.
 type Downtime struct {
 	Pod    string
 	Lasted time.Duration

@@ -25,7 +25,7 @@ type Progress struct {
 	best      marks
 	busy      bool
 	revisions map[string]string
-	// asked: it waits because a person or a clock said so.
+	// asked is true if it waits because a person or a clock said so.
 	asked bool
 	// held says since when each wait has lasted.
 	held map[string]time.Time
@@ -49,7 +49,7 @@ func (m marks) or(o marks) marks {
 // last became better.
 func New(last time.Time) Progress { return Progress{at: last} }
 
-// At is when something last became better; zero: nobody knows.
+// At is when something last became better. It returns zero if nobody knows.
 func (p Progress) At() time.Time { return p.at }
 
 // Next is the progress after a moment, and whether something became better, or there is
@@ -100,9 +100,9 @@ func (p Progress) Held() map[string]time.Time { return p.held }
 // Unavailable is described with Held.
 func (p Progress) Unavailable() map[string]time.Time { return p.unavailable }
 
-// unavailableOf says since when each pod that does not serve has not: since it was first
-// seen so, or, of those that are so in the first pass, since their phase began. A pod
-// that is made anew meanwhile was away all the time.
+// unavailableOf says since when each pod that does not serve has not: since it was first seen so,
+// or, of those that are so in the first pass, since their phase began. A pod that is made again
+// meanwhile was unavailable all the time.
 func (p Progress) unavailableOf(now time.Time, d *Moment) map[string]time.Time {
 	away := map[string]time.Time{}
 	for _, a := range UnavailablePods(d) {
@@ -116,7 +116,7 @@ func (p Progress) unavailableOf(now time.Time, d *Moment) map[string]time.Time {
 	return away
 }
 
-// progressed: a claim came further than any on that pod before, or one whose pod had
+// progressed reports whether a claim came further than any on that pod before, or one whose pod had
 // gone is over.
 func (p Progress) progressed(next Progress) bool {
 	for uid, stage := range next.stages {
@@ -140,7 +140,7 @@ func well(s model.Snapshot) (n int) {
 	return n
 }
 
-// gone says whether the pod of a claim has gone away.
+// gone reports whether the pod of a claim has gone away.
 func (p Progress) gone(c model.Claim) bool {
 	uid := ""
 	if p.lastSeen[c.UID] {
@@ -149,8 +149,8 @@ func (p Progress) gone(c model.Claim) bool {
 	return HasGone(c, uid)
 }
 
-// onRequest: a person or a clock said that nobody goes; or nothing has got better for long, and that is what was
-// waited for.
+// onRequest reports whether a person or a clock said that nobody goes; or nothing has got better
+// for long, and that is what was waited for.
 func onRequest(now time.Time, d *Moment) bool {
 	patience := time.Duration(d.Snapshot.Cluster.Spec.Policy.ProgressSeconds) * time.Second
 	last := d.Snapshot.Cluster.Status.LastProgress

@@ -26,7 +26,7 @@ type consented struct {
 type secretSeen struct {
 	config.Secret
 	name string
-	// named: the spec names it, and not only pods that run.
+	// named is true if the spec names it, and not only pods that run.
 	named bool
 	// meta is nil where there is no such Secret.
 	meta *metav1.ObjectMeta

@@ -11,7 +11,8 @@ import (
 type attempt struct {
 	retry
 	known Known
-	// observedAt is when the last complete look of pod and witnesses was over; zero: there was none.
+	// observedAt is when the last complete look of pod and witnesses was over. It is zero if there
+	// was none.
 	observedAt time.Time
 	// opened is the pod when its guard was opened, sentAt when its removal was accepted.
 	opened effect.PodSeen
@@ -25,7 +26,7 @@ type attempt struct {
 	onBehalf
 	absence
 
-	// restarts: the pod is restarted before it can be replaced.
+	// restarts is true if the pod is restarted before it can be replaced.
 	restarts bool
 	// askedIn is how many settings had been restored when the agent was asked what
 	// its drain will change; settingBusyUntil is until when another drain had to write the same
@@ -35,7 +36,7 @@ type attempt struct {
 	settingReleased  bool
 	// drainBegan is when the agent was first asked to drain the pod, or another to hand over.
 	drainBegan time.Time
-	// inherited: the claim is a predecessor's.
+	// inherited is true if the claim is a predecessor's.
 	inherited bool
 	// takenAt is when this coordinator took the claim up. When it says that it was made is by
 	// a clock that may be another's, or may have been set since.
@@ -55,7 +56,8 @@ type orders struct {
 
 // refusals are the removals that were refused, in a row.
 type refusals struct {
-	// unanswered: a write that opens the guard or lowers the partition may still be carried out.
+	// unanswered is true if a write that opens the guard or lowers the partition may still be
+	// carried out.
 	unanswered bool
 	// refusedUntil is when a removal that was refused may be tried again, refusal why it was.
 	refusedUntil time.Time
@@ -71,18 +73,18 @@ type refusals struct {
 type ending struct {
 	// giveUp is why the claim is not carried out; final while the pod is there.
 	giveUp string
-	// backoff is the rule under which the pod is left alone afterwards; empty = none.
+	// backoff is the rule under which the pod is left alone afterwards; empty means none.
 	backoff model.Rule
-	// makesRoom: nothing of the database runs, and the claim keeps a correction from its pod, so
-	// it ends though nobody can undo its drain.
+	// makesRoom is true if nothing of the database runs, and the claim keeps a correction from its
+	// pod, so it ends though nobody can undo its drain.
 	makesRoom bool
 }
 
-// absence is how long the pod of a claim is away.
+// absence is how long the pod of a claim is unavailable.
 type absence struct {
 	// wentAt is when the pod was seen to go, goneAt when it was known to be gone.
 	wentAt, goneAt time.Time
-	// counted: how long it was away has been counted.
+	// counted is true if how long it was unavailable has been counted.
 	counted bool
 }
 
@@ -165,8 +167,8 @@ func (r *attempt) abandon(why string, rule model.Rule) {
 	r.succeeded()
 }
 
-// cancelGiveUp takes back that a claim is to be given up which can not be any more: it is
-// tried again after a while.
+// cancelGiveUp takes back that a claim is to be given up which cannot be any more: it is tried
+// again after a while.
 func (r *attempt) cancelGiveUp(now time.Time) {
 	r.problem, r.retryAt = r.giveUp, now.Add(lastRetry)
 	r.giveUp, r.backoff = "", ""
@@ -174,8 +176,8 @@ func (r *attempt) cancelGiveUp(now time.Time) {
 	r.conflicts, r.budgets, r.rejections = 0, 0, 0
 }
 
-// finished answers, once, how long the pod was away. A pod that had gone before
-// this coordinator looked at it was away for longer than is known.
+// finished answers, once, how long the pod was unavailable. A pod that had gone before this
+// coordinator looked at it was unavailable for longer than is known.
 func (r *attempt) finished(now time.Time) (time.Duration, bool) {
 	if r.counted || r.wentAt.IsZero() || r.inherited {
 		return 0, false

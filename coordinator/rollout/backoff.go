@@ -27,7 +27,7 @@ func (a *step) leaveAlone(uid string, rule model.Rule, reason string) {
 	r.times++
 }
 
-// backsOff says whether a pod is to be left alone.
+// backsOff reports whether a pod is to be left alone.
 func (a *step) backsOff(uid string) bool {
 	r := a.s.backoffs[uid]
 	return r != nil && a.now.Before(r.until)

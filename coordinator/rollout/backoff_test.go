@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// TestRetriesGrow up to a limit, and begin anew after a success.
+// TestRetriesGrow up to a limit, and begin again after a success.
 func TestRetriesGrow(t *testing.T) {
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	var r retry

@@ -9,12 +9,11 @@ type transition struct {
 	move  Move
 }
 
-// next is what is done next about a claim. It leaves no guard open that no decision stands
-// behind. It never leads to Undo while the pod can still go, to Evict without a
-// drain that is confirmed and looked at from outside, nor to Release while
-// the pod is away and not accounted for in another way. Of a replacement it deletes
-// no volume before it is written down that nothing is left on it, and undoes
-// nothing after that while a volume of the pod is left.
+// next is what is done next about a claim. It leaves no guard open that no decision stands behind.
+// It never leads to Undo while the pod can still go, to Evict without a drain that is confirmed and
+// looked at from outside, nor to Release while the pod is unavailable and not accounted for in
+// another way. Of a replacement it deletes no volume before it is written down that nothing is left
+// on it, and undoes nothing after that while a volume of the pod is left.
 func next(c Case) Move {
 	switch {
 	case c.Pod == PodPresent && c.mustEnd():

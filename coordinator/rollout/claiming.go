@@ -36,8 +36,8 @@ func (a *step) unclaimed() []model.Step {
 	})
 }
 
-// canDo refuses steps that this version cannot carry out, and any healthy pod
-// that would go without a prepare.
+// canDo refuses steps that this version cannot carry out, and any healthy pod that would go without
+// a drain.
 func (a *step) canDo(step model.Step) bool {
 	switch {
 	case step.UID == "":
@@ -54,9 +54,9 @@ func (a *step) canDo(step model.Step) bool {
 	return true
 }
 
-// carriesOut says which actions end in a pod going. A pod that must leave its
-// node is taken by us as soon as it is prepared, and perhaps by somebody who
-// drains the node before that. Restore concerns claims that exist already.
+// carriesOut says which actions end in a pod going. A pod that must leave its node is taken by us
+// as soon as it is drained, and perhaps by somebody who drains the node before that. Restore
+// concerns claims that exist already.
 func carriesOut(action model.Action) bool {
 	switch action {
 	case model.ActionRestart, model.ActionLowerPartition, model.ActionRemove, model.ActionReplace, model.ActionHandoff, model.ActionEvacuate:
@@ -65,9 +65,9 @@ func carriesOut(action model.Action) bool {
 	return false
 }
 
-// undrained says who may go without a prepare: pods that are broken, that have
-// no agent, that a person hands to their controller, or whose whole pool is shut
-// down, or database taken down, on purpose.
+// undrained says who may go without a drain: pods that are broken, that have no agent, that a
+// person hands to their controller, or whose whole pool is shut down, or database taken down, on
+// purpose.
 func undrained(s model.Snapshot, step model.Step) bool {
 	if step.OutsideBudget || outage(s) || step.Reason == model.ReasonNeverStarted || step.Reason == model.ReasonFailed {
 		return true
@@ -107,9 +107,9 @@ func newClaim(epoch int64, s model.Snapshot, step model.Step) model.Claim {
 	return claim
 }
 
-// notFull maps those groups of a pod that are not full to their Active members, and
-// those in which its own members are not all Active to the number that is not: nobody
-// can ask more of the pod's successor than there was.
+// notFull maps those groups of a pod that are not full to their Active members, and those in which
+// its own members are not all Active to the number that is not: nobody can ask more of the
+// recreated pod than there was.
 func notFull(s model.Snapshot, pod string) (active, broken map[string]int32) {
 	active, broken = map[string]int32{}, map[string]int32{}
 	for _, group := range s.Groups {

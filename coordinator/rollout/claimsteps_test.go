@@ -9,8 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// A step that would let a healthy pod go without a prepare is not carried out,
-// whoever planned it.
+// A step that would let a healthy pod go without a drain is not carried out, whoever planned it.
 func TestOnlyBrokenPodsGoUnprepared(t *testing.T) {
 	now := time.Unix(10_000, 0)
 	s := threePods(now)

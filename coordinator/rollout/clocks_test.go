@@ -10,8 +10,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// For how long a prepare has been waited for is counted by one clock: the claim may say
-// by a predecessor's when it was made, and that may be minutes ahead or behind.
+// For how long a drain has been waited for is counted by one clock: the claim may say by a
+// predecessor's when it was made, and that may be minutes ahead or behind.
 func TestTimeoutsAreCountedByOneClock(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {

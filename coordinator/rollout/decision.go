@@ -17,16 +17,16 @@ type Outcome struct {
 	Edits Edits
 	// Effects are to be carried out now, beside each other.
 	Effects []effect.Effect
-	// Wake is when to step again if nothing happens before; zero: never.
+	// Wake is when to step again if nothing happens before. It is zero if never.
 	Wake time.Time
-	// Downtimes are the pods whose claims end in this step, and how long they were away.
+	// Downtimes are the pods whose claims end in this step, and how long they were unavailable.
 	Downtimes []progress.Downtime
 	// Drains are how long drains took that were confirmed since the last step.
 	Drains []time.Duration
 	// LastProgress is when something last became better, and Estimates how long restarts take.
 	LastProgress time.Time
 	Estimates    progress.Estimates
-	// Superseded: another coordinator leads by now; there is nothing more to do.
+	// Superseded is true if another coordinator leads now; there is nothing more to do.
 	Superseded bool
 	// Log are the transitions that are worth a line in the log.
 	Log []LogEntry

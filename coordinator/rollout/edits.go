@@ -9,7 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// edit carries out a move that only changes the status; false: it is another kind of move.
+// edit carries out a move that only changes the status. It returns false if it is another kind of
+// move.
 func (a *step) edit(claim model.Claim, r *attempt, c Case, move Move) bool {
 	edits := &a.out.Edits
 	switch move {
@@ -59,8 +60,8 @@ type Edits struct {
 	Add []model.Claim
 	// Undo maps claims to what their agents answered.
 	Undo map[string][]byte
-	// RecordSetting maps claims to the setting of the whole database that their prepare
-	// will write; it is written together with their Undo.
+	// RecordSetting maps claims to the setting of the whole database that their drain will write;
+	// it is written together with their Undo.
 	RecordSetting map[string]effect.ClusterSetting
 	// ForgetSettings are the settings that are put back.
 	ForgetSettings []string
@@ -70,7 +71,7 @@ type Edits struct {
 	Emptied map[string]model.Time
 	// Successors maps claims to the UID of the pod that they are for from now on.
 	Successors map[string]string
-	// Phase maps claims to what their phase is by now.
+	// Phase maps claims to what their phase is now.
 	Phase map[string]model.ClaimPhase
 	// Drop are claims that are over.
 	Drop []string
@@ -80,8 +81,8 @@ type Edits struct {
 	ForgetLeftovers []string
 }
 
-// Urgent says whether something waits for the edits to be written. Phases alone
-// are for people and go with the next write.
+// Urgent reports whether something waits for the edits to be written. Phases alone are for people
+// and go with the next write.
 func (e Edits) Urgent() bool {
 	return len(e.Add)+len(e.Undo)+len(e.Drop)+len(e.ForgetSettings)+len(e.Volumes)+len(e.Emptied)+len(e.Successors)+len(e.ForgetLeftovers) > 0
 }
@@ -124,9 +125,9 @@ func (e Edits) Apply(status *Record) {
 	}
 }
 
-// follow makes a claim one for the successor of its pod, which stands on the same
-// volumes: they are still to be given up. What was excluded stays so. Volumes that
-// were seen empty stay noted, and others are looked for anew.
+// follow makes a claim one for the successor of its pod, which stands on the same volumes: they are
+// still to be given up. What was excluded stays so. Volumes that were seen empty stay noted, and
+// others are looked for again.
 func follow(claim *model.Claim, uid string) {
 	claim.UID, claim.Phase, claim.PodResourceVersion = uid, model.PhaseEmptied, ""
 	if !committed(*claim) {

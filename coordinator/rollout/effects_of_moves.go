@@ -51,7 +51,7 @@ func (a *step) failAtOnce(res effect.Result) {
 	a.out.wake(a.now)
 }
 
-// done is the attempt of which an effect has ended; nil: nobody knows it any more.
+// done is the attempt of which an effect has ended. It returns nil if nobody knows it any more.
 func (a *step) done(claim string) *attempt {
 	r := a.s.attempts[claim]
 	if r != nil {
@@ -98,8 +98,8 @@ func (a *step) expectedOfAll(going string) effect.Expected {
 	return e
 }
 
-// charged: the pod has a claim, and so counts as away anyhow. One that the partition frees only after
-// the pod that goes does not.
+// charged reports whether the pod has a claim, and so counts as unavailable anyhow. One that the
+// partition frees only after the pod that goes does not.
 func charged(s model.Snapshot, uid, going string) bool {
 	claims := s.Cluster.Status.Claims
 	its := slices.IndexFunc(claims, func(c model.Claim) bool { return c.UID == uid })

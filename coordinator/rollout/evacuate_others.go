@@ -16,8 +16,8 @@ const (
 	nobodyWell  = "no agent runs in it, and no other member is well whose agent could empty it"
 )
 
-// emptiedByOthers: nothing of the pod runs, so that its member is away, and any other
-// pod's agent can empty it.
+// emptiedByOthers reports whether nothing of the pod runs, so that its member is unavailable, and
+// any other pod's agent can empty it.
 func (a *step) emptiedByOthers(pod *model.Pod) bool {
 	return a.Engine.EvacuatesOthers && pod.UID != "" && pod.Phase == model.PodPhasePending
 }

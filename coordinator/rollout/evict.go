@@ -117,8 +117,8 @@ func (a *step) refused(r *attempt, err error, unanswered bool) {
 	r.backToBarrier()
 }
 
-// closeGuard has the guard of a pod closed that stays, or that nobody has decided on anew,
-// and the partition put above a pod without one.
+// closeGuard has the guard of a pod closed that stays, or that nobody has decided on again, and the
+// partition put above a pod without one.
 func (a *step) closeGuard(claim model.Claim, r *attempt) {
 	e := effect.CloseGuard{Claim: claim.ID, Pod: effect.Target{Pod: claim.Pod, UID: claim.UID}, Rewrite: r.unanswered, Expected: a.expectedWith(claim)}
 	if pod := podNamed(a.Snapshot, claim.Pod); onlyPartitionKeeps(a.Snapshot, claim) {

@@ -10,8 +10,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// A claimed pod that the partition frees only after another is counted on when that one goes, so it must be there. One that
-// goes first counts as away, and need not be.
+// A claimed pod that the partition frees only after another is counted on when that one goes, so it
+// must be there. One that goes first counts as unavailable, and does not have to be.
 func TestPodsFreedLaterMustExist(t *testing.T) {
 	now := time.Unix(10_000, 0)
 	s := threePods(now)

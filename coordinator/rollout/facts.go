@@ -25,8 +25,8 @@ type Facts struct {
 	MemberNames map[string]string
 	// Engine is what the engine's agents can do.
 	Engine Engine
-	// LastDeparture is when the last pod went away that the database may not have noticed yet;
-	// zero: none did.
+	// LastDeparture is when the last pod went away that the database may not have noticed yet; zero
+	// means none did.
 	LastDeparture time.Time
 	// ForeignBudgets are the foreign PodDisruptionBudgets that refuse evictions now, by pod.
 	ForeignBudgets map[string]string
@@ -47,10 +47,10 @@ type Record struct {
 
 // Engine is what the engine's agents can do for pods other than their own.
 type Engine struct {
-	// EvacuatesOthers: any agent can evacuate the member of a pod in which none runs.
+	// EvacuatesOthers is true if any agent can evacuate the member of a pod in which none runs.
 	EvacuatesOthers bool
-	// OwnAgentOnly: only its own agent can hand over for a member that leads, so no pod without
-	// an agent goes before another agent has said that it may.
+	// OwnAgentOnly is true if only its own agent can hand over for a member that leads, so no pod
+	// without an agent goes before another agent has said that it may.
 	OwnAgentOnly bool
 }
 
@@ -62,5 +62,5 @@ func (f *Facts) pool(name string) *effect.Pool {
 	return &f.Pools[at]
 }
 
-// mayOpen answers whether so many claims may be open, as far as other clusters are concerned.
+// mayOpen reports whether so many claims may be open, as far as other clusters are concerned.
 func (f *Facts) mayOpen(claims int) bool { return f.Unlimited || claims <= f.ClaimLimit }

@@ -30,7 +30,7 @@ func (a *step) learnGoneConfirmed(res effect.GoneConfirmed) {
 // not shown any more, and neither are its pods: the database runs on, and what was
 // drained is still so in it. Only the API server itself can say that the pods are gone.
 
-// poolHidden: the snapshot shows nothing of the pool that a claimed pod is of.
+// poolHidden reports whether the snapshot shows nothing of the pool that a claimed pod is of.
 func poolHidden(s model.Snapshot, claim model.Claim) bool {
 	return !slices.ContainsFunc(s.Pools, func(p model.Pool) bool { return model.IsOf(claim.Pod, p.Name) })
 }

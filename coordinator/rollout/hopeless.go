@@ -29,9 +29,9 @@ func (a *step) hopeless(s model.Snapshot, claim model.Claim) (why string, passes
 	return "", false
 }
 
-// restartsFirst: the claim cannot be given up any more, the pod went before its volumes, and it has
-// come back without an agent or with a template that does not start. It would wait for its agent in
-// vain, so it is restarted, and keeps its data.
+// restartsFirst reports whether the claim cannot be given up any more, the pod went before its
+// volumes, and it has come back without an agent or with a template that does not start. It would
+// wait for its agent in vain, so it is restarted, and keeps its data.
 func (a *step) restartsFirst(s model.Snapshot, claim model.Claim) bool {
 	pod := podNamed(s, claim.Pod)
 	if !committed(claim) || pod == nil || pod.UID != claim.UID {
@@ -71,8 +71,8 @@ func holdOf(s model.Snapshot, claim model.Claim, restarts bool) *model.Hold {
 	return hold
 }
 
-// correctedFirst: if it had no claim, the pod would be let go at once by a restart that
-// corrects it, and that takes nothing away.
+// correctedFirst reports whether if it had no claim, the pod would be let go at once by a restart
+// that corrects it, and that takes nothing away.
 func correctedFirst(s model.Snapshot, claim model.Claim, pod *model.Pod) bool {
 	if pod.Report != nil && pod.Report.Member == model.MembershipLive {
 		return false

@@ -89,8 +89,8 @@ func (in *inputs) findValues(name string, field reflect.Value) {
 	}
 }
 
-// claims are all that the step machine may be given: whatever is done to the pod,
-// however it is prepared, and whatever is written down so far.
+// claims are all that the step machine may be given: whatever is done to the pod, however it is
+// drained, and whatever is written down so far.
 func claims() []model.Claim {
 	var all []model.Claim
 	for _, action := range []model.Action{"", model.ActionRestart, model.ActionRemove, model.ActionReplace} {

@@ -23,8 +23,8 @@ func undoneBy(t *testing.T, a *step, claim model.Claim, r *attempt, hidden bool)
 	a.learn(res)
 }
 
-// After a time without a webhook nobody has an agent, and what a prepare has
-// left waits for the first one that comes: its claim must not wait for it, too.
+// After a time without a webhook nobody has an agent, and what a drain has left waits for the first
+// one that comes: its claim must not wait for it, too.
 func TestClaimEndsWithoutUndoWhenNoAgentExists(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(a *step)

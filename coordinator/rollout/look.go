@@ -11,11 +11,11 @@ type PodPresence uint8
 
 const (
 	PodUnknown PodPresence = iota
-	// PodPresent: it exists and nobody has deleted it.
+	// PodPresent means that it exists and nobody has deleted it.
 	PodPresent
-	// PodTerminating: its deletion was accepted.
+	// PodTerminating means that its deletion was accepted.
 	PodTerminating
-	// PodGone: there is none of that UID.
+	// PodGone means that there is none of that UID.
 	PodGone
 )
 
@@ -53,12 +53,13 @@ type sight struct {
 	// its controller.
 	ahead                      []model.Pod
 	byOthers, restarts, forced bool
-	// listed: a cluster setting is recorded for its drain.
+	// listed is true if a cluster setting is recorded for its drain.
 	listed bool
 
 	// Of a pod that has gone:
 
-	// vanished: nothing is shown of its pool; returned is what the policy says of its return.
+	// vanished is true if nothing is shown of its pool; returned is what the policy says of its
+	// return.
 	vanished bool
 	returned returned
 }
@@ -79,7 +80,7 @@ func (a *step) see(claim model.Claim) sight {
 	return v
 }
 
-// recreated: there is a pod of the claimed one's name with another UID.
+// recreated reports whether there is a pod of the claimed one's name with another UID.
 func (v *sight) recreated(claim model.Claim) bool {
 	return v.pod != nil && v.pod.UID != "" && v.pod.UID != claim.UID && v.pod.Phase != model.PodPhaseMissing
 }
@@ -110,12 +111,12 @@ func (a *step) caseOf(claim model.Claim, r *attempt, v sight, stopped bool) Case
 
 // kept is why a claimed pod that is there does not go now.
 type kept struct {
-	// asked: it was found out, and why is empty when nothing keeps the pod.
+	// asked is true if it was found out, and why is empty when nothing keeps the pod.
 	asked bool
 	why   string
-	// held: the policy holds it.
+	// held is true if the policy holds it.
 	held bool
-	// empty: nothing is left on a pod that is replaced; notEmpty says what is.
+	// empty is true if nothing is left on a pod that is replaced; notEmpty says what is.
 	empty    bool
 	notEmpty string
 }
@@ -149,7 +150,8 @@ func (a *step) recheckClaim(claim model.Claim, v sight, c *Case) kept {
 	return k
 }
 
-// waitReason says what a claim waits for; empty: for nothing but its next move. It changes nothing.
+// waitReason says what a claim waits for. It returns empty if for nothing but its next move. It
+// changes nothing.
 func (a *step) waitReason(claim model.Claim, r *attempt, v sight, c *Case, k kept, noticed string) string {
 	why := noticed
 	if c.SettingBusy && why == "" {

@@ -4,7 +4,7 @@ package rollout
 type Move uint8
 
 const (
-	// MoveWait: something else must happen first.
+	// MoveWait means that something else must happen first.
 	MoveWait Move = iota
 	// MovePlanDrain: ask the agent what its drain will change.
 	MovePlanDrain
@@ -18,13 +18,13 @@ const (
 	MoveRecordEmpty
 	// MoveDeleteVolumes: delete the volume claims.
 	MoveDeleteVolumes
-	// MoveAwaitVolumes: find out whether the pod's successor stands on new volume claims.
+	// MoveAwaitVolumes: find out whether the recreated pod stands on new volume claims.
 	MoveAwaitVolumes
 	// MoveFollowSuccessor: claim the successor instead, which stands on the volumes that the pod had.
 	MoveFollowSuccessor
 	// MoveHandoffOnBehalf: have another pod's agent hand over for a pod that has none.
 	MoveHandoffOnBehalf
-	// MoveObserve: have the pod and the witnesses look anew.
+	// MoveObserve: have the pod and the witnesses look again.
 	MoveObserve
 	// MoveOpenGuard: read the pod and the claim once more, and open the guard.
 	MoveOpenGuard

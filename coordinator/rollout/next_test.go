@@ -142,8 +142,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestBehind: whoever the hold line would free with a pod goes first. The pod waits for
-// them however far it is, and is neither looked at, nor opened, nor removed.
+// TestBehind: whoever the partition would free with a pod goes first. The pod waits for them
+// however far it is, and is neither looked at, nor opened, nor removed.
 func TestBehind(t *testing.T) {
 	for _, heard := range []Known{
 		{Drained: DrainedBySelf}, {Drained: DrainedBySelf, Guard: GuardKnownOpen},
@@ -187,7 +187,7 @@ func TestNextNeverBreaksItsPromises(t *testing.T) {
 	}
 }
 
-// breach says which promise the next move breaks; empty = none.
+// breach says which promise the next move breaks; empty means none.
 func breach(c Case) string {
 	move := next(c)
 	stays := c.GiveUp && !committed(c.Claim)

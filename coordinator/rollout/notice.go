@@ -7,7 +7,7 @@ import (
 )
 
 // notice takes what is seen of a claim into what is known of it. It answers what the claim waits
-// for, and whether one that can not be given up is not to be carried out now.
+// for, and whether one that cannot be given up is not to be carried out now.
 func (a *step) notice(claim model.Claim, r *attempt, v sight) (why string, stopped bool) {
 	if committed(claim) && r.giveUp != "" {
 		r.cancelGiveUp(a.now)
@@ -82,7 +82,7 @@ func (a *step) noticeHere(claim model.Claim, r *attempt, v sight) (why string, s
 }
 
 // suspends says why a claim on a pod that is there is not to be carried out any more, or, where it
-// can not be given up, now; empty: it is.
+// cannot be given up, now. It returns empty if it is.
 func (a *step) suspends(claim model.Claim, going going, hopeless string, passes bool) string {
 	switch {
 	case !a.Object.DeletionTimestamp.IsZero():

@@ -12,12 +12,12 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// observe has the pod and the witnesses look anew, and the pod confirm its prepare.
-// The snapshot of the next step contains what they saw, and is decided on again.
+// observe has the pod and the witnesses look again, and the pod confirm its drain. The snapshot of
+// the next step contains what they saw, and is decided on again.
 func (a *step) observe(claim model.Claim, r *attempt) {
 	going := claim
 	if r.restarts {
-		going = asRestart(claim) // nobody need call it empty
+		going = asRestart(claim) // nobody needs to call it empty
 	}
 	e := effect.Observe{Claim: claim.ID, Barrier: barrierOf(a.Snapshot, going), Continues: r.continues(a.now)}
 	if a.lastingDrain(claim, r) {
@@ -60,15 +60,15 @@ func (a *step) learnObserved(res effect.Observed) {
 	}
 }
 
-// continues: the agent looks whether the pod is still prepared, and was asked a moment ago, so
-// that what it says now is no older than a look may be.
+// continues reports whether the agent looks whether the pod is still drained, and was asked a
+// moment ago, so that what it says now is no older than a look may be.
 func (r *attempt) continues(now time.Time) bool {
 	return !r.confirming.IsZero() && now.Sub(r.askedAt) <= observationMaxAge
 }
 
-// unconfirmed notes that the agent looks whether the pod is still prepared. That is no word of
-// its end, however slow the database is; but a prepare that nobody confirms for as long as one
-// may take does not count.
+// unconfirmed notes that the agent looks whether the pod is still drained. That is no word of its
+// end, however slow the database is; but a drain that nobody confirms for as long as one may take
+// does not count.
 func (r *attempt) unconfirmed(now time.Time, detail string, limit time.Duration) {
 	if r.confirming.IsZero() {
 		r.confirming = now

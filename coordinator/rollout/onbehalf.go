@@ -18,8 +18,8 @@ const (
 
 // onBehalf is who has handed over for a pod that has no agent.
 type onBehalf struct {
-	// passedOver is how many agents gave no answer, handoffBy the one that has handed over; empty:
-	// none has. retained are the groups that the pod still led after that.
+	// passedOver is how many agents gave no answer, handoffBy the one that has handed over; empty
+	// means none has. retained are the groups that the pod still led after that.
 	passedOver int
 	handoffBy  string
 	retained   map[string]bool
@@ -83,8 +83,8 @@ func (a *step) learnHandedOff(res effect.HandedOff) {
 	}
 }
 
-// alone: the pod serves and has no agent, and somebody can hand over for it, or must say
-// that it may go. Where no pod has an agent yet, that is the coordinator.
+// alone reports whether the pod serves and has no agent, and somebody can hand over for it, or must
+// say that it may go. Where no pod has an agent yet, that is the coordinator.
 func (a *step) alone(claim model.Claim) bool {
 	pod := podNamed(a.Snapshot, claim.Pod)
 	switch {
@@ -101,14 +101,14 @@ func (a *step) alone(claim model.Claim) bool {
 	return withoutAgents(a.Snapshot)
 }
 
-// mustBeAnswered: a pod without an agent goes only when another one has said that it may. There is
-// none while the first pods of a database are adopted: a person sees to these.
+// mustBeAnswered reports whether a pod without an agent goes only when another one has said that it
+// may. There is none while the first pods of a database are adopted: a person sees to these.
 func (a *step) mustBeAnswered(s model.Snapshot) bool {
 	missing := slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Phase == model.PodPhaseMissing })
 	return a.Engine.OwnAgentOnly && (missing || !withoutAgents(s))
 }
 
-// handedOffBy notes who has handed over for the pod; empty: nobody, it goes as it is.
+// handedOffBy notes who has handed over for the pod. It returns empty if nobody, it goes as it is.
 func (r *attempt) handedOffBy(by string) {
 	r.succeeded()
 	r.known.HandedOff, r.handoffBy = true, by

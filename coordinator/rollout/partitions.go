@@ -75,9 +75,9 @@ func (l *partition) count(now time.Time, pool effect.Pool) {
 	}
 }
 
-// mayMove: the line goes back to rest after a rollout only when the StatefulSet
-// controller has made the new revision the current one: what is recreated below
-// the line comes back on that.
+// mayMove reports whether the line goes back to rest after a rollout only when the StatefulSet
+// controller has made the new revision the current one: what is recreated below the partition comes
+// back on that.
 func (a *step) mayMove(pool effect.Pool, to model.Line) bool {
 	known := slices.IndexFunc(a.Snapshot.Pools, func(p model.Pool) bool { return p.Name == pool.Name })
 	return known >= 0 && (!raisesAtRest(a.Snapshot, a.Snapshot.Pools[known], to) || pool.CurrentRevision == a.Snapshot.Pools[known].Revision)

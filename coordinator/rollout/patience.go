@@ -6,7 +6,7 @@ import "time"
 
 // holding is since when a claim is held.
 type holding struct {
-	// heldSince is when a drained pod was first held without a break; zero: it is not held.
+	// heldSince is when a drained pod was first held without a break. It is zero if it is not held.
 	heldSince time.Time
 }
 
@@ -23,7 +23,8 @@ func (r *attempt) held(now time.Time, why string) {
 // notHeld: nothing holds the pod, or nobody has found out yet.
 func (r *attempt) notHeld() { r.heldSince = time.Time{} }
 
-// patienceEnds is when the claim is given up if the pod is held until then; zero: it is not held.
+// patienceEnds is when the claim is given up if the pod is held until then. It returns zero if it
+// is not held.
 func (r *attempt) patienceEnds() time.Time {
 	if r.heldSince.IsZero() {
 		return time.Time{}

@@ -25,8 +25,8 @@ type randomWorld struct {
 	pending []effect.Effect
 	uids    int
 	ids     int
-	// replaces: pods are replaced in this world; bare: some have no agent; shares: drains write a setting;
-	// calm: how rarely something happens.
+	// replaces is true if pods are replaced in this world; bare: some have no agent; shares: drains
+	// write a setting; calm: how rarely something happens.
 	replaces, bare, shares bool
 	calm                   int
 }

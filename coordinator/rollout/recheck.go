@@ -11,13 +11,13 @@ import (
 
 // going is what the policy says of a claimed pod that is still there.
 type going struct {
-	// wanted: the pod should still go, in the way in which it was claimed.
+	// wanted is true if the pod should still go, in the way in which it was claimed.
 	wanted bool
 	// why not, in words.
 	why string
 	// hold is why it may not go now; nil means that it may.
 	hold *model.Hold
-	// unasked: it is broken by now, and takes nothing away: nobody waits for its prepare.
+	// unasked is true if it is broken now, and takes nothing away: nobody waits for its drain.
 	unasked bool
 }
 
@@ -27,8 +27,8 @@ func judgeGoing(s model.Snapshot, claim model.Claim) going {
 		if pool.Force {
 			return going{wanted: true}
 		}
-		// Nobody is known to be out of date just now, perhaps because we have moved
-		// the line: that is no reason to give up who is.
+		// Nobody is known to be out of date just now, perhaps because we have moved the partition:
+		// that is no reason to give up who is.
 		hold = &model.Hold{Pod: claim.Pod, Rule: model.RulePoolUnobserved,
 			Reason: "the StatefulSet controller has not looked at the newest change of " + pool.Name}
 	}
@@ -44,9 +44,9 @@ func judgeGoing(s model.Snapshot, claim model.Claim) going {
 	return going{wanted: true, unasked: step.Prepare == model.PrepareNone && step.OutsideBudget}
 }
 
-// asksForMore says in which way a step asks for more than was claimed, or for something
-// else; empty when the claim will do. A pod that was broken when it was claimed may
-// serve again, and then it is prepared like any other.
+// asksForMore says in which way a step asks for more than was claimed, or for something else; empty
+// when the claim will do. A pod that was broken when it was claimed may serve again, and then it is
+// drained like any other.
 func asksForMore(claim model.Claim, step model.Step) string {
 	switch {
 	case drainWeight(step.Prepare) > drainWeight(claim.Prepare):
@@ -58,7 +58,7 @@ func asksForMore(claim model.Claim, step model.Step) string {
 	return ""
 }
 
-// drainWeight orders prepares by how much they take from a pod.
+// drainWeight orders drains by how much they take from a pod.
 func drainWeight(p model.Prepare) int {
 	switch p {
 	case model.PrepareEvacuate:
@@ -88,10 +88,10 @@ func outcome(a model.Action) model.Action {
 // returned is what the policy says of a claimed pod that has gone.
 type returned struct {
 	rejoined, back bool
-	// failed: what the prepare changed need not wait for the pod any longer.
+	// failed is true if what the drain changed need not wait for the pod any longer.
 	failed bool
-	// superseded: the successor is to go, too, and its own state is charged for
-	// it, so that the claim would only keep a correction from it.
+	// superseded is true if the successor is to go, too, and its own state is charged for it, so
+	// that the claim would only keep a correction from it.
 	superseded bool
 	why        string
 	recheck    time.Duration

@@ -61,7 +61,8 @@ func TestOrdersToStopEndClaims(t *testing.T) {
 	}
 }
 
-// A pod that broke meanwhile was spared its prepare, and is well again: it is prepared and looked at anew.
+// A pod that broke meanwhile was spared its drain, and is well again: it is drained and looked at
+// again.
 func TestRecoveredPodIsDrainedAgain(t *testing.T) {
 	r := &attempt{observedAt: time.Unix(1, 0)}
 	r.known.Drained = DrainNotNeeded

@@ -13,14 +13,13 @@ import (
 // and what kept data away from it is undone only when its successor is seen on
 // volume claims of its own.
 
-// notEmpty says what the database still has on a claimed pod, or why nobody knows;
-// empty when there is nothing. It asks the pod's own agent and all others, as far
-// as they are fresh: the snapshot has every copy that any of them knows of, and
-// one in whatever state is data. A pod whose member is away cannot look by itself:
-// then its agent must say that it is empty, or the one that emptied it have said so
-// (byOthers), and its name in the database be certain, or what others see there would
-// look like somebody else's. Where no other pod has an agent any more, the pod's own look is
-// enough for a claim that says that it is empty, as others said when that was written: they
+// notEmpty says what the database still has on a claimed pod, or why nobody knows; empty when there
+// is nothing. It asks the pod's own agent and all others, as far as they are fresh: the snapshot
+// has every copy that any of them knows of, and one in whatever state is data. A pod whose member
+// is unavailable cannot look by itself: then its agent must say that it is empty, or the one that
+// emptied it have said so (byOthers), and its name in the database be certain, or what others see
+// there would look like somebody else's. Where no other pod has an agent any more, the pod's own
+// look is enough for a claim that says that it is empty, as others said when that was written: they
 // wait for that claim to be adopted.
 func notEmpty(s model.Snapshot, claim model.Claim, names map[string]string, byOthers bool) string {
 	own, others, members := "its own agent has not looked since", 0, 0

@@ -4,7 +4,7 @@ import "time"
 
 // retry says when something that failed is tried again.
 type retry struct {
-	// busy: an effect is under way.
+	// busy is true if an effect is under way.
 	busy bool
 	// retryAt is when the next may be tried, errors how many failed in a row.
 	retryAt time.Time

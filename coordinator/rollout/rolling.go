@@ -16,23 +16,23 @@ import (
 // is taken away in one move with the removal, when the cache has shown the note
 // and the policy still agrees.
 
-// rolls says whether a pool's own controller takes its outdated pods.
+// rolls reports whether a pool's own controller takes its outdated pods.
 func rolls(pool *model.Pool) bool {
 	return pool != nil && pool.Strategy == model.StrategyRollingUpdate
 }
 
-// byPartition says whether pools are driven by their partition.
+// byPartition reports whether pools are driven by their partition.
 func byPartition(s model.Snapshot) bool {
 	return s.Cluster.Spec.Update.RollingUpdate == model.RollingUpdateByPartition
 }
 
-// guarded says whether Kubernetes refuses to remove closed pods.
+// guarded reports whether Kubernetes refuses to remove closed pods.
 func guarded(s model.Snapshot) bool {
 	spec := s.Cluster.Spec.WithDefaults()
 	return s.Cluster.GuardEnforcing && spec.Guard == model.GuardEnforce
 }
 
-// forced: a person has handed the pool to its controller.
+// forced reports whether a person has handed the pool to its controller.
 func forced(s model.Snapshot, claim model.Claim) bool {
 	pool := poolOf(s, claim.Pod)
 	if !rolls(pool) || !pool.Force {
@@ -41,7 +41,7 @@ func forced(s model.Snapshot, claim model.Claim) bool {
 	return claim.Action == model.ActionLowerPartition || claim.Action == model.ActionRestart
 }
 
-// noLongerForced: the claim was made without a prepare because a person had handed the
+// noLongerForced reports whether the claim was made without a drain because a person had handed the
 // pool to its controller, which is not so any more.
 func noLongerForced(s model.Snapshot, claim model.Claim) bool {
 	if claim.Action != model.ActionLowerPartition || needsDrain(claim) || broken(claim) || outage(s) || forced(s, claim) {
@@ -51,8 +51,8 @@ func noLongerForced(s model.Snapshot, claim model.Claim) bool {
 	return pod != nil && pod.Agent
 }
 
-// target is where the hold line has to be for a claimed pod to go; false when
-// it need not be moved.
+// target is where the partition has to be for a claimed pod to go; false when it does not have to
+// be moved.
 func target(s model.Snapshot, pod string) (int32, bool) {
 	step, _ := policy.Recheck(s, pod)
 	if step == nil || step.Partition == nil {
@@ -61,8 +61,8 @@ func target(s model.Snapshot, pod string) (int32, bool) {
 	return *step.Partition, true
 }
 
-// goFirst are the pods that lowering the hold line to a claimed one would free
-// with it, and that have not gone; they go first. A closed guard keeps them, too.
+// goFirst are the pods that lowering the partition to a claimed one would free with it, and that
+// have not gone; they go first. A closed guard keeps them, too.
 func goFirst(s model.Snapshot, claim model.Claim) []model.Pod {
 	pool, pod := poolOf(s, claim.Pod), podNamed(s, claim.Pod)
 	if !rolls(pool) || claim.Action != model.ActionLowerPartition || pool.Force {
@@ -79,10 +79,10 @@ func goFirst(s model.Snapshot, claim model.Claim) []model.Pod {
 	return all
 }
 
-// deadlock says in which way one of those that go first waits for this very claim to
-// end, or empty. When the claim was made all of them were on their way, or the policy would
-// have held the pod. One that was given up since may have no claim, or a new one whose
-// prepare writes a setting that is put back first, and is not while this claim needs it.
+// deadlock says in which way one of those that go first waits for this very claim to end, or empty.
+// When the claim was made all of them were on their way, or the policy would have held the pod. One
+// that was given up since may have no claim, or a new one whose drain writes a setting that is put
+// back first, and is not while this claim needs it.
 func (a *step) deadlock(claim model.Claim, ahead []model.Pod) string {
 	claims := a.Snapshot.Cluster.Status.Claims
 	record := sharedBy(&a.Record, claim.ID)
@@ -102,7 +102,8 @@ func (a *step) deadlock(claim model.Claim, ahead []model.Pod) string {
 	return ""
 }
 
-// lowerFor is the move of the partition that lets a claimed pod go; nil: it is low enough.
+// lowerFor is the move of the partition that lets a claimed pod go. It returns nil if it is low
+// enough.
 func (a *step) lowerFor(claim model.Claim) (*effect.PartitionMove, error) {
 	to, moves := target(a.Snapshot, claim.Pod)
 	pool := poolOf(a.Snapshot, claim.Pod)
@@ -116,7 +117,7 @@ func (a *step) lowerFor(claim model.Claim) (*effect.PartitionMove, error) {
 	return &effect.PartitionMove{Pool: *known, Force: pool.Force, To: to}, nil
 }
 
-// onlyPartitionKeeps: no guard keeps the controller from this pod, and no person has
+// onlyPartitionKeeps reports whether no guard keeps the controller from this pod, and no person has
 // ordered where the line is.
 func onlyPartitionKeeps(s model.Snapshot, claim model.Claim) bool {
 	pool, pod := poolOf(s, claim.Pod), podNamed(s, claim.Pod)
@@ -124,13 +125,14 @@ func onlyPartitionKeeps(s model.Snapshot, claim model.Claim) bool {
 		!(guarded(s) && pod.Guard != model.GuardNone)
 }
 
-// keptByPartition: a restart would bring the pod back as it is. The hold line is not lowered for a replacement.
+// keptByPartition reports whether a restart would bring the pod back as it is. The partition is not
+// lowered for a replacement.
 func keptByPartition(s model.Snapshot, pod *model.Pod) bool {
 	pool := poolOf(s, pod.Name)
 	return rolls(pool) && byPartition(s) && pod.Ordinal < pool.Partition
 }
 
-// raisesAtRest: the line goes up, and nobody is out of date.
+// raisesAtRest reports whether the line goes up, and nobody is out of date.
 func raisesAtRest(s model.Snapshot, pool model.Pool, to model.Line) bool {
 	return to.Partition > pool.Partition && !slices.ContainsFunc(s.Pods, func(p model.Pod) bool {
 		return p.Pool == pool.Name && p.Phase != model.PodPhaseMissing && p.Revision != pool.Revision

@@ -12,9 +12,9 @@ import (
 // setting is what this coordinator knows of one cluster setting whose old value is recorded.
 type setting struct {
 	retry
-	// restored: an agent has put it back.
+	// restored is true if an agent has put it back.
 	restored bool
-	// begun: it is being put back, and nobody may rely on it any more.
+	// begun is true if it is being put back, and nobody may rely on it any more.
 	begun bool
 	// lateUntil is until when an order to put it back whose answer was lost, ours or
 	// a predecessor's, may still be carried out.
@@ -52,9 +52,9 @@ func share(status *Record, claim string, s effect.ClusterSetting) {
 	status.Settings = append(status.Settings, model.SharedSetting{Name: s.Name, Undo: s.Undo, Claims: []string{claim}})
 }
 
-// queued says whether a claim's prepare waits for another that writes the same
-// setting: those go one after the other, in the order of the record; and none
-// joins those of which one is over, for then it is to be put back first.
+// queued reports whether a claim's drain waits for another that writes the same setting: those go
+// one after the other, in the order of the record; and none joins those of which one is over, for
+// then it is to be put back first.
 func (a *step) queued(claim model.Claim, r *attempt) bool {
 	record := sharedBy(&a.Record, claim.ID)
 	joins := record == nil
@@ -92,9 +92,9 @@ func (a *step) queued(claim model.Claim, r *attempt) bool {
 	return false
 }
 
-// noteSettingReleased notes whether a claim needs its setting no more: its pod's successor
-// is live again, or has had the time that a start may take. A pod that terminates for that
-// long may do so for ever, as on a dead node, and copies are to be made elsewhere.
+// noteSettingReleased notes whether a claim needs its setting no more: the recreated pod is live
+// again, or has had the time that a start may take. A pod that terminates for that long may do so
+// for ever, as on a dead node, and copies are to be made elsewhere.
 func (a *step) noteSettingReleased(c Case, r *attempt) {
 	r.settingReleased = false
 	gone := c.Pod == PodGone && c.Known.GoneConfirmed
@@ -173,7 +173,7 @@ func (a *step) restoreSettings() {
 	}
 }
 
-// nobodyRelies: every listed claim is released, or needs the setting no more.
+// nobodyRelies reports whether every listed claim is released, or needs the setting no more.
 func (a *step) nobodyRelies(record *model.SharedSetting) bool {
 	for _, s := range a.out.Edits.RecordSetting {
 		if s.Name == record.Name {

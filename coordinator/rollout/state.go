@@ -11,7 +11,7 @@ import (
 // it does not know of. Step never changes the State that it is given.
 type State struct {
 	epoch int64
-	// superseded: another coordinator leads by now; nothing more is done.
+	// superseded is true if another coordinator leads now; nothing more is done.
 	superseded bool
 
 	// attempts are what is known of open claims, by id.
@@ -43,7 +43,7 @@ func NewState(epoch int64, before Before) State {
 	return State{epoch: epoch, progress: progress.New(before.LastProgress), stalled: before.Stalled, estimates: before.Estimates}
 }
 
-// Superseded says whether another coordinator is known to lead.
+// Superseded reports whether another coordinator is known to lead.
 func (s State) Superseded() bool { return s.superseded }
 
 // clone copies all that a step may change.

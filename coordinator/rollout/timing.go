@@ -42,7 +42,7 @@ const (
 	firstBackoff = 10 * time.Second
 	lastBackoff  = 5 * time.Minute
 
-	// maxLapses is how often a prepare is repeated that did not last.
+	// maxLapses is how often a drain is repeated that did not last.
 	maxLapses = 5
 	// handoffTimeout is how long other agents may take to hand over for a pod that has none.
 	// Then the pod goes as it is: nothing would be lost, only leaders elected. Where more is
@@ -57,9 +57,8 @@ const (
 	resetsForget = time.Hour
 )
 
-// timedOut does not count the time for which others were in front, or another
-// coordinator led. It counts by how this process's time goes by: a clock that is set is
-// no reason to go unprepared.
+// timedOut does not count the time for which others were in front, or another coordinator led. It
+// counts by how this process's time goes by: a clock that is set is no reason to go undrained.
 func (a *step) timedOut(claim model.Claim, r *attempt) bool {
 	limit := a.drainTimeout(claim)
 	began := r.takenAt
@@ -69,7 +68,7 @@ func (a *step) timedOut(claim model.Claim, r *attempt) bool {
 	return limit > 0 && a.now.Sub(began) > limit
 }
 
-// drainTimeout is how long a claim's prepare may take; 0 means for ever.
+// drainTimeout is how long a claim's drain may take; 0 means for ever.
 func (a *step) drainTimeout(claim model.Claim) time.Duration {
 	drain := a.Snapshot.Cluster.Spec.Drain
 	if claim.Prepare == model.PrepareEvacuate {
@@ -78,7 +77,7 @@ func (a *step) drainTimeout(claim model.Claim) time.Duration {
 	return time.Duration(drain.TimeoutSeconds) * time.Second
 }
 
-// mayProceed: a pod whose data would be lost never goes without its prepare.
+// mayProceed reports whether a pod whose data would be lost never goes without its drain.
 func mayProceed(s model.Snapshot, claim model.Claim) bool {
 	return s.Cluster.Spec.Drain.OnTimeout == model.TimeoutProceed &&
 		claim.Prepare == model.PrepareHandoff && s.Cluster.Spec.Drain.Data.Restart == model.DataKeep

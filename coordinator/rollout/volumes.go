@@ -13,7 +13,7 @@ import (
 // be on its way. A pod of its name, once it is wanted again, would come back to these volumes.
 // So they are deleted first, and what kept data away is undone after that.
 
-// mayNotDiscard says why nothing is deleted now; empty: it may be.
+// mayNotDiscard says why nothing is deleted now. It returns empty if it may be.
 func (a *step) mayNotDiscard() string {
 	why := policy.Forbidden(&a.Snapshot)
 	if !a.Object.DeletionTimestamp.IsZero() {

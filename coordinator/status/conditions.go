@@ -33,7 +33,7 @@ const (
 	reasonNotAllowed  = "NotAllowed"
 )
 
-// ReasonPodsUnavailable is that of Ready while pods are away at rest, and of Available while
+// ReasonPodsUnavailable is that of Ready while pods are unavailable at rest, and of Available while
 // some have been for longer than a start may take.
 const ReasonPodsUnavailable = "PodsUnavailable"
 
@@ -168,7 +168,7 @@ func initialized(d Decision) metav1.Condition {
 	return condition(v1alpha1.ConditionInitialized, false, reasonNotYet, text)
 }
 
-// Unhealthy is what is missing until nothing is away and the database says that it is
+// Unhealthy is what is missing until nothing is unavailable and the database says that it is
 // complete, or, while nobody is there to say so, until all pods are Ready. Empty: nothing.
 func Unhealthy(d Decision) string {
 	p, h := d.Pods, d.Snapshot.Health

@@ -18,8 +18,8 @@ type Key = types.NamespacedName
 type Decision struct {
 	progress.Moment
 	Key Key
-	// Idle: nobody follows what the agents say, because nothing is to be done.
-	// What the snapshot says of pods and groups is then not known and decides nothing.
+	// Idle is true if nobody follows what the agents say, because nothing is to be done. What the
+	// snapshot says of pods and groups is then not known and decides nothing.
 	Idle bool
 	// SpecError is what in the spec cannot be read although the policy finds
 	// nothing wrong with it: a cron expression or a time zone.
@@ -27,8 +27,8 @@ type Decision struct {
 	Guard     Guard
 	// Refused is, by pod UID, why what its agent sent last was not taken.
 	Refused map[string]string
-	// Withheld is what the DatabaseCluster names and is not used, because those who may
-	// write the Secrets have not allowed it, and how they do; empty: nothing.
+	// Withheld is what the DatabaseCluster names and is not used, because those who may write the
+	// Secrets have not allowed it, and how they do. It is empty if nothing.
 	Withheld string
 }
 

@@ -132,8 +132,8 @@ var restartEffects = []model.Rule{
 	model.RuleViewSplit, model.RuleNoLeader, model.RuleTwoLeaders, model.RuleHealth, model.RuleNoReport, model.RuleMoving, model.RuleCatchingUp,
 }
 
-// Passing says whether a rule holds for a while in every rollout: because a
-// pod on its way has set it off, or because others go first.
+// Passing reports whether a rule holds for a while in every rollout: because a pod on its way has
+// set it off, or because others go first.
 func Passing(rule model.Rule) bool {
 	return slices.Contains(restartEffects, rule) || slices.Contains(routine, rule) || rule == model.RuleClaimed || rule == model.RuleTerminating
 }

@@ -87,8 +87,8 @@ func (t *transition) advanced(c model.Claim, from model.ClaimPhase) {
 	}
 }
 
-// undisturbed is false for a claim that reached a later phase because its pod
-// went away by other hands: nobody can say that it was prepared.
+// undisturbed is false for a claim that reached a later phase because its pod went away by other
+// hands: nobody can say that it was drained.
 func undisturbed(c model.Claim) bool {
 	return c.Phase != model.PhaseGone && c.Phase != model.PhaseRejoined || len(c.Undo) > 0
 }
@@ -120,7 +120,7 @@ func (t *transition) sinceClaim(c model.Claim) string {
 	return Age(t.to.DecidedAt.Sub(c.StartedAt.Time)) + " after it was selected"
 }
 
-// timedOut tells, once, that a prepare takes longer than it may.
+// timedOut tells, once, that a drain takes longer than it may.
 func (t *transition) timedOut(c model.Claim) {
 	if c.Phase != model.PhaseClaimed && c.Phase != model.PhaseDraining || c.StartedAt.IsZero() {
 		return

@@ -13,8 +13,8 @@ type PoolState struct {
 	// Version of the engine that its template is to run, as far as its tag tells.
 	Version                 string
 	Desired, Updated, Ready int32
-	// Complete: every desired pod runs the revision and is back, and no other is
-	// there. Where the whole cluster is done, so is each pool.
+	// Complete is true if every desired pod runs the revision and is back, and no other is there.
+	// Where the whole cluster is done, so is each pool.
 	Complete bool
 }
 
@@ -55,8 +55,8 @@ func PoolsOf(d Decision) []PoolState {
 	return out
 }
 
-// inDatabase: the database has the pod as a member and it has caught up. Of a
-// pod without an agent nobody may be there to say so.
+// inDatabase reports whether the database has the pod as a member and it has caught up. Of a pod
+// without an agent nobody may be there to say so.
 func inDatabase(pod model.Pod) bool {
 	r := pod.Report
 	if r == nil {

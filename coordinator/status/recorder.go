@@ -29,8 +29,8 @@ const (
 )
 
 const (
-	// sameWithin is how long an Event that says the same as one before is counted there
-	// and not written anew.
+	// sameWithin is how long an Event that says the same as one before is counted there and not
+	// written again.
 	sameWithin = 10 * time.Minute
 	// burst and every bound the Events about one cluster: burst at once, then one every so long.
 	burst = 60
@@ -165,7 +165,7 @@ func (r *Recorder) record(ctx context.Context, e Event, regarding corev1.ObjectR
 		if err := r.countAgain(ctx, regarding.Namespace, s); err == nil {
 			return
 		}
-		// It has expired, or somebody removed it: write it anew.
+		// It has expired, or somebody removed it: write it again.
 	}
 	s := &series{name: r.eventName(regarding.Name, now), count: 1, last: now}
 	kind := corev1.EventTypeNormal

@@ -55,7 +55,7 @@ func Waits(d Decision) []Wait {
 // reasonSetting is why a cluster is stalled of which a setting is not put back.
 const reasonSetting = "SettingNotRestored"
 
-// settingWaits are the settings that stay as prepares have left them.
+// settingWaits are the settings that stay as drains have left them.
 func settingWaits(d Decision) []Wait {
 	var waits []Wait
 	for _, knob := range slices.Sorted(maps.Keys(d.Settings)) {
@@ -90,7 +90,7 @@ func claimWait(d Decision, c model.Claim) model.Hold {
 	if pod, _ := d.Pod(c.Pod); c.Phase == model.PhaseOpened || progress.HasGone(c, pod.UID) {
 		if r := policy.Returned(d.Snapshot, c); !r.Done {
 			if why := d.Waiting[c.Pod]; strings.HasPrefix(why, r.Why.Reason) {
-				r.Why.Reason = why // and why what was prepared is not undone
+				r.Why.Reason = why // and why what was drained is not undone
 			}
 			return r.Why
 		}

@@ -25,7 +25,7 @@ import (
 type Basis struct {
 	in      Input
 	objects uint64
-	// contested: not all name the same leader of a group, so it matters who looked last.
+	// contested is true if not all name the same leader of a group, so it matters who looked last.
 	contested bool
 	until     time.Time
 }
@@ -39,7 +39,7 @@ func (b *Basis) Until() time.Time { return b.until }
 // Agents is what the agents had said.
 func (b *Basis) Agents() agents.State { return b.in.Agents }
 
-// Stands tells whether the snapshot is still the one to be made of is.
+// Stands reports whether the snapshot is still the one to be made of is.
 func (b *Basis) Stands(is Input) bool {
 	was := b.in
 	is.MaxAge = maxAge(is)
@@ -128,7 +128,7 @@ func sameReport(x, y agents.Received) bool {
 		slices.EqualFunc(a.GetGroups(), b.GetGroups(), sameGroup) && slices.EqualFunc(a.GetNodes(), b.GetNodes(), sameNode)
 }
 
-// sameSince: the pod has been so all the time.
+// sameSince reports whether the pod has been so all the time.
 func sameSince(x, y agents.Received, since func(agents.Received) time.Time) bool {
 	return x.At.IsZero() == y.At.IsZero() && since(x).Sub(since(y)).Abs() < settledSlack
 }
@@ -151,7 +151,7 @@ func sameMember(a, b *rollcallv1.Member) bool {
 		a.GetEligible() == b.GetEligible() && a.GetProgress() == b.GetProgress() && a.GetDomain() == b.GetDomain()
 }
 
-// sameRosters: of an idle cluster all counts that rosters tell; else only bad news
+// sameRosters reports whether of an idle cluster all counts that rosters tell; else only bad news
 // and names, whichever roster has them.
 func sameRosters(was, is Input) bool {
 	if slices.EqualFunc(was.Agents.Rosters, is.Agents.Rosters, func(a, b agents.ReceivedRoster) bool { return a.Roster == b.Roster }) {

@@ -63,14 +63,13 @@ func (w *world) mergeGroups() []model.Group {
 	return groups
 }
 
-// forgetAfter is how long pods without agents must have been as they are until what
-// was remembered of them is let go: a copy that is being made anew needs its time.
+// forgetAfter is how long pods without agents must have been as they are until what was remembered
+// of them is let go: a copy that is being made again needs its time.
 const forgetAfter = 5 * time.Minute
 
-// unattended: there are pods, all have long been ready, or are overdue, and none has
-// an agent. What is remembered then says nothing of now, and nobody will ever
-// contradict it: the database is adopted anew, by a person's word and one pod at a
-// time.
+// unattended reports whether there are pods, all have long been ready, or are overdue, and none has
+// an agent. What is remembered then says nothing of now, and nobody will ever contradict it: the
+// database is adopted again, by a person's word and one pod at a time.
 func (w *world) unattended() bool {
 	there := false
 	for i := range w.pods {
@@ -98,10 +97,10 @@ func unattendedAt(p *kube.Pod, c *v1alpha1.DatabaseCluster) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// missing tells whether one of those who were in the group cannot be heard. Pods of a
-// StatefulSet that is not shown may still be there, and come back with it: of a group that
-// is on such pods alone nobody can be heard. If others were in it, too, it is they who
-// tell, unless a claim says that one of those pods is away.
+// missing reports whether one of those who were in the group cannot be heard. Pods of a StatefulSet
+// that is not shown may still be there, and come back with it: of a group that is on such pods
+// alone nobody can be heard. If others were in it, too, it is they who tell, unless a claim says
+// that one of those pods is unavailable.
 func (w *world) missing(g model.Group) bool {
 	shown, hidden := false, false
 	for _, m := range g.Members {
@@ -121,8 +120,8 @@ func (w *world) missing(g model.Group) bool {
 	return hidden && !shown
 }
 
-// hidden: the StatefulSet that a pod is of is not shown. One that has lost its label, or
-// was deleted without its pods, hides them.
+// hidden reports whether the StatefulSet that a pod is of is not shown. One that has lost its
+// label, or was deleted without its pods, hides them.
 func (w *world) hidden(pod string) bool { return pod != "" && !kube.HasSetOf(w.in.Kube.Pools, pod) }
 
 // forgotten is a group of which nobody speaks: nothing good is known of it. What
@@ -146,7 +145,8 @@ func (w *world) forgotten(g model.Group) model.Group {
 	return g
 }
 
-// sensible: the group is of a kind that there is, and says what that kind has to say.
+// sensible reports whether the group is of a kind that there is, and says what that kind has to
+// say.
 func sensible(g model.Group) bool {
 	switch g.Kind {
 	case model.GroupShard:
@@ -157,7 +157,7 @@ func sensible(g model.Group) bool {
 	return false
 }
 
-// mayServe tells whether the pod's database runs and does not deny to be a member.
+// mayServe reports whether the pod's database runs and does not deny to be a member.
 func (p *pod) mayServe() bool {
 	return p.running() && p.says() != rollcallv1.Membership_MEMBERSHIP_NOT_LIVE
 }
@@ -263,7 +263,7 @@ func (w *world) place(c *copyOf) {
 	}
 }
 
-// mayHold tells whether a pod may have a process that holds copies.
+// mayHold reports whether a pod may have a process that holds copies.
 func (w *world) mayHold(name string) bool {
 	i, ok := w.byName[name]
 	return ok && w.pods[i].running()

@@ -12,19 +12,19 @@ import (
 // host is the pod behind a name in the database.
 type host struct {
 	pod int
-	// unsure: more than one pod can be meant.
+	// unsure is true if more than one pod can be meant.
 	unsure bool
 }
 
 // nameHosts finds out which pod each name in the database belongs to.
 //
-// A pod knows its own name, so its own report decides, and a fresh one before a
-// stale one. A pod that has not said its name (it has no agent, is starting, or
-// is gone) is found by its own name where members are named by their pods, by the address that the others see, and at last by what the
-// gossip remembers of it. What is left over then may belong to a pod whose word of its
-// name is doubtful. Finding a pod that way only ever takes away: a member
-// of a pod that is away is not available, one that is hosted elsewhere may be.
-// A name that fits two pods, and a pod that fits two living names, is unsure.
+// A pod knows its own name, so its own report decides, and a fresh one before a stale one. A pod
+// that has not said its name (it has no agent, is starting, or is gone) is found by its own name
+// where members are named by their pods, by the address that the others see, and at last by what
+// the gossip remembers of it. What is left over then may belong to a pod whose word of its name is
+// doubtful. Finding a pod that way only ever takes away: a member of a pod that is unavailable is
+// not available, one that is hosted elsewhere may be. A name that fits two pods, and a pod that
+// fits two living names, is unsure.
 func (w *world) nameHosts() {
 	claims := map[string][]int{}
 	w.claim(claims)
@@ -61,11 +61,11 @@ func (w *world) nameHosts() {
 	}
 }
 
-// silent tells whether a pod has not said its name.
+// silent reports whether a pod has not said its name.
 func (w *world) silent(i int) bool { return w.pods[i].report.GetNode() == "" }
 
-// doubtful tells of each pod whether it says a name that need not be its own: the
-// report is stale, another pod says the same, or nobody sees it alive.
+// doubtful tells of each pod whether it says a name that does not have to be its own: the report is
+// stale, another pod says the same, or nobody sees it alive.
 func (w *world) doubtful(claims map[string][]int) []bool {
 	doubtful := make([]bool, len(w.pods))
 	for i := range w.pods {

@@ -13,7 +13,7 @@ import (
 // of an agent's heartbeats.
 const DefaultMaxAge = 15 * time.Second
 
-// defaultEstimate is how long a pod is expected to be away while nobody has measured it.
+// defaultEstimate is how long a pod is expected to be unavailable while nobody has measured it.
 const defaultEstimate = 60
 
 // Input is what a snapshot is made of. Look changes none of it.
@@ -22,8 +22,8 @@ type Input struct {
 	Kube kube.ClusterObjects
 	// Agents is what was received from the cluster's agents.
 	Agents agents.State
-	// Idle: reports are not being followed, only rosters. They then stand in for
-	// the reports, and permit nothing.
+	// Idle is true if reports are not being followed, only rosters. They then stand in for the
+	// reports, and permit nothing.
 	Idle bool
 	// Barrier is when the last action on this cluster ended: what was observed
 	// before it is not fresh. Zero: no action.
@@ -42,17 +42,17 @@ type Input struct {
 	// Engine are the facts of the adapter, but for the oldest version that can be
 	// updated from: MinSource has it by the major version of the target.
 	Engine model.EngineFacts
-	// Replaced: a pod is replaced where a restart does not bring what changed.
+	// Replaced is true if a pod is replaced where a restart does not bring what changed.
 	Replaced bool
-	// NamedByPod: a member's name is that of its pod.
+	// NamedByPod is true if a member's name is that of its pod.
 	NamedByPod bool
-	// Unlisted: a pod without an agent of which no agent tells may be a member, unless
+	// Unlisted is true if a pod without an agent of which no agent tells may be a member, unless
 	// the agent of one that leads is among them.
 	Unlisted  bool
 	MinSource map[int]string
 	// Paused is the switch for all clusters.
 	Paused bool
-	// GuardEnforcing: Kubernetes refuses to remove closed pods now.
+	// GuardEnforcing is true if Kubernetes refuses to remove closed pods now.
 	GuardEnforcing bool
 	Fleet          model.Fleet
 }

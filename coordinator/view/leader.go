@@ -47,7 +47,7 @@ func separate(leaders string) []string {
 	return strings.FieldsFunc(leaders, func(r rune) bool { return r == 0 })
 }
 
-// sameLeaders tells whether two words on a group list the same leaders in the same order.
+// sameLeaders reports whether two words on a group list the same leaders in the same order.
 func sameLeaders(a, b *rollcallv1.Group) bool {
 	x, y := a.GetMembers(), b.GetMembers()
 	for {

@@ -34,9 +34,8 @@ func TestNotLiveForHowLong(t *testing.T) {
 	}
 }
 
-// TestNotLiveByTheOthers: those who speak for a pod without an agent do not tell for how
-// long, so it is counted from look to look, begins anew after each break, and with each
-// coordinator.
+// TestNotLiveByTheOthers: those who speak for a pod without an agent do not tell for how long, so
+// it is counted from look to look, begins again after each break, and with each coordinator.
 func TestNotLiveByTheOthers(t *testing.T) {
 	in := made(noAgent(2), allSay([]int{0, 1}, sees(2, notLive)))
 	look := func(after time.Duration) *model.Report {

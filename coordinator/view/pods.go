@@ -35,8 +35,8 @@ func (w *world) policyPods(groups []model.Group) []model.Pod {
 	return out
 }
 
-// estimate is how long a pod of a pool is expected to be away: as long as its
-// pool's have been, else as long as the cluster's have been.
+// estimate is how long a pod of a pool is expected to be unavailable: as long as its pool's have
+// been, else as long as the cluster's have been.
 func (w *world) estimate(pool string) float64 {
 	status := &w.in.Kube.Cluster.Status
 	switch {

@@ -93,8 +93,8 @@ func (w *world) conditions(i int, q *model.Pod) []model.PodCondition {
 	return list
 }
 
-// claimed: it may be Rollcall that keeps data off the pod, and has yet to undo that; or
-// that has taken it, and waits for its return.
+// claimed reports whether it may be Rollcall that keeps data off the pod, and has yet to undo that;
+// or that has taken it, and waits for its return.
 func (w *world) claimed(name string) bool {
 	return slices.ContainsFunc(w.in.Kube.Cluster.Status.Claims, func(c model.Claim) bool { return c.Pod == name })
 }

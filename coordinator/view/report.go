@@ -72,7 +72,7 @@ func (w *world) byItself(p *pod) *model.Report {
 	return out
 }
 
-// doubted tells whether a pod's word that it is live cannot be taken.
+// doubted reports whether a pod's word that it is live cannot be taken.
 func (w *world) doubted(p *pod) bool {
 	if tooOld(w.in, p.at) || p.outvoted || p.ambiguous || saysNotLive(p.gossip()) {
 		return true
@@ -119,11 +119,11 @@ func (w *world) byOthers(i int, whole bool) *model.Report {
 	return out
 }
 
-// NotLive is since when the others have said of pods without an agent that they are not
-// live, after the snapshot that was made of in. Their agents do not tell for how long, so
-// whoever looks at snapshot after snapshot counts; a coordinator that starts anew begins
-// anew. The times are those of Now, never read off a snapshot: those tell how the clock
-// was set, and not how much time went by.
+// NotLive is since when the others have said of pods without an agent that they are not live, after
+// the snapshot that was made of in. Their agents do not tell for how long, so whoever looks at
+// snapshot after snapshot counts; a coordinator that starts again begins again. The times are those
+// of Now, never read off a snapshot: those tell how the clock was set, and not how much time went
+// by.
 func NotLive(s model.Snapshot, in Input) map[string]time.Time {
 	since := map[string]time.Time{}
 	for i := range s.Pods {
@@ -137,14 +137,14 @@ func NotLive(s model.Snapshot, in Input) map[string]time.Time {
 	return since
 }
 
-// listed tells whether any agent lists the pod, alive or not.
+// listed reports whether any agent lists the pod, alive or not.
 func (w *world) listed(p *pod) bool {
 	return slices.ContainsFunc(w.lists, func(l *list) bool {
 		return slices.ContainsFunc(p.names, func(name string) bool { return l.byName[name] != nil })
 	})
 }
 
-// leaderTells: a witness leads, by its own word. It knows who belongs to it.
+// leaderTells reports whether a witness leads, by its own word. It knows who belongs to it.
 func (w *world) leaderTells() bool {
 	return slices.ContainsFunc(w.witnesses, func(i int) bool {
 		return slices.ContainsFunc(w.pods[i].report.GetGroups(), func(g *rollcallv1.Group) bool {

@@ -9,11 +9,11 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// versions are what a pool's new template is to run, and the oldest that its
-// pods' reports say runs.
+// versions are what a pool's new template is to run, and the oldest that its pods' reports say
+// runs.
 //
-// An image's tag need not be the engine's version. It is taken for one only if
-// the tags of running pods are the versions that these pods report.
+// An image's tag does not have to be the engine's version. It is taken for one only if the tags of
+// running pods are the versions that these pods report.
 func (w *world) versions(pool int) (next, running string) {
 	var (
 		oldest *semver.Version

@@ -59,7 +59,7 @@ func (w *world) callWitnesses() {
 	w.dismissOutvoted()
 }
 
-// established tells whether everybody has had the time to see a member.
+// established reports whether everybody has had the time to see a member.
 func (w *world) established(name string) bool {
 	h, ok := w.hosts[name]
 	if !ok || h.unsure {
@@ -93,7 +93,7 @@ type list struct {
 	byName map[string]*rollcallv1.MemberNode
 }
 
-// same tells whether nodes says the same, in whatever order.
+// same reports whether nodes says the same, in whatever order.
 func (l *list) same(nodes []*rollcallv1.MemberNode) bool {
 	if slices.EqualFunc(l.nodes, nodes, sameNode) {
 		return true

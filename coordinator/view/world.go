@@ -30,7 +30,7 @@ type world struct {
 	opinions []*opinion
 	// disagree says in which way the witnesses contradict each other.
 	disagree []string
-	// contested: not all witnesses name the same leader of some group.
+	// contested is true if not all witnesses name the same leader of some group.
 	contested bool
 }
 
@@ -43,26 +43,26 @@ type pod struct {
 	ordinal int
 	desired bool
 
-	// report is its own agent's newest; nil = none.
+	// report is its own agent's newest; nil means none.
 	report *rollcallv1.Report
 	at     time.Time
 	fresh  bool
-	// list is the membership that the report shows; nil = none.
+	// list is the membership that the report shows; nil means none.
 	list *list
-	// headline is the newest that a roster has of this very pod; nil = none.
+	// headline is the newest that a roster has of this very pod; nil means none.
 	headline *rollcallv1.Headline
-	// outvoted: a majority of the other witnesses contradicts it.
+	// outvoted is true if a majority of the other witnesses contradicts it.
 	outvoted bool
-	// ambiguous: its name in the database is also somebody else's.
+	// ambiguous is true if its name in the database is also somebody else's.
 	ambiguous bool
 	// names that it has in the database, by its own word or by address.
 	names []string
 }
 
-// observed tells whether the report holds an observation.
+// observed reports whether the report holds an observation.
 func (p *pod) observed() bool { return p.report != nil && p.report.GetError() == "" }
 
-// running tells whether the database container may have a process.
+// running reports whether the database container may have a process.
 func (p *pod) running() bool {
 	if p.kube == nil {
 		return false

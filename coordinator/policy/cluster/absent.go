@@ -8,10 +8,10 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// whyUnavailable says in which way a pod does not serve, or nothing when it does,
-// whatever the cause, on whichever revision. A desired pod that does not serve
-// is away and counts in the budget, once. One that is not desired does so only
-// while it is claimed, but its copies are not counted on either.
+// whyUnavailable says in which way a pod does not serve, or nothing when it does, whatever the
+// cause, on whichever revision. A desired pod that does not serve is unavailable and counts in the
+// budget, once. One that is not desired does so only while it is claimed, but its copies are not
+// counted on either.
 func (x *Index) whyUnavailable(p *Pod) string {
 	if p.Claim != nil {
 		return ClaimedHow(p.Claim)
@@ -99,5 +99,5 @@ func (x *Index) SettledSince(p *Pod) time.Time {
 	return since
 }
 
-// Unavailability says in which way the pod is away, or that it is going to be.
+// Unavailability says in which way the pod is unavailable, or that it is going to be.
 func (p *Pod) Unavailability() string { return cmp.Or(p.UnavailableReason, "chosen") }

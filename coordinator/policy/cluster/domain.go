@@ -15,7 +15,7 @@ type domains struct {
 	serving map[int32][]int32 // by pod: those of its available members, once each member
 }
 
-// inDomains: members of the group may fail together.
+// inDomains reports whether members of the group may fail together.
 func (g *Group) inDomains() bool {
 	return slices.ContainsFunc(g.Members, func(m model.Member) bool { return m.Domain != "" })
 }

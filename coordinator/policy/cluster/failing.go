@@ -20,7 +20,7 @@ type Failure struct {
 	due       time.Time
 }
 
-// IsMarked: somebody wrote down that this very pod is replaced.
+// IsMarked reports whether somebody wrote down that this very pod is replaced.
 func (x *Index) IsMarked(p *Pod) bool {
 	if p.Removal.Marked != nil {
 		return true
@@ -32,8 +32,8 @@ func (x *Index) IsMarked(p *Pod) bool {
 	return c != nil && c.Action == model.ActionReplace && c.UID != "" && c.UID == p.UID
 }
 
-// RolledByReplacement: the update strategy has this outdated pod replaced. One
-// that a person handed to its controller by force is restarted by that.
+// RolledByReplacement reports whether the update strategy has this outdated pod replaced. One that
+// a person handed to its controller by force is restarted by that.
 func (x *Index) RolledByReplacement(p *Pod) bool {
 	if p.OwnPool.Force && p.OwnPool.Strategy == model.StrategyRollingUpdate {
 		return false
@@ -47,8 +47,8 @@ func (x *Index) RolledByReplacement(p *Pod) bool {
 	return false
 }
 
-// isTransactional: it is known by its roles to keep none of the database's
-// data. Of a pod of which no role is known, that is not known.
+// isTransactional reports whether it is known by its roles to keep none of the database's data. Of
+// a pod of which no role is known, that is not known.
 func (x *Index) isTransactional(r *model.Report) bool {
 	return r != nil && len(r.Roles) > 0 &&
 		!slices.ContainsFunc(r.Roles, func(role string) bool { return slices.Contains(x.Snapshot.Cluster.Engine.DataRoles, role) })

@@ -32,8 +32,8 @@ func (f *Flights) Add(p *Pod) {
 	f.Zones.Add(p)
 }
 
-// inFlight: data is still to be moved off the pod. Scale-downs count, and so
-// leave less room for replacements. In a pool that is shut down nothing moves.
+// inFlight reports whether data is still to be moved off the pod. Scale-downs count, and so leave
+// less room for replacements. In a pool that is shut down nothing moves.
 func (x *Index) inFlight(p *Pod) bool {
 	marked := x.IsMarked(p)
 	if p.Removal.Excluded || p.OwnPool.Shutdown || !marked && (p.Phase == model.PodPhaseMissing || !GoesForGood(p)) {
@@ -44,7 +44,7 @@ func (x *Index) inFlight(p *Pod) bool {
 	return !acted || !isEmptied(c)
 }
 
-// isEmptied: the evacuation was acknowledged.
+// isEmptied reports whether the evacuation was acknowledged.
 func isEmptied(c *model.Claim) bool {
 	switch c.Phase {
 	case model.PhaseDrained, model.PhaseEmptied, model.PhaseOpened, model.PhaseGone:

@@ -142,7 +142,7 @@ func (c *counter) countGroup(i int32) {
 	g.Least = g.leastOf()
 }
 
-// mayLead: nothing shows that who is at this place is no member of the database. One
+// mayLead reports whether nothing shows that who is at this place is no member of the database. One
 // that has lost its session leads nobody, whatever the last view says.
 func (x *Index) mayLead(at int32) bool {
 	if at < 0 {
@@ -213,7 +213,7 @@ func KindBit(k model.GroupKind) uint8 {
 	return 0
 }
 
-// IsAvailable: a copy that is being moved still serves at its source.
+// IsAvailable reports whether a copy that is being moved still serves at its source.
 func IsAvailable(s model.MemberState) bool { return s == model.MemberActive || s == model.MemberMoving }
 
 // limitOf is how many of the group's members may be unavailable.
@@ -242,13 +242,13 @@ func (g *Group) leastOf() int32 {
 	return *g.MinAvailable
 }
 
-// Unprotectable: no order of restarts could keep enough of the group while a
-// pod that has n of its members goes, even when all is well.
+// Unprotectable reports whether no order of restarts could keep enough of the group while a pod
+// that has n of its members goes, even when all is well.
 func (g *Group) Unprotectable(n int32) bool {
 	return g.Total <= 1 && n > 0 || g.Pods <= 1 || n > g.Limit
 }
 
-// Leaderless: the group needs a leader, and has none.
+// Leaderless reports whether the group needs a leader, and has none.
 func (g *Group) Leaderless() bool { return g.NeedsLeader && g.leaders == 0 }
 
 // Take removes a chosen pod's members from what is available.

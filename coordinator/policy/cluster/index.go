@@ -28,14 +28,14 @@ type Index struct {
 	OwnClaim *model.Claim // of the pod that is asked about again
 	Desired  int          // pods of all pools
 
-	// Guards: Kubernetes refuses to remove a pod whose guard is closed.
+	// Guards is true if Kubernetes refuses to remove a pod whose guard is closed.
 	Guards bool
-	// NoAgents: there are pods and none has an agent, so Ready has to stand for
-	// live, and pods go one at a time.
+	// NoAgents is true if there are pods and none has an agent, so Ready has to stand for live, and
+	// pods go one at a time.
 	NoAgents bool
 	// Soak is how long a pod must be settled to be back.
 	Soak time.Duration
-	// Dead: no pod is live in the database.
+	// Dead is true if no pod is live in the database.
 	Dead bool
 	// ReplaceAt is when the next pod will have been failing for too long, else zero.
 	ReplaceAt time.Time
@@ -99,12 +99,12 @@ func (x *Index) addNodes() {
 	}
 }
 
-// MovesPartition: the partition of this pool is ours to move.
+// MovesPartition reports whether the partition of this pool is ours to move.
 func (p *Pool) MovesPartition() bool {
 	return p.ByPartition && !p.Force && p.Observed && p.Revision != "" && p.Replicas > 0
 }
 
-// EndsAtNone: the pool is scaled to 0, or on its way there.
+// EndsAtNone reports whether the pool is scaled to 0, or on its way there.
 func EndsAtNone(p *model.Pool) bool {
 	return p.Replicas <= 0 || p.ScalingTo != nil && *p.ScalingTo <= 0
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// Ledger is what may be away, what is, and what a pass has added to it.
+// Ledger is what may be unavailable, what is, and what a pass has added to it.
 type Ledger struct {
-	most        int          // pods that may be away
+	most        int          // pods that may be unavailable
 	units       map[Unit]int // desired pods of each
 	Limit       int          // the same, or a whole unit if that is more
 	Unavailable []*Pod       // in canonical order, before the pass
@@ -18,13 +18,13 @@ type Ledger struct {
 	Serving     int    // those of Away that still serve, as long as they are not chosen
 	Chosen      []*Pod // what the pass has added
 	ByHand      int    // claimed or chosen, in the snapshot or not
-	text        string // of UnavailableText, empty when it must be made anew
+	text        string // of UnavailableText, empty when it must be made again
 	ZoneLimit   int
 	Zones       ZoneSet // with a pod away
 	HandZones   ZoneSet // with a pod claimed or chosen
 }
 
-// NewLedger counts what is away before a pass.
+// NewLedger counts what is unavailable before a pass.
 func NewLedger(x *Index) *Ledger {
 	b := &Ledger{units: x.unitSizes()}
 	b.most, _ = x.Spec.Policy.MaxUnavailable.Resolve(x.Desired)
@@ -83,8 +83,8 @@ func (x *Index) claimedUnseen() []*Pod {
 	return list
 }
 
-// Choose charges a pod that a pass has chosen. A pod that is away already
-// costs nothing more.
+// Choose charges a pod that a pass has chosen. A pod that is unavailable already costs nothing
+// more.
 func (b *Ledger) Choose(p *Pod) {
 	b.ByHand += Count(p.Claim == nil) // a broken successor is counted by its claim
 	b.HandZones.Add(p)
@@ -97,7 +97,7 @@ func (b *Ledger) Choose(p *Pod) {
 	b.Zones.Add(p)
 }
 
-// LimitFor is how many may be away with the pod: a whole unit only where nobody else is.
+// LimitFor is how many may be unavailable with the pod: a whole unit only where nobody else is.
 func (b *Ledger) LimitFor(p *Pod) int {
 	size := b.units[p.OwnUnit]
 	if size <= b.most || b.Limit <= b.most {
@@ -111,7 +111,7 @@ func (b *Ledger) LimitFor(p *Pod) int {
 	return size
 }
 
-// Used is how many pods are away or chosen.
+// Used is how many pods are unavailable or chosen.
 func (b *Ledger) Used() int { return len(b.Unavailable) + len(b.Chosen) }
 
 // Unblocks names a pod whose return would make room.
@@ -125,7 +125,7 @@ func (b *Ledger) Unblocks() string {
 	return "a higher limit"
 }
 
-// UnavailableText lists who is away or chosen, at most a few of them.
+// UnavailableText lists who is unavailable or chosen, at most a few of them.
 func (b *Ledger) UnavailableText() string {
 	if b.text == "" {
 		b.text = b.listUnavailable()

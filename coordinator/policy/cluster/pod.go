@@ -32,7 +32,7 @@ type Pod struct {
 	UnavailableReason string
 	NotInTime         bool      // live, and not Ready in time
 	Serves            bool      // away only because its controller may take it
-	SoakTill          time.Time // when it stops being away, if soaking is all that is missing
+	SoakTill          time.Time // when it stops being unavailable, if soaking is all that is missing
 
 	Counted bool // live, and nothing takes it away: its copies are counted on
 	tally

@@ -31,14 +31,14 @@ func (x *Index) unitOf(p *Pod) Unit {
 	return Unit{}
 }
 
-// ByUnit: pods go by units of more than one.
+// ByUnit reports whether pods go by units of more than one.
 func (x *Index) ByUnit() bool { return x.Spec.Policy.Unit != model.UnitPod }
 
-// Outage: everything goes at once, because a person announced and approved it.
+// Outage reports whether everything goes at once, because a person announced and approved it.
 func (x *Index) Outage() bool { return x.Spec.Policy.Unit == model.UnitAll }
 
-// unitSizes are the numbers of desired pods of the units; as many may be away of
-// one, or no unit could ever go.
+// unitSizes are the numbers of desired pods of the units; as many may be unavailable of one, or no
+// unit could ever go.
 func (x *Index) unitSizes() map[Unit]int {
 	if !x.ByUnit() {
 		return nil

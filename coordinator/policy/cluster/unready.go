@@ -7,7 +7,7 @@ import "github.com/rollcall-dev/rollcall/coordinator/model"
 // probe, none would be counted on, and a correction would wait for all for ever. So while nobody
 // else can go, one of them is taken by what the database says of the others.
 
-// StandsUnready: it serves in the database, and to nobody who goes by readiness.
+// StandsUnready reports whether it serves in the database, and to nobody who goes by readiness.
 func (x *Index) StandsUnready(p *Pod) bool {
 	r := p.OwnReport
 	return p.Phase == model.PodPhaseStarted && p.Live && r != nil && r.Fresh && r.Settled && p.Claim == nil &&

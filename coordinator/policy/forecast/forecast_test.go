@@ -10,7 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// drawRollout has up to six candidates and two that are away, which share a few resources.
+// drawRollout has up to six candidates and two that are unavailable, which share a few resources.
 func drawRollout(t *rapid.T) *Rollout {
 	resources := rapid.SliceOfN(rapid.Int32Range(1, 3), 1, 4).Draw(t, "resources")
 	r := New(Limits{Jobs: rapid.IntRange(1, 4).Draw(t, "limit"), Zones: rapid.IntRange(0, 2).Draw(t, "zones"), Resources: resources}, 0, 0)

@@ -87,15 +87,15 @@ func (w *world) podsAwayHold(c *candidate) bool {
 	return used+max(needed, 1) > limit
 }
 
-// late: away, unclaimed, not chosen, Started and overdue.
+// late reports whether away, unclaimed, not chosen, Started and overdue.
 func (w *world) late(p *model.Pod) bool {
 	return w.away(p) && !w.claimed(p) && !w.isChosen(p) && p.Phase == model.PodPhaseStarted && w.overdue(p)
 }
 
-// someoneMayComeBack: section "Nobody live". A dead pod goes when every other desired
-// pod is not chosen, and does not come back by itself, or is not created yet, or
-// serves as far as anybody can tell; or it goes with the same correction of an
-// OrderedReady pool, and does not come back by itself.
+// someoneMayComeBack reports whether section "Nobody live". A dead pod goes when every other
+// desired pod is not chosen, and does not come back by itself, or is not created yet, or serves as
+// far as anybody can tell; or it goes with the same correction of an OrderedReady pool, and does
+// not come back by itself.
 func (w *world) someoneMayComeBack(c *candidate) bool {
 	return slices.ContainsFunc(w.pods, func(p *model.Pod) bool {
 		if p == c.Pod || !w.desired(p) {
@@ -109,7 +109,8 @@ func (w *world) someoneMayComeBack(c *candidate) bool {
 	})
 }
 
-// doesNotComeBack: known for that, and not claimed, or claimed to be replaced (with its UID).
+// doesNotComeBack reports whether known for that, and not claimed, or claimed to be replaced (with
+// its UID).
 func (w *world) doesNotComeBack(p *model.Pod) bool {
 	if claim := w.claim(p); w.claimed(p) && (claim.Action != model.ActionReplace || claim.UID != p.UID) {
 		return false
@@ -117,22 +118,23 @@ func (w *world) doesNotComeBack(p *model.Pod) bool {
 	return w.knownNotToComeBack(p)
 }
 
-// knownNotToComeBack: broken, or Missing and overdue, or Started and overdue without an
-// agent and a report.
+// knownNotToComeBack reports whether broken, or Missing and overdue, or Started and overdue without
+// an agent and a report.
 func (w *world) knownNotToComeBack(p *model.Pod) bool {
 	unheard := p.Phase == model.PodPhaseStarted && !p.Agent && report(p) == nil
 	return w.evidence(p) != "" || w.overdue(p) && (p.Phase == model.PodPhaseMissing || unheard)
 }
 
-// servesUnheard: Ready, its node is not gone, it has no agent and no report, and no claim,
-// or one of another known UID.
+// servesUnheard reports whether Ready, its node is not gone, it has no agent and no report, and no
+// claim, or one of another known UID.
 func (w *world) servesUnheard(p *model.Pod) bool {
 	claim := w.claim(p)
 	another := claim != nil && claim.UID != "" && p.UID != "" && claim.UID != p.UID
 	return p.Phase == model.PodPhaseReady && !w.nodeGone(p) && !p.Agent && report(p) == nil && (!w.claimed(p) || another)
 }
 
-// notCreatedYet: in an OrderedReady pool of which a lower desired ordinal is not Ready.
+// notCreatedYet reports whether in an OrderedReady pool of which a lower desired ordinal is not
+// Ready.
 func (w *world) notCreatedYet(p *model.Pod) bool {
 	if w.pool(p).Management != model.ManagementOrderedReady {
 		return false
@@ -145,7 +147,7 @@ func (w *world) notCreatedYet(p *model.Pod) bool {
 	return false
 }
 
-// zoneUnknown: its zone is not known, and unit is Zone, or a zone limit is set and
+// zoneUnknown reports whether its zone is not known, and unit is Zone, or a zone limit is set and
 // this is no outage.
 func (w *world) zoneUnknown(c *candidate) bool {
 	if w.shutdown(c.Pod) || w.zone(c.Pod) != "" {

@@ -22,27 +22,27 @@ func (w *world) hasBrokenCopy(p *model.Pod, stuck bool) bool {
 		stuck && (w.hasCopy(p, model.MemberDown, model.MemberRecovering) || !r.Settled))
 }
 
-// liveUnready: Started, overdue, live, its report fresh and settled, unclaimed, its problem
-// neither CrashLoop nor StartupProbe, and its node not gone.
+// liveUnready reports whether Started, overdue, live, its report fresh and settled, unclaimed, its
+// problem neither CrashLoop nor StartupProbe, and its node not gone.
 func (w *world) liveUnready(p *model.Pod) bool {
 	r := report(p)
 	return p.Phase == model.PodPhaseStarted && w.overdue(p) && w.live(p) && r != nil && r.Fresh && r.Settled &&
 		!w.claimed(p) && !slices.Contains(failing, p.Problem) && !w.nodeGone(p)
 }
 
-// goesEarly: who may be asked before its turn.
+// goesEarly reports whether who may be asked before its turn.
 func (w *world) goesEarly(p *model.Pod, stuck bool) bool {
 	return w.hasBrokenCopy(p, stuck) || w.liveUnready(p)
 }
 
-// mayComeBackAlone: it is away, has no broken copy, is not broken, and is Ready or not
-// overdue.
+// mayComeBackAlone reports whether it is unavailable, has no broken copy, is not broken, and is
+// Ready or not overdue.
 func (w *world) mayComeBackAlone(p *model.Pod) bool {
 	return w.away(p) && !w.hasBrokenCopy(p, w.noProgress()) && w.evidence(p) == "" && (p.Phase == model.PodPhaseReady || !w.overdue(p))
 }
 
-// nothingElseGoes: nobody was chosen, nobody is claimed but for who is not created yet, and
-// nobody may come back alone.
+// nothingElseGoes reports whether nobody was chosen, nobody is claimed but for who is not created
+// yet, and nobody may come back alone.
 func (w *world) nothingElseGoes() bool {
 	uncreated := 0
 	for _, p := range w.pods {
@@ -64,7 +64,7 @@ func (w *world) inItsPlace(c *candidate) *candidate {
 	return c
 }
 
-// goesBeforeItsTurn: it goes early, or is asked in the place of one that does.
+// goesBeforeItsTurn reports whether it goes early, or is asked in the place of one that does.
 func (w *world) goesBeforeItsTurn(c *candidate, stuck bool) bool {
 	return w.goesEarly(c.Pod, stuck) || slices.ContainsFunc(w.order, func(q *candidate) bool {
 		return w.goesEarly(q.Pod, stuck) && w.inItsPlace(q) == c

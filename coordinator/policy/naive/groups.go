@@ -4,9 +4,9 @@ import "github.com/rollcall-dev/rollcall/coordinator/model"
 
 // Section "Groups: what if".
 
-// available: Active or Moving, and elsewhere or on a pod that is counted on and not
-// chosen. On a pod that the snapshot does not have it is not. For a pod that is live
-// unready, and asked before its turn, others like it are counted on, too.
+// available reports whether Active or Moving, and elsewhere or on a pod that is counted on and not
+// chosen. On a pod that the snapshot does not have it is not. For a pod that is live unready, and
+// asked before its turn, others like it are counted on, too.
 func (w *world) available(m *model.Member) bool {
 	if !serving(m) {
 		return false
@@ -21,7 +21,7 @@ func (w *world) available(m *model.Member) bool {
 	return w.way(p) == countedOn || w.early != nil && w.liveUnready(w.early.Pod) && w.liveUnready(p)
 }
 
-// whatIf is one group when one pod is away.
+// whatIf is one group when one pod is unavailable.
 type whatIf struct {
 	n, own, after, missing int
 	limit, least           int
@@ -63,7 +63,8 @@ func (w *world) whatIf(g *model.Group, p *model.Pod) whatIf {
 	return x
 }
 
-// inOnePlace: its members are all on the same pod, or all elsewhere or on unknown pods.
+// inOnePlace reports whether its members are all on the same pod, or all elsewhere or on unknown
+// pods.
 func (w *world) inOnePlace(g *model.Group) bool {
 	places := map[string]bool{}
 	for i := range g.Members {
@@ -95,7 +96,8 @@ func domainsOf(g *model.Group) []domain {
 	return domains
 }
 
-// isOwn: a domain with a member on the pod; of a Role one with all its members there.
+// isOwn reports whether a domain with a member on the pod; of a Role one with all its members
+// there.
 func (d domain) isOwn(kind model.GroupKind, pod string) bool {
 	n := 0
 	for _, m := range d {
@@ -109,7 +111,8 @@ func (d domain) isOwn(kind model.GroupKind, pod string) bool {
 	return n > 0
 }
 
-// isThereWithout: all of its members are available, of a Role any, and not on the pod.
+// isThereWithout reports whether all of its members are available, of a Role any, and not on the
+// pod.
 func (d domain) isThereWithout(w *world, kind model.GroupKind, pod string) bool {
 	n := 0
 	for _, m := range d {
@@ -134,7 +137,7 @@ func (w *world) hosted(c *candidate) []*model.Group {
 	return groups
 }
 
-// asks: not of a pod that is denied; nor of one that is live, whose report says
+// asks reports whether not of a pod that is denied; nor of one that is live, whose report says
 // settled, and whose members of the group are all Down; nor in a shutdown or an outage.
 func (w *world) asks(g *model.Group, c *candidate) bool {
 	if w.denied(c.Pod) || w.shutdown(c.Pod) || w.outage() {
@@ -156,7 +159,7 @@ func ofKind(kind model.GroupKind) func(*world, *candidate) (string, bool) {
 	}
 }
 
-// groupHolds: one that cannot be protected when unprotected is Hold, or others are
+// groupHolds reports whether one that cannot be protected when unprotected is Hold, or others are
 // missing. Any other when after is less than least.
 func (w *world) groupHolds(x whatIf) bool {
 	if x.unprotectable {
@@ -182,7 +185,8 @@ func (w *world) noneEligible(c *candidate) (string, bool) {
 	return "", false
 }
 
-// ledOnlyFrom: of a Shard, all members that are eligible, in whatever state, are on the pod.
+// ledOnlyFrom reports whether of a Shard, all members that are eligible, in whatever state, are on
+// the pod.
 func ledOnlyFrom(g *model.Group, p *model.Pod) bool {
 	all := count(g, func(m *model.Member) bool { return m.Eligible })
 	return g.Kind == model.GroupShard && all > 0 && all == count(g, func(m *model.Member) bool { return m.Eligible && m.Pod == p.Name })
@@ -211,7 +215,7 @@ func (w *world) soleCopy(c *candidate) (string, bool) {
 	return "", false
 }
 
-// lastCopy: after is 0; of a Quorum with other members it is less than least.
+// lastCopy reports whether after is 0; of a Quorum with other members it is less than least.
 func (w *world) lastCopy(g *model.Group, c *candidate, x whatIf) bool {
 	others := count(g, func(m *model.Member) bool { return m.Pod != c.Name })
 	return x.after == 0 || g.Kind == model.GroupQuorum && others > 0 && x.after < x.least

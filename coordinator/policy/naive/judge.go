@@ -70,7 +70,7 @@ func (w *world) holdOf(c *candidate) model.Hold {
 	return model.Hold{Pod: c.Name, Rule: rule, Group: group}
 }
 
-// BeforeItsTurn: the pod goes so when nobody else does.
+// BeforeItsTurn reports whether the pod goes so when nobody else does.
 func (j *Judge) BeforeItsTurn(name string) bool {
 	w := j.with(nil)
 	c := find(w.order, w.podNamed(name))
@@ -92,34 +92,34 @@ func (j *Judge) Broken(p *model.Pod) bool {
 // Live in the database.
 func (j *Judge) Live(p *model.Pod) bool { return j.w.live(p) }
 
-// DeadDatabase: no pod is live.
+// DeadDatabase reports whether no pod is live.
 func (j *Judge) DeadDatabase() bool { return j.w.deadDatabase() }
 
-// Claimed: a claim names it.
+// Claimed reports whether a claim names it.
 func (j *Judge) Claimed(p *model.Pod) bool { return j.w.claimed(p) }
 
-// GoesBackUp: so does the hold line of the pod's pool.
+// GoesBackUp reports whether so does the partition of the pod's pool.
 func (j *Judge) GoesBackUp(p *model.Pod) bool { return j.w.goesBackUp(j.w.pool(p)) }
 
-// Denied: it is known not to serve.
+// Denied reports whether it is known not to serve.
 func (j *Judge) Denied(p *model.Pod) bool { return j.w.denied(p) }
 
-// CountedOn: it serves, and its copies count.
+// CountedOn reports whether it serves, and its copies count.
 func (j *Judge) CountedOn(p *model.Pod) bool { return j.w.way(p) == countedOn }
 
-// OnlySoaks: soaking is all that is wrong with it.
+// OnlySoaks reports whether soaking is all that is wrong with it.
 func (j *Judge) OnlySoaks(p *model.Pod) bool { return j.w.way(p) == isSoaking }
 
-// NoAgents: nobody can be asked.
+// NoAgents reports whether nobody can be asked.
 func (j *Judge) NoAgents() bool { return j.w.noAgents() }
 
-// Begun: an outage has begun, and the others follow.
+// Begun reports whether an outage has begun, and the others follow.
 func (j *Judge) Begun() bool { return j.w.outage() && j.w.outageBegun() }
 
-// Outage: all go together.
+// Outage reports whether all go together.
 func (j *Judge) Outage() bool { return j.w.outage() }
 
-// Shutdown: nobody of its pool is to be left.
+// Shutdown reports whether nobody of its pool is to be left.
 func (j *Judge) Shutdown(p *model.Pod) bool { return j.w.shutdown(p) }
 
 // Pool is that of the pod.
@@ -128,10 +128,10 @@ func (j *Judge) Pool(p *model.Pod) *model.Pool { return j.w.pool(p) }
 // Zone is empty when it is not known.
 func (j *Judge) Zone(p *model.Pod) string { return j.w.zone(p) }
 
-// Together: they are of one unit.
+// Together reports whether they are of one unit.
 func (j *Judge) Together(a, b *model.Pod) bool { return j.w.unitOf(a) == j.w.unitOf(b) }
 
-// Limit of pods that may be away.
+// Limit of pods that may be unavailable.
 func (j *Judge) Limit() int { return j.w.podLimit() }
 
 // ZoneLimit is 0 when none is set.

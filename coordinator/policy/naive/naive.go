@@ -25,7 +25,7 @@ type world struct {
 	s    *model.Snapshot
 	spec model.Spec
 	pods []*model.Pod
-	// barrier is the pod that is asked again after its prepare.
+	// barrier is the pod that is asked again after its drain.
 	barrier string
 
 	order  []*candidate
@@ -33,17 +33,17 @@ type world struct {
 	asked  map[*candidate]bool
 	// batch is the unit that is asked together now.
 	batch []*candidate
-	// corrected is the pod below the line with whose correction those go that are asked now.
+	// corrected is the pod below the partition with whose correction those go that are asked now.
 	corrected *model.Pod
 	// early is asked before its turn.
 	early *candidate
-	// tried are the pools in which a correction below the line was tried.
+	// tried are the pools in which a correction below the partition was tried.
 	tried map[string]bool
-	// anyBehind: somebody would not go along in an outage that all must go in; heldBehind are
-	// those of them that something else holds.
+	// anyBehind is true if somebody would not go along in an outage that all must go in; heldBehind
+	// are those of them that something else holds.
 	anyBehind  bool
 	heldBehind []*model.Pod
-	// staysByTemplate: somebody would stay behind for another reason than being held.
+	// staysByTemplate is true if somebody would stay behind for another reason than being held.
 	staysByTemplate bool
 	// heldByLine are those that the last rule held.
 	heldByLine map[*candidate]bool
@@ -117,10 +117,10 @@ func (w *world) ask(batch []*candidate) map[*candidate]model.Hold {
 	return holds
 }
 
-// isChosen: the plan takes it.
+// isChosen reports whether the plan takes it.
 func (w *world) isChosen(p *model.Pod) bool { return find(w.chosen, p) != nil }
 
-// awayOrChosen: whoever passes all rules is chosen at once, and those after it are
+// awayOrChosen reports whether whoever passes all rules is chosen at once, and those after it are
 // asked with it away.
 func (w *world) awayOrChosen(p *model.Pod) bool { return w.away(p) || w.isChosen(p) }
 
@@ -145,8 +145,8 @@ func (w *world) unitName(p *model.Pod) string {
 	return ""
 }
 
-// overridden: an override switches the rule off for the pods that it names, until
-// it expires. One of sole-copy, quorum, acks or node-gone that has "*" is void.
+// overridden reports whether an override switches the rule off for the pods that it names, until it
+// expires. One of sole-copy, quorum, acks or node-gone that has "*" is void.
 func (w *world) overridden(rule model.Rule, pod string) bool {
 	return slices.ContainsFunc(w.spec.Overrides, func(o model.Override) bool {
 		everybody := slices.Contains(o.Pods, "*")

@@ -96,8 +96,8 @@ func (w *world) unitSize(p *model.Pod) int {
 	return n
 }
 
-// unitHasBegun: one of its desired pods is claimed, or not in the order, in a
-// pool through which something is rolled.
+// unitHasBegun reports whether one of its desired pods is claimed, or not in the order, in a pool
+// through which something is rolled.
 func (w *world) unitHasBegun(c *candidate, all []*candidate) bool {
 	if w.unit() != model.UnitZone || w.zone(c.Pod) == "" {
 		return false
@@ -113,8 +113,8 @@ func (w *world) unitHasBegun(c *candidate, all []*candidate) bool {
 	return false
 }
 
-// rolledThrough: a pool with a pod in the order that is outdated or asked to
-// restart and not scaled down.
+// rolledThrough reports whether a pool with a pod in the order that is outdated or asked to restart
+// and not scaled down.
 func (w *world) rolledThrough(pool string, all []*candidate) bool {
 	return slices.ContainsFunc(all, func(c *candidate) bool {
 		return c.Pool == pool && (w.outdated(c.Pod) || c.Restart) && c.reason != model.ReasonScaleDown

@@ -59,15 +59,15 @@ func (w *world) withoutWhoStandsBehind(c *candidate) (left []model.Claim, correc
 	return left, corrected
 }
 
-// standsBehind: claimed with action LowerPartition, not Terminating, and it waits for the
-// pod that is asked again by the line, unless guards keep the controller from that one.
+// standsBehind reports whether claimed with action LowerPartition, not Terminating, and it waits
+// for the pod that is asked again by the line, unless guards keep the controller from that one.
 // Nobody does in an outage.
 func (w *world) standsBehind(p *model.Pod, claim model.Claim, c *candidate) bool {
 	return claim.Action == model.ActionLowerPartition && p.Phase != model.PodPhaseTerminating && w.waitsByTheLine(p, c) &&
 		!w.heldByGuards([]*model.Pod{c.Pod}) && !w.outage()
 }
 
-// claimedBeforeItsTurn: its own claim says so.
+// claimedBeforeItsTurn reports whether its own claim says so.
 func (w *world) claimedBeforeItsTurn(p *model.Pod) bool {
 	return slices.ContainsFunc(w.s.Cluster.Status.Claims, func(c model.Claim) bool { return c.Pod == p.Name && c.BeforeTurn })
 }

@@ -41,13 +41,13 @@ func (w *world) forcedByStrategy(p *model.Pod) bool {
 	return false
 }
 
-// correctedByRestart: an outdated pod that is broken, and takes nothing away as an
+// correctedByRestart reports whether an outdated pod that is broken, and takes nothing away as an
 // Outdated one.
 func (w *world) correctedByRestart(p *model.Pod) bool {
 	return w.outdated(p) && w.evidence(p) != "" && w.restartTakesNothingAway(p)
 }
 
-// hasFailed: enabled, maxConcurrentFailed above 0, not exempt, and a condition has
+// hasFailed reports whether enabled, maxConcurrentFailed above 0, not exempt, and a condition has
 // been due.
 func (w *world) hasFailed(p *model.Pod) bool {
 	r := w.spec.Replacement
@@ -64,7 +64,7 @@ func (w *world) hasFailed(p *model.Pod) bool {
 	}) || w.replacedForTaint(p)
 }
 
-// replacedForTaint: it is NodeTaintReplacing since long enough.
+// replacedForTaint reports whether it is NodeTaintReplacing since long enough.
 func (w *world) replacedForTaint(p *model.Pod) bool {
 	since, known := w.taintReplacingSince(p)
 	return known && w.now().After(since.Add(seconds(float64(w.spec.Replacement.TaintReplacementSeconds))))
@@ -128,7 +128,7 @@ func taintedSince(p *model.Pod, t model.Taint) time.Time {
 	return since
 }
 
-// onlyForTheUpdate: forced, and neither marked nor failed.
+// onlyForTheUpdate reports whether forced, and neither marked nor failed.
 func (w *world) onlyForTheUpdate(p *model.Pod) bool {
 	return w.forced(p) && !w.marked(p) && !w.hasFailed(p)
 }
@@ -142,7 +142,7 @@ func (w *world) inFlight(p *model.Pod) bool {
 	return c != nil && c.action == model.ActionReplace && !p.Removal.Excluded
 }
 
-// emptied: its claim (for this UID, or of a Missing pod, action Replace or Remove)
+// emptied reports whether its claim (for this UID, or of a Missing pod, action Replace or Remove)
 // says so.
 func (w *world) emptied(p *model.Pod) bool {
 	c := w.claim(p)
@@ -161,8 +161,8 @@ func saysEmptied(c *model.Claim) bool {
 	return c.EmptiedAt != nil
 }
 
-// unknownInFlight: claims to replace or remove of unknown pods count, unless
-// emptied so.
+// unknownInFlight reports whether claims to replace or remove of unknown pods count, unless emptied
+// so.
 func unknownInFlight(c *model.Claim) bool { return givesUp(c) && !saysEmptied(c) }
 
 func (w *world) flights() int {
@@ -186,7 +186,7 @@ func (w *world) forcedPasses(c *candidate) bool {
 	return w.forced(c.Pod) && (limit == nil || int(*limit) > w.flights())
 }
 
-// tooManyInFlight: what pod-budget asks of a pod to be replaced that is not marked.
+// tooManyInFlight reports whether what pod-budget asks of a pod to be replaced that is not marked.
 func (w *world) tooManyInFlight(c *candidate) bool {
 	switch {
 	case w.forcedPasses(c):
@@ -199,7 +199,7 @@ func (w *world) tooManyInFlight(c *candidate) bool {
 	return w.flights() >= int(*w.spec.Replacement.MaxConcurrentFailed)
 }
 
-// asksForZones: it failed, with faultDomainBased.
+// asksForZones reports whether it failed, with faultDomainBased.
 func (w *world) asksForZones(c *candidate) bool {
 	return c.action == model.ActionReplace && !w.marked(c.Pod) && !w.forcedPasses(c) && w.hasFailed(c.Pod) &&
 		w.spec.Replacement.FaultDomainBased
@@ -209,8 +209,8 @@ func (w *world) replacementNeedsZone(c *candidate) bool {
 	return w.asksForZones(c) && w.zone(c.Pod) == ""
 }
 
-// tooManyZonesInFlight: the zones in flight are more than maxConcurrentFailed, or
-// as many and its own is not among them.
+// tooManyZonesInFlight reports whether the zones in flight are more than maxConcurrentFailed, or as
+// many and its own is not among them.
 func (w *world) tooManyZonesInFlight(c *candidate) bool {
 	if !w.asksForZones(c) {
 		return false

@@ -23,7 +23,7 @@ func Returned(s model.Snapshot, claim model.Claim) (joined, done, failed bool) {
 	return true, w.backForGood(p, claim), false
 }
 
-// failedToJoin: broken, or not live and overdue. A Ready pod that says NotLive fails
+// failedToJoin reports whether broken, or not live and overdue. A Ready pod that says NotLive fails
 // only as evidence has it, and one without a report not at all.
 func (w *world) failedToJoin(p *model.Pod) bool {
 	r := report(p)
@@ -49,8 +49,9 @@ func (w *world) backForGood(p *model.Pod, claim model.Claim) bool {
 	return !w.soaks(p)
 }
 
-// isFull: of its own as many as there are, less those that were broken when it was
-// claimed, and without those that are down where that was not known; of the others as many as there are, and not more than was noted.
+// isFull reports whether of its own as many as there are, less those that were broken when it was
+// claimed, and without those that are down where that was not known; of the others as many as there
+// are, and not more than was noted.
 func (w *world) isFull(g *model.Group, p *model.Pod, claim model.Claim) bool {
 	var own, ownServe, others, othersServe int
 	for i := range g.Members {

@@ -13,15 +13,15 @@ type spares int
 
 const (
 	_ spares = iota // nobody: it is asked of all
-	// corrections: a pod outside the budget; a correction always gets through.
+	// corrections means that a pod outside the budget; a correction always gets through.
 	corrections
-	// restartsOnly: the same, unless its action is Replace or Remove.
+	// restartsOnly means that the same, unless its action is Replace or Remove.
 	restartsOnly
-	// correctionsAndNoUpdate: the same as corrections, and a pod that brings no update.
+	// correctionsAndNoUpdate means that the same as corrections, and a pod that brings no update.
 	correctionsAndNoUpdate
-	// correctionsNoUpdateAndFailed: the same, and a pod that failed to return itself.
+	// correctionsNoUpdateAndFailed means that the same, and a pod that failed to return itself.
 	correctionsNoUpdateAndFailed
-	// correctionsAndDead: the same as corrections, and a dead pod.
+	// correctionsAndDead means that the same as corrections, and a dead pod.
 	correctionsAndDead
 )
 
@@ -31,13 +31,13 @@ type rule struct {
 	spares spares
 	whole  func(*world) (group string, holds bool)
 	pod    func(*world, *candidate) (group string, holds bool)
-	// untilBegun: not asked of a pod that follows in an outage that has begun.
+	// untilBegun is true if not asked of a pod that follows in an outage that has begun.
 	untilBegun bool
-	// forced: asked of a forced pod, too: that much of it which is whole.
+	// forced is true if asked of a forced pod, too: that much of it which is whole.
 	forced bool
-	// firm: no override helps.
+	// firm is true if no override helps.
 	firm bool
-	// lastPlace: others between keep it from going below the line.
+	// lastPlace is true if others between keep it from going below the partition.
 	lastPlace bool
 }
 
@@ -102,7 +102,7 @@ func simply(holds func(*world, *candidate) bool) func(*world, *candidate) (strin
 	return func(w *world, c *candidate) (string, bool) { return "", holds(w, c) }
 }
 
-// spared: the rule is not asked of this pod.
+// spared reports whether the rule is not asked of this pod.
 func (w *world) spared(r *rule, c *candidate) bool {
 	if w.isForced(c) {
 		return !r.forced

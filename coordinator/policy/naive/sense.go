@@ -13,7 +13,7 @@ import (
 
 // Section "What makes no sense".
 
-// makesNoSense: something of the table is not as wanted.
+// makesNoSense reports whether something of the table is not as wanted.
 func (w *world) makesNoSense() bool {
 	return w.twoAreOne() || w.oddSnapshot() || w.oddChoice() || w.oddSpec() || w.oddEngine() || w.oddOverride() ||
 		slices.ContainsFunc(w.s.Pools, w.oddPool) ||
@@ -21,8 +21,8 @@ func (w *world) makesNoSense() bool {
 		slices.ContainsFunc(w.s.Groups, oddGroup)
 }
 
-// twoAreOne: two things claim to be one, so that nobody can be told from the other. A pod
-// without a name may be any.
+// twoAreOne reports whether two things claim to be one, so that nobody can be told from the other.
+// A pod without a name may be any.
 func (w *world) twoAreOne() bool {
 	seen := map[string]bool{}
 	twice := func(kind, name string) bool {
@@ -106,7 +106,8 @@ func oddClaim(c model.Claim) bool {
 			model.ReasonAdopt)
 }
 
-// oddQuantity: not a whole number of at least 1, nor a percentage from 1% to 1000000%.
+// oddQuantity reports whether not a whole number of at least 1, nor a percentage from 1% to
+// 1000000%.
 func oddQuantity(q *model.IntOrPercent) bool {
 	if q == nil {
 		return false
@@ -151,7 +152,7 @@ var oneSchedule = regexp.MustCompile(`^((CRON_)?TZ=\S+ +)?(@\S.*|\S+ +\S+ +\S+ +
 
 func oddSchedule(schedule string) bool { return schedule != "" && !oneSchedule.MatchString(schedule) }
 
-// oddFailover: neither External nor an http(s) URL without user.
+// oddFailover reports whether neither External nor an http(s) URL without user.
 func oddFailover(failover string) bool {
 	if failover == "" || failover == model.FailoverExternal {
 		return false
@@ -171,7 +172,7 @@ func (w *world) oddEngine() bool {
 		f.Restarts < 0 || f.Max < 0 || oddVersion(e.MinSourceVersion)
 }
 
-// oddOverride: a rule that exists and can be overridden, and no "*" where that is
+// oddOverride reports whether a rule that exists and can be overridden, and no "*" where that is
 // void (both only until it expires); pods; a reason; expires.
 func (w *world) oddOverride() bool {
 	return slices.ContainsFunc(w.spec.Overrides, func(o model.Override) bool {
@@ -200,7 +201,8 @@ func (w *world) oddPool(p model.Pool) bool {
 		rolling(&p) && !w.byLine(&p) && !p.Force && !w.guardsInTime()
 }
 
-// guardsInTime: guard is Enforce, and guardEnforcing once the database is initialized.
+// guardsInTime reports whether guard is Enforce, and guardEnforcing once the database is
+// initialized.
 func (w *world) guardsInTime() bool {
 	return w.spec.Guard == model.GuardEnforce &&
 		(w.s.Cluster.GuardEnforcing || !w.s.Cluster.Status.Initialized)

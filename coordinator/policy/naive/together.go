@@ -8,9 +8,9 @@ import (
 
 // Section "Versions", "all go at once".
 
-// crosses: in an outage, under sameMinor, an outdated pod that brings an update comes back with a
-// version that does not talk to all that runs anywhere; unless the oldest that runs in its pool is
-// this very version.
+// crosses reports whether in an outage, under sameMinor, an outdated pod that brings an update
+// comes back with a version that does not talk to all that runs anywhere; unless the oldest that
+// runs in its pool is this very version.
 func (w *world) crosses(c *candidate) bool {
 	to, ok := parse(w.pool(c.Pod).Version)
 	here, anywhere := w.running(c.Pool), w.running("")

@@ -63,7 +63,7 @@ func (w *world) running(pool string) []version {
 	return versions
 }
 
-// refused: the pool's new version is not to be rolled out.
+// refused reports whether the pool's new version is not to be rolled out.
 func (w *world) refused(pool *model.Pool) bool {
 	isAsked := slices.ContainsFunc(w.pods, func(p *model.Pod) bool { return p.Pool == pool.Name && w.outdated(p) })
 	to, ok := parse(pool.Version)

@@ -25,14 +25,16 @@ type candidate struct {
 	forUpdate bool
 }
 
-// goesForGood: remove, not desired, or with an ordinal of at least start + scalingTo.
+// goesForGood reports whether remove, not desired, or with an ordinal of at least start +
+// scalingTo.
 func (w *world) goesForGood(p *model.Pod) bool {
 	pool := w.pool(p)
 	return p.Remove || !w.desired(p) ||
 		pool.ScalingTo != nil && int64(p.Ordinal) >= int64(pool.Start)+int64(*pool.ScalingTo)
 }
 
-// toBeLeft: nodeDrains.follow, and the node is cordoned or has a taint of nodeDrains.taints.
+// toBeLeft reports whether nodeDrains.follow, and the node is cordoned or has a taint of
+// nodeDrains.taints.
 func (w *world) toBeLeft(p *model.Pod) bool {
 	drains, node := w.spec.Update.NodeDrains, w.node(p)
 	if !drains.Follow || node == nil {
@@ -95,7 +97,7 @@ func (w *world) candidate(p *model.Pod) *candidate {
 	return c
 }
 
-// restartTakesNothingAway: that a state is not known does not matter where the pod
+// restartTakesNothingAway reports whether that a state is not known does not matter where the pod
 // NeverStarted, or where the database is dead and the pod's data survives.
 func (w *world) restartTakesNothingAway(p *model.Pod) bool {
 	unknownMatters := w.evidence(p) != model.ReasonNeverStarted &&
@@ -120,8 +122,8 @@ func (w *world) members(p *model.Pod, so func(*model.Member) bool) int {
 	return n
 }
 
-// restartLosesData: by drain.data, which is another where the node is to be left.
-// In a shutdown nobody's data are lost.
+// restartLosesData reports whether by drain.data, which is another where the node is to be left. In
+// a shutdown nobody's data are lost.
 func (w *world) restartLosesData(p *model.Pod) bool {
 	fate := w.spec.Drain.Data.Restart
 	if w.toBeLeft(p) {
@@ -130,7 +132,7 @@ func (w *world) restartLosesData(p *model.Pod) bool {
 	return fate == model.DataLose && !w.shutdown(p)
 }
 
-// decideAction fills in the action, the prepare, and what goes with them.
+// decideAction fills in the action, the drain, and what goes with them.
 func (w *world) decideAction(c *candidate) {
 	pool := w.pool(c.Pod)
 	switch c.reason {
@@ -173,7 +175,7 @@ func (w *world) decideAction(c *candidate) {
 	}
 }
 
-// isForced: a Restart of an outdated pod of a RollingUpdate pool with force.
+// isForced reports whether a Restart of an outdated pod of a RollingUpdate pool with force.
 func (w *world) isForced(c *candidate) bool {
 	pool := w.pool(c.Pod)
 	return (c.action == model.ActionRestart || c.action == model.ActionLowerPartition) &&
@@ -185,8 +187,8 @@ func (w *world) freed(c *candidate) bool {
 	return c.action == model.ActionLowerPartition && !w.isForced(c)
 }
 
-// bringsNoUpdate: Remove, Replace of a pod that is not outdated, and any other that leaves
-// and is not outdated.
+// bringsNoUpdate reports whether Remove, Replace of a pod that is not outdated, and any other that
+// leaves and is not outdated.
 func (w *world) bringsNoUpdate(c *candidate) bool {
 	return c.action == model.ActionRemove || (c.action == model.ActionReplace || c.leaves) && !w.outdated(c.Pod)
 }

@@ -92,7 +92,7 @@ func (w *world) podNamed(name string) *model.Pod {
 	return nil
 }
 
-// desired: the ordinal is at least start and less than start + replicas.
+// desired reports whether the ordinal is at least start and less than start + replicas.
 func (w *world) desired(p *model.Pod) bool {
 	pool := w.pool(p)
 	return p.Ordinal >= pool.Start && int64(p.Ordinal) < int64(pool.Start)+int64(pool.Replicas)
@@ -116,8 +116,8 @@ func report(p *model.Pod) *model.Report {
 	return nil
 }
 
-// rank is 0 without a report. Of a pod that waits below the line it is at least that of
-// each such pod of its pool with a higher ordinal.
+// rank is 0 without a report. Of a pod that waits below the partition it is at least that of each
+// such pod of its pool with a higher ordinal.
 func (w *world) rank(p *model.Pod) int {
 	rank := ownRank(p)
 	for _, q := range w.pods {
@@ -135,7 +135,7 @@ func ownRank(p *model.Pod) int {
 	return 0
 }
 
-// waitsBelow: by line, a desired outdated pod below the line.
+// waitsBelow reports whether by line, a desired outdated pod below the partition.
 func (w *world) waitsBelow(p *model.Pod) bool {
 	pool := w.pool(p)
 	return w.byLine(pool) && w.desired(p) && w.outdated(p) && p.Ordinal < pool.Partition
@@ -144,13 +144,14 @@ func (w *world) waitsBelow(p *model.Pod) bool {
 // last is false without a report.
 func last(p *model.Pod) bool { return report(p) != nil && report(p).Last }
 
-// outdated: not Missing, its pool is observed and has a revision, and the pod's is another.
+// outdated reports whether not Missing, its pool is observed and has a revision, and the pod's is
+// another.
 func (w *world) outdated(p *model.Pod) bool {
 	pool := w.pool(p)
 	return p.Phase != model.PodPhaseMissing && pool.Observed && pool.Revision != "" && p.Revision != pool.Revision
 }
 
-// onRevision: it exists, and is on its pool's revision.
+// onRevision reports whether it exists, and is on its pool's revision.
 func (w *world) onRevision(p *model.Pod) bool {
 	return p.Phase != model.PodPhaseMissing && p.Revision == w.pool(p).Revision
 }
@@ -165,18 +166,18 @@ func (w *world) node(p *model.Pod) *model.Node {
 	return nil
 }
 
-// nodeGone: problem is NodeGone, or the node is in the snapshot and gone.
+// nodeGone reports whether problem is NodeGone, or the node is in the snapshot and gone.
 func (w *world) nodeGone(p *model.Pod) bool {
 	node := w.node(p)
 	return p.Problem == model.ProblemNodeGone || node != nil && node.Gone
 }
 
-// runs: phase Started, Ready or Terminating.
+// runs reports whether phase Started, Ready or Terminating.
 func runs(p *model.Pod) bool {
 	return p.Phase == model.PodPhaseStarted || p.Phase == model.PodPhaseReady || p.Phase == model.PodPhaseTerminating
 }
 
-// noAgents: there are pods that are not Missing, and none has an agent.
+// noAgents reports whether there are pods that are not Missing, and none has an agent.
 func (w *world) noAgents() bool {
 	there := false
 	for _, p := range w.pods {
@@ -191,8 +192,8 @@ func (w *world) noAgents() bool {
 	return there
 }
 
-// live: it runs, and its report says Live. While there are no agents, a Ready
-// pod without a report is live, too.
+// live reports whether it runs, and its report says Live. While there are no agents, a Ready pod
+// without a report is live, too.
 func (w *world) live(p *model.Pod) bool {
 	r := report(p)
 	if r == nil {
@@ -201,11 +202,11 @@ func (w *world) live(p *model.Pod) bool {
 	return runs(p) && r.Member == model.MembershipLive
 }
 
-// deadDatabase: no pod is live.
+// deadDatabase reports whether no pod is live.
 func (w *world) deadDatabase() bool { return !slices.ContainsFunc(w.pods, w.live) }
 
-// overdue: since + startSeconds is not after now. A phase without since began
-// long ago; a Missing pod without since is never overdue.
+// overdue reports whether since + startSeconds is not after now. A phase without since began long
+// ago; a Missing pod without since is never overdue.
 func (w *world) overdue(p *model.Pod) bool {
 	if p.Since.IsZero() {
 		return p.Phase != model.PodPhaseMissing
@@ -213,19 +214,19 @@ func (w *world) overdue(p *model.Pod) bool {
 	return !p.Since.Add(seconds(float64(w.spec.Policy.StartSeconds))).After(w.now())
 }
 
-// guards: only with them does a closed guard keep anybody from a pod.
+// guards reports whether only with them does a closed guard keep anybody from a pod.
 func (w *world) guards() bool {
 	return w.spec.Guard == model.GuardEnforce && w.s.Cluster.GuardEnforcing
 }
 
 func rolling(pool *model.Pool) bool { return pool.Strategy == model.StrategyRollingUpdate }
 
-// byLine: a pool of strategy RollingUpdate under rollingUpdate: Partition.
+// byLine reports whether a pool of strategy RollingUpdate under rollingUpdate: Partition.
 func (w *world) byLine(pool *model.Pool) bool {
 	return rolling(pool) && w.spec.Update.RollingUpdate == model.RollingUpdateByPartition
 }
 
-// leftOpen: a pod of a RollingUpdate pool, outdated, with an ordinal of at least
+// leftOpen reports whether a pod of a RollingUpdate pool, outdated, with an ordinal of at least
 // partition, unless guards and its guard is Closed.
 func (w *world) leftOpen(p *model.Pod) bool {
 	pool := w.pool(p)
@@ -233,12 +234,12 @@ func (w *world) leftOpen(p *model.Pod) bool {
 		!(w.guards() && p.Guard == model.GuardClosed)
 }
 
-// endsAtNone: replicas or scalingTo of the pool is 0.
+// endsAtNone reports whether replicas or scalingTo of the pool is 0.
 func endsAtNone(pool *model.Pool) bool {
 	return pool.Replicas == 0 || pool.ScalingTo != nil && *pool.ScalingTo == 0
 }
 
-// shutdown: its pool ends at none, and allowShutdown.
+// shutdown reports whether its pool ends at none, and allowShutdown.
 func (w *world) shutdown(p *model.Pod) bool {
 	pool := w.pool(p)
 	return endsAtNone(pool) && pool.AllowShutdown
@@ -252,7 +253,7 @@ func (w *world) unit() model.Unit {
 	return w.spec.Policy.Unit
 }
 
-// outage: unit is All, and there are agents.
+// outage reports whether unit is All, and there are agents.
 func (w *world) outage() bool { return w.unit() == model.UnitAll }
 
 // resolve: a percentage is of the number named, rounded down, at least 1.
@@ -271,7 +272,7 @@ func (w *world) claim(p *model.Pod) *model.Claim {
 	return nil
 }
 
-// claimed: a claim names it. At the barrier its own does not count.
+// claimed reports whether a claim names it. At the barrier its own does not count.
 func (w *world) claimed(p *model.Pod) bool { return p.Name != w.barrier && w.claim(p) != nil }
 
 // unknownClaims are those on pods that the snapshot does not have.

@@ -2,9 +2,9 @@ package effect
 
 import "slices"
 
-// Barrier says whose reports must be newer than the prepare before a pod goes:
-// its own, and for every group in which another member has an agent, one of those. For
-// a pod that others have emptied anybody speaks.
+// Barrier says whose reports must be newer than the drain before a pod goes: its own, and for every
+// group in which another member has an agent, one of those. For a pod that others have emptied
+// anybody speaks.
 type Barrier struct {
 	Own *Target
 	// Witnesses are all that can speak, Groups which of them can for each group.
@@ -12,7 +12,7 @@ type Barrier struct {
 	Groups    [][]string
 }
 
-// Missing answers a group for which nobody has spoken, or the pod itself.
+// Missing returns a group for which nobody has spoken, or the pod itself.
 func (b Barrier) Missing(spoke map[string]bool) (string, bool) {
 	if b.Own != nil && !spoke[b.Own.Pod] {
 		return "no fresh report from " + b.Own.Pod, true

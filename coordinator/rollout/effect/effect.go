@@ -29,7 +29,7 @@ type Drain struct {
 type HandoffOnBehalf struct {
 	Claim string
 	Pod   Target
-	// By is the agent that hands over; nil: the coordinator does.
+	// By is the agent that hands over. It is nil if the coordinator does.
 	By *Target
 	// Member is the pod's name in the database.
 	Member string
@@ -42,7 +42,7 @@ type Observe struct {
 	Barrier Barrier
 	// Confirm is the drain to confirm; nil if there is none.
 	Confirm *Drain
-	// Continues: the agent was asked to confirm it a moment ago, and is still at it.
+	// Continues is true if the agent was asked to confirm it a moment ago, and is still at it.
 	Continues bool
 }
 
@@ -50,12 +50,12 @@ type Observe struct {
 type OpenGuard struct {
 	Claim string
 	Pod   Target
-	// NoteOnly: the guard stays closed, because the pod's own controller would not wait.
+	// NoteOnly is true if the guard stays closed, because the pod's own controller would not wait.
 	NoteOnly bool
-	// CheckOthers: a closed guard is opened only after the API server has shown that
+	// CheckOthers is true if a closed guard is opened only after the API server has shown that
 	// Expected holds for all pods.
 	CheckOthers bool
-	// Lower moves the partition after that; nil: it stays.
+	// Lower moves the partition after that. It is nil if it stays.
 	Lower    *PartitionMove
 	Expected Expected
 }
@@ -76,8 +76,8 @@ type Evict struct {
 type CloseGuard struct {
 	Claim string
 	Pod   Target
-	// Rewrite: an earlier write had no answer and may still be carried out, so a closed guard
-	// is written again, which makes the earlier write fail.
+	// Rewrite is true if an earlier write had no answer and may still be carried out, so a closed
+	// guard is written again, which makes the earlier write fail.
 	Rewrite bool
 	// Raise puts the partition above the pod first; nil if something else keeps the pod.
 	Raise    *PartitionRaise
@@ -96,8 +96,8 @@ type Restore struct {
 	// Targets are asked one after the other.
 	Targets []Target
 	Undo    []byte
-	// FindAgents: no pod in the cache has an agent. If nobody answers, the API server is asked
-	// whether there is one.
+	// FindAgents is true if no pod in the cache has an agent. If nobody answers, the API server is
+	// asked whether there is one.
 	FindAgents bool
 }
 
@@ -105,7 +105,7 @@ type Restore struct {
 type ConfirmGone struct {
 	Claim string
 	Pod   Target
-	// SetHidden: the cache does not have the pod's StatefulSet.
+	// SetHidden is true if the cache does not have the pod's StatefulSet.
 	SetHidden bool
 }
 
@@ -126,14 +126,15 @@ type DeleteVolumes struct {
 	Claim model.Claim
 	// Own are the names that the pod's StatefulSet gives its volume claims; no other is deleted.
 	Own []string
-	// SetShown: the cache has the pod's StatefulSet, with its volume claim templates.
+	// SetShown is true if the cache has the pod's StatefulSet, with its volume claim templates.
 	SetShown bool
-	// PodGone: there must be no pod of that name; otherwise the claimed one must be there.
+	// PodGone is true if there must be no pod of that name; otherwise the claimed one must be
+	// there.
 	PodGone  bool
 	Expected Expected
 }
 
-// AwaitVolumes finds out whether a pod's successor has new volumes.
+// AwaitVolumes finds out whether the recreated pod has new volumes.
 type AwaitVolumes struct {
 	Claim   string
 	Pod     string
@@ -152,9 +153,9 @@ type PartitionMove struct {
 // MovePartition moves a partition where that takes no pod away.
 type MovePartition struct {
 	Move PartitionMove
-	// Finished is the revision that must be the current and the update revision; empty: any.
+	// Finished is the revision that must be the current and the update revision; empty means any.
 	Finished string
-	// CheckOthers: the API server must show that Expected holds for all pods.
+	// CheckOthers is true if the API server must show that Expected holds for all pods.
 	CheckOthers bool
 	Reason      string
 	Expected    Expected
@@ -164,7 +165,7 @@ type MovePartition struct {
 type RestoreSetting struct {
 	Setting ClusterSetting
 	Targets []Target
-	// ByCoordinator: no pod has an agent, so the coordinator asks the database itself.
+	// ByCoordinator is true if no pod has an agent, so the coordinator asks the database itself.
 	ByCoordinator bool
 	Expected      Expected
 }

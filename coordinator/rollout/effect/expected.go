@@ -11,9 +11,10 @@ import (
 type Expected struct {
 	// Object is the DatabaseCluster. A newer spec, or a pause, means that it has changed.
 	Object Object
-	// Claim must still be in the status, in the epoch in which the effect is carried out; nil: the epoch alone counts.
+	// Claim must still be in the status, in the epoch in which the effect is carried out. It is nil
+	// if the epoch alone counts.
 	Claim *model.Claim
-	// Paused: the database cluster is paused, so paused StatefulSets are no news.
+	// Paused is true if the database cluster is paused, so paused StatefulSets are no news.
 	Paused bool
 	// Pools and Pods must be there, with nobody having deleted them; not looked at when
 	// Pools is empty.
@@ -26,7 +27,7 @@ type Object struct {
 	Generation int64
 	// Paused is the value of the annotation that pauses it.
 	Paused string
-	// DeletionTimestamp is when its deletion was asked for; zero: it was not.
+	// DeletionTimestamp is when its deletion was asked for. It is zero if it was not.
 	DeletionTimestamp time.Time
 }
 
@@ -40,6 +41,6 @@ type Pool struct {
 	CurrentRevision string
 	// Selector finds its pods.
 	Selector string
-	// Foreign: its partition is not the one that a coordinator has written last.
+	// Foreign is true if its partition is not the one that a coordinator has written last.
 	Foreign bool
 }

@@ -24,8 +24,8 @@ type Order struct {
 	// For is the pod that is evacuated by another pod's agent, because none runs in it.
 	// Zero: the pod of the agent that is asked.
 	For Subject
-	// Anew: the agent looks again at what it drained before, and its answer is true of the
-	// database after this order. Otherwise the answer may be that of before.
+	// Anew is true if the agent looks again at what it drained before, and its answer is true of
+	// the database after this order. Otherwise the answer may be that of before.
 	Anew bool
 }
 
@@ -34,7 +34,7 @@ type Subject struct{ UID, Node string }
 
 // ClusterSetting is a cluster setting that a claim's drain will write.
 type ClusterSetting struct {
-	// Name names it, in the engine's words; empty: there is none.
+	// Name names it, in the engine's words. It is empty if there is none.
 	Name string
 	// Undo is with what any agent can put it back.
 	Undo []byte

@@ -7,13 +7,13 @@ type PodSeen struct {
 	Name            string
 	UID             string
 	ResourceVersion string
-	// Terminating: its deletion was accepted.
+	// Terminating is true if its deletion was accepted.
 	Terminating bool
 	// Guard is the value of the guard's label; empty without one.
 	Guard string
 	// Claim is the id under which the pod was opened; empty while it is not.
 	Claim string
-	// Scheduled: it has a node.
+	// Scheduled is true if it has a node.
 	Scheduled bool
 	// Volumes are the names of its own volume claims.
 	Volumes []string

@@ -36,7 +36,7 @@ type Client struct {
 type Careless struct {
 	// Preconditions of removals are left out.
 	Preconditions bool
-	// Again: removals are sent once more, later and without conditions.
+	// Again is true if removals are sent once more, later and without conditions.
 	Again bool
 }
 

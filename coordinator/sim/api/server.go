@@ -1,6 +1,7 @@
-// Package api is the API server of a simulated world: an apiserver.Server with the guard, behind a network on
-// which requests take their time, and with watches that lag behind and may begin anew in the past. It belongs to
-// a clock.Loop: only the loop's goroutine may call a Server; Clients and Watches are for everybody.
+// Package api is the API server of a simulated world: an apiserver.Server with the guard, behind a
+// network on which requests take their time, and with watches that lag behind and may begin again
+// in the past. It belongs to a clock.Loop: only the loop's goroutine may call a Server; Clients and
+// Watches are for everybody.
 package api
 
 import (
@@ -33,7 +34,7 @@ type Server struct {
 	loop *clock.Loop
 	// Ours are the users whose removals no guard refuses.
 	Ours func(user string) bool
-	// Enforce: guards refuse the removals of others.
+	// Enforce is true if guards refuse the removals of others.
 	Enforce bool
 	// Foreign is a PodDisruptionBudget of somebody else that refuses evictions.
 	Foreign bool

@@ -54,7 +54,7 @@ type stream struct {
 	// seen is how much of the history was, and arrives when the last of what is on its way does.
 	seen    int
 	arrives time.Duration
-	// era changes when the stream begins anew.
+	// era changes when the stream begins again.
 	era int
 }
 
@@ -69,8 +69,8 @@ func (s *Server) Watch(lag func() time.Duration, behind int) *Watch {
 	return w
 }
 
-// Rewind has one of the streams begin anew from the objects as they were so many
-// changes ago, as from an API server that is behind.
+// Rewind has one of the streams begin again from the objects as they were so many changes ago, as
+// from an API server that is behind.
 func (w *Watch) Rewind(pick uint64, behind int) {
 	s := w.streams[watched[pick%uint64(len(watched))]]
 	w.begin(s, max(0, min(s.seen, len(w.server.history)-behind)))

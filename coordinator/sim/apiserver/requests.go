@@ -42,7 +42,7 @@ type Call struct {
 	Options *metav1.DeleteOptions
 }
 
-// Write says whether the call changes something, or would if it were no dry run.
+// Write reports whether the call changes something, or would if it were no dry run.
 func (c Call) Write() bool { return c.Verb != "get" && c.Verb != "list" }
 
 // DryRun changes nothing.

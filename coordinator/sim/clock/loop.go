@@ -23,9 +23,8 @@ import (
 
 // Loop is the one goroutine that changes the world.
 type Loop struct {
-	// Rand begins anew with every event and every request, from the seed, the time
-	// and the name of the request: what one draws does not depend on how many others
-	// there were.
+	// Rand begins again with every event and every request, from the seed, the time and the name of
+	// the request: what one draws does not depend on how many others there were.
 	Rand *rand.Rand
 	// After is called after every event.
 	After func()

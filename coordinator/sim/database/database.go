@@ -18,8 +18,8 @@ import (
 
 // Times of a database.
 type Times struct {
-	// Boot is from the start of the process to membership, Recovery how long a
-	// copy takes from then on, Anew how long when its data was lost.
+	// Boot is from the start of the process to membership, Recovery how long a copy takes from then
+	// on, Again how long when its data was lost.
 	Boot, Recovery, Anew [2]time.Duration
 	// Notice is how long a node that died without a word stays in the register.
 	Notice [2]time.Duration
@@ -51,7 +51,7 @@ type Database struct {
 	marks    []Mark
 	// NoSweep and NoRestore are planted bugs: what is left behind stays.
 	NoSweep, NoRestore, NoRestoreShared bool
-	// allocation is the setting of the whole database; empty: it has none.
+	// allocation is the setting of the whole database. It is empty if it has none.
 	allocation string
 	// foreign entries of the same kind as marks must never be touched.
 	foreign []string
@@ -60,7 +60,7 @@ type Database struct {
 	// Included is told when data may come to a pod again that a claim has kept it away
 	// from; it must not ask the database anything.
 	Included func(pod, claim string)
-	// moves: an evacuation moves copies to other nodes. hollow is a planted bug: it says
+	// moves is true if an evacuation moves copies to other nodes. hollow is a planted bug: it says
 	// that there are none.
 	moves, hollow bool
 	// version counts what may have been changed.
@@ -74,10 +74,11 @@ type node struct {
 	name string
 	// run counts processes, so that what was scheduled for an earlier one is void.
 	run int
-	// up: a process runs. listed: the register has it as live, in the session that counts them.
+	// up is true if a process runs. listed: the register has it as live, in the session that counts
+	// them.
 	up, listed bool
 	session    int
-	// frozen: the process is paused, for so many times; silent says what who asks it
+	// frozen is true if the process is paused, for so many times; silent says what who asks it
 	// learns. apart is how many have it lose its session.
 	frozen, silent bool
 	freezes, apart int
@@ -105,15 +106,15 @@ type replica struct {
 	active, alive bool
 	// recoveries counts them, so that one which was interrupted is void.
 	recoveries int
-	// ails: it does not recover, before its process is started anew, or for ever.
+	// ails is true if it does not recover, before its process is started again, or for ever.
 	ails, forEver bool
 	// since is when it was found to be down, while its process was a member.
 	since time.Time
-	// lost: its data is gone, and will be copied in full.
+	// lost is true if its data is gone, and will be copied in full.
 	lost bool
-	// moving: it is being copied to another node.
+	// moving is true if it is being copied to another node.
 	moving bool
-	// waits: it recovers once allocation is put back.
+	// waits is true if it recovers once allocation is put back.
 	waits bool
 }
 
@@ -302,8 +303,8 @@ func (d *Database) SetVeto(pod, veto string) {
 	d.nodeOf(pod).veto = veto
 }
 
-// Lose takes the data of a pod's volume away: its copies are made anew when the
-// pod starts the next time, as long as there are others to copy from.
+// Lose takes the data of a pod's volume away: its copies are made again when the pod starts the
+// next time, as long as there are others to copy from.
 func (d *Database) Lose(pod string) {
 	defer d.change()()
 	for _, s := range d.shards {

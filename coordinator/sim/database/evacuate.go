@@ -76,12 +76,12 @@ func (d *Database) Relocate(id, from, to string) {
 	}
 }
 
-// readable: there is a copy to copy from.
+// readable reports whether there is a copy to copy from.
 func (s *shard) readable() bool {
 	return slices.ContainsFunc(s.copies, func(r *replica) bool { return r.active })
 }
 
-// serves: the copy on that node serves. It may have moved away meanwhile.
+// serves reports whether the copy on that node serves. It may have moved away meanwhile.
 func (s *shard) serves(node string) bool {
 	return slices.ContainsFunc(s.copies, func(r *replica) bool { return r.node == node && r.active })
 }
@@ -95,7 +95,7 @@ func (d *Database) roomFor(s *shard) string {
 	return ""
 }
 
-// takes: a node serves, is not excluded and has no copy of the shard.
+// takes reports whether a node serves, is not excluded and has no copy of the shard.
 func (d *Database) takes(name string, s *shard) bool {
 	return d.nodes[name].serves() &&
 		!slices.ContainsFunc(d.marks, func(m Mark) bool { return m.Node == name && m.Shard == excluded }) &&

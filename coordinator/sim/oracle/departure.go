@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// departure is a pod that is away by Rollcall's hand.
+// departure is a pod that is unavailable by Rollcall's hand.
 type departure struct {
 	uid     types.UID
 	outside bool // outside the budget: it was broken
@@ -43,5 +43,5 @@ func (o *Oracle) follow(pod *corev1.Pod, ready, whole bool) {
 	}
 }
 
-// Away are the pods that are away by Rollcall's hand, in order.
+// Away are the pods that are unavailable by Rollcall's hand, in order.
 func (o *Oracle) Away() []string { return slices.Sorted(maps.Keys(o.ours)) }

@@ -55,7 +55,7 @@ type Oracle struct {
 	// Secret must appear in nothing that anybody can read.
 	Secret string
 
-	// Enough tells of a break that nothing after it is of interest; nil: all is.
+	// Enough tells of a break that nothing after it is of interest; nil means all is.
 	Enough func(Break) bool
 
 	Breaks []Break
@@ -68,8 +68,8 @@ type Oracle struct {
 	Stuck string
 
 	earlier []earlier
-	// forbidden is since when a person has forbidden everything, closed since when all
-	// but corrections; zero: nobody has.
+	// forbidden is since when a person has forbidden everything, closed since when all but
+	// corrections. It is zero if nobody has.
 	forbidden, closed time.Duration
 	outage            bool // was announced
 	// freed is until when pods do not wait for those of a lower rank, as a person has asked.
@@ -90,7 +90,7 @@ type Oracle struct {
 	ailed map[types.UID]time.Duration
 	// drained are pods that were to leave their nodes.
 	drained map[types.UID]drained
-	// ours are the pods that are away by Rollcall's hand.
+	// ours are the pods that are unavailable by Rollcall's hand.
 	ours map[string]departure
 	gone []time.Time // when pods went by Rollcall's hand
 	// dismissed are those of them that were not wanted any more.
@@ -109,7 +109,7 @@ type Oracle struct {
 	// be disturbed, overseer since when the present one is.
 	revised time.Duration
 	vetoed  map[string]time.Duration
-	// undone are hold lines that others than Rollcall have undone, by StatefulSet.
+	// undone are partitions that others than Rollcall have undone, by StatefulSet.
 	undone map[string]undone
 	// back is since when a pod that was not whole is whole again.
 	back     map[string]time.Duration
@@ -202,7 +202,7 @@ func (o *Oracle) changed(kind api.Kind, before, after api.Object) {
 	}
 }
 
-// outdated: the pod does not run the template of its StatefulSet.
+// outdated reports whether the pod does not run the template of its StatefulSet.
 func (o *Oracle) outdated(pod *corev1.Pod) bool {
 	set := o.setOf(pod.Name)
 	return set != nil && workload.Revision(pod) != workload.Template(set)
@@ -236,7 +236,7 @@ func (o *Oracle) Limit(pods, shard int) {
 	o.limits.Pods, o.limits.Shard = pods, shard
 }
 
-// may is how many pods, and copies of a shard, may be away.
+// may is how many pods, and copies of a shard, may be unavailable.
 func (o *Oracle) may() (pods, shard int) {
 	pods, shard = o.limits.Pods, o.limits.Shard
 	for _, e := range o.earlier {
@@ -247,7 +247,7 @@ func (o *Oracle) may() (pods, shard int) {
 	return pods, shard
 }
 
-// Announce notes that a person has approved of an outage, in which all may be away.
+// Announce notes that a person has approved of an outage, in which all may be unavailable.
 func (o *Oracle) Announce() { o.outage = true }
 
 // heard notes since when a person has forbidden that pods go, and who may go before its turn.
@@ -350,7 +350,7 @@ func (o *Oracle) Look() {
 	}
 }
 
-// wanted tells whether a pod of that name is to exist.
+// wanted reports whether a pod of that name is to exist.
 func (o *Oracle) wanted(name string) bool {
 	set := o.setOf(name)
 	if set == nil {
@@ -360,8 +360,9 @@ func (o *Oracle) wanted(name string) bool {
 	return n >= 0 && n < int(*set.Spec.Replicas)
 }
 
-// forgotten: somebody has deleted the pod's StatefulSet, and none of its pods is there. The pod was
-// Rollcall's to bring back until then; now nothing tells of it (coordinator/rollout/DESIGN.md, 19).
+// forgotten reports whether somebody has deleted the pod's StatefulSet, and none of its pods is
+// there. The pod was Rollcall's to bring back until then; now nothing tells of it
+// (coordinator/rollout/DESIGN.md, 19).
 func (o *Oracle) forgotten(name string) bool {
 	set := o.setOf(name)
 	return set != nil && o.server.Set(set.Name) == nil &&

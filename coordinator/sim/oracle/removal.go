@@ -60,7 +60,7 @@ func (o *Oracle) removing(r api.Removal) {
 	o.dismissed[pod.Name] = !o.wanted(pod.Name)
 }
 
-// wasDown: when the pod was looked at last it was not whole, or not ready.
+// wasDown reports whether when the pod was looked at last it was not whole, or not ready.
 func (o *Oracle) wasDown(pod *corev1.Pod) bool {
 	_, down := o.since[pod.Name]
 	back, whole := o.back[pod.Name]
@@ -69,11 +69,10 @@ func (o *Oracle) wasDown(pod *corev1.Pod) bool {
 	return down || whole && at-back <= glance || up && well > 0 && at-well <= glance
 }
 
-// rolled: the StatefulSet controller takes an outdated pod because nothing keeps
-// it from that any more. That is Rollcall's doing, except for a pod that has come
-// without the label by which it would have been kept, and except for a new
-// template while nothing but the line keeps the pods above it, or for as long
-// as the line could not go back up since.
+// rolled reports whether the StatefulSet controller takes an outdated pod because nothing keeps it
+// from that any more. That is Rollcall's doing, except for a pod that has come without the label by
+// which it would have been kept, and except for a new template while nothing but the line keeps the
+// pods above it, or for as long as the line could not go back up since.
 func (o *Oracle) rolled(r api.Removal) bool {
 	set := o.setOf(r.Pod.Name)
 	if set == nil {
@@ -269,7 +268,7 @@ func (o *Oracle) ranks(pod *corev1.Pod) {
 	}
 }
 
-// askedToGo: there is another reason than its template for which a pod is to go.
+// askedToGo reports whether there is another reason than its template for which a pod is to go.
 func (o *Oracle) askedToGo(pod *corev1.Pod) bool {
 	return !o.wanted(pod.Name) || len(pod.Spec.InitContainers) == 0 || o.toBeLeft(pod)
 }

@@ -72,7 +72,7 @@ func TestPartitionsThatOthersReset(t *testing.T) {
 			require.NoError(s, s.server.Remove(workload.ControllerUser, "db-0", nil, false))
 		}), name)
 	}
-	// A pod below the line keeps it nowhere.
+	// A pod below the partition keeps it nowhere.
 	require.Equal(t, mine, play(t, Limits{Pods: 1, Shard: 1, Line: true}, nil, func(s *scene) {
 		s.server.Enforce = false
 		s.unclaimed()

@@ -118,7 +118,7 @@ func (k *Kubelets) nodeReady(node string, is corev1.ConditionStatus) {
 	}
 }
 
-// ReturnNode brings a node back. Its pods' containers start anew.
+// ReturnNode brings a node back. Its pods' containers start again.
 func (k *Kubelets) ReturnNode(node string) {
 	if !k.down[node] {
 		return

@@ -25,7 +25,7 @@ const (
 	envTracesEndpoint = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 )
 
-// Enabled says whether the environment names a collector.
+// Enabled reports whether the environment names a collector.
 func Enabled() bool { return os.Getenv(envEndpoint) != "" || os.Getenv(envTracesEndpoint) != "" }
 
 // Exporter sends spans to the collector that the environment names, over gRPC.

@@ -133,8 +133,8 @@ func unknown(key status.Key) string {
 	return fmt.Sprintf("nothing has been decided about DatabaseCluster %s: there is none, or this coordinator has only just been elected", key)
 }
 
-// leads says whether this coordinator is the elected one; where it is not, the
-// request has been answered.
+// leads reports whether this coordinator is the elected one; where it is not, the request has been
+// answered.
 func (h *Handler) leads(w http.ResponseWriter) bool {
 	leads, leader := h.board.Leader()
 	if !leads {

@@ -23,7 +23,7 @@ type Timeline struct {
 	From time.Time `json:"from,omitzero"`
 	// To is the newest decision of it.
 	To time.Time `json:"to,omitzero"`
-	// Ended: nothing was left that should go.
+	// Ended is true if nothing was left that should go.
 	Ended     bool      `json:"ended"`
 	Stretches []Stretch `json:"stretches"`
 	Points    []Point   `json:"points"`
@@ -35,7 +35,7 @@ type Stretch struct {
 	State string    `json:"state"`
 	From  time.Time `json:"from"`
 	To    time.Time `json:"to"`
-	// open: the state lasts.
+	// open is true if the state lasts.
 	open bool
 }
 

@@ -21,7 +21,7 @@ type View struct {
 	Mode      model.Mode         `json:"mode"`
 	Phase     model.ClusterPhase `json:"phase"`
 	DecidedAt time.Time          `json:"decidedAt"`
-	// Idle: the agents are not asked, and so nothing is said of copies.
+	// Idle is true if the agents are not asked, and so nothing is said of copies.
 	Idle   bool             `json:"idle"`
 	Health model.Health     `json:"health"`
 	Pods   status.PodCounts `json:"pods"`

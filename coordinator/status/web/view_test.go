@@ -170,8 +170,8 @@ func TestCopiesAreBounded(t *testing.T) {
 	require.Equal(t, "books/shard6", c.Rows[0].ID)
 }
 
-// TestTimelineOfARollout: from the first pod that should go until none does,
-// with what was forecast at the beginning; the next begins anew.
+// TestTimelineOfARollout: from the first pod that should go until none does, with what was forecast
+// at the beginning; the next begins again.
 func TestTimelineOfARollout(t *testing.T) {
 	timelines := NewTimelines()
 	board := status.NewBoard(timelines)
