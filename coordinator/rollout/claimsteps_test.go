@@ -31,7 +31,7 @@ func TestOnlyBrokenPodsGoUnprepared(t *testing.T) {
 	}
 }
 
-// What is being deleted is begun nothing with, whatever the plan says.
+// Nothing is begun for a database cluster that is being deleted, whatever the plan says.
 func TestNothingIsClaimedOfWhatIsBeingDeleted(t *testing.T) {
 	now := time.Unix(10_000, 0)
 	facts := Facts{Record: Record{Epoch: 1}, Snapshot: threePods(now), Unlimited: true}

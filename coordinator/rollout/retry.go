@@ -6,7 +6,7 @@ import "time"
 type retry struct {
 	// busy is true if an effect is under way.
 	busy bool
-	// retryAt is when the next may be tried, errors how many failed in a row.
+	// retryAt is when the next attempt is allowed. errors is how many have failed in a row.
 	retryAt time.Time
 	errors  int
 	// problem is the last failure, or what is awaited, for people.

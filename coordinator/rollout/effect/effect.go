@@ -2,8 +2,8 @@ package effect
 
 import "github.com/rollcall-dev/rollcall/coordinator/model"
 
-// Effect is something to be carried out outside of the core. A later step gets its result.
-// It must be safe to carry out every effect twice: a new leader knows of no results, and repeats them.
+// Effect is something to be carried out outside of the core. A later step gets its result. It must
+// be safe to carry out every effect twice: a new leader knows no results, and repeats effects.
 type Effect interface {
 	// Kind names the effect, for logs.
 	Kind() string
@@ -24,8 +24,8 @@ type Drain struct {
 	Undo  []byte
 }
 
-// HandoffOnBehalf asks another pod's agent, or the coordinator itself, to hand over the duties of
-// a pod that has no agent.
+// HandoffOnBehalf asks another pod's agent, or the coordinator itself, to hand over the duties of a
+// pod that has no agent.
 type HandoffOnBehalf struct {
 	Claim string
 	Pod   Target
@@ -42,7 +42,8 @@ type Observe struct {
 	Barrier Barrier
 	// Confirm is the drain to confirm; nil if there is none.
 	Confirm *Drain
-	// Continues is true if the agent was asked to confirm it a moment ago, and is still at it.
+	// Continues is true if the agent was asked to confirm it a moment ago and is still working on
+	// it.
 	Continues bool
 }
 
@@ -55,31 +56,33 @@ type OpenGuard struct {
 	// CheckOthers is true if a closed guard is opened only after the API server has shown that
 	// Expected holds for all pods.
 	CheckOthers bool
-	// Lower moves the partition after that. It is nil if it stays.
+	// Lower moves the partition after that. It is nil if the partition stays.
 	Lower    *PartitionMove
 	Expected Expected
 }
 
-// Evict evicts or deletes, as Method says, exactly the pod that was opened.
+// Evict evicts or deletes, as Method says, exactly the pod whose guard was opened.
 type Evict struct {
 	Claim  string
 	Method model.Method
 	Opened PodSeen
-	// Release first removes what stops the pod's own controller: it moves the partition by Lower,
-	// if that is not nil, and opens the guard.
+	// Release is true if what stops the pod's own controller is removed first: the partition is
+	// moved by Lower, if that is not nil, and the guard is opened.
 	Release  bool
 	Lower    *PartitionMove
 	Expected Expected
 }
 
-// CloseGuard closes the guard of a pod that stays, at least for now, and takes the claim off it.
+// CloseGuard closes the guard of a pod that stays, at least for now, and removes the claim from the
+// pod.
 type CloseGuard struct {
 	Claim string
 	Pod   Target
 	// Rewrite is true if an earlier write had no answer and may still be carried out, so a closed
 	// guard is written again, which makes the earlier write fail.
 	Rewrite bool
-	// Raise puts the partition above the pod first; nil if something else keeps the pod.
+	// Raise puts the partition above the pod first. It is nil if something else stops the
+	// controller.
 	Raise    *PartitionRaise
 	Expected Expected
 }
@@ -97,7 +100,7 @@ type Restore struct {
 	Targets []Target
 	Undo    []byte
 	// FindAgents is true if no pod in the cache has an agent. If nobody answers, the API server is
-	// asked whether there is one.
+	// asked whether one has.
 	FindAgents bool
 }
 
@@ -121,7 +124,7 @@ type FindVolumes struct {
 	Pod   Target
 }
 
-// DeleteVolumes deletes the claimed volumes of a pod that is written down as empty.
+// DeleteVolumes deletes the claimed volumes of a pod that is recorded as empty.
 type DeleteVolumes struct {
 	Claim model.Claim
 	// Own are the names that the pod's StatefulSet gives its volume claims; no other is deleted.
@@ -141,19 +144,20 @@ type AwaitVolumes struct {
 	Volumes []model.VolumeClaim
 }
 
-// PartitionMove says where the partition of a StatefulSet goes, given that nothing about
-// the StatefulSet has changed since it was decided on.
+// PartitionMove says where the partition of a StatefulSet goes, provided that the StatefulSet has
+// not changed since the decision.
 type PartitionMove struct {
 	Pool  Pool
 	Force bool
-	// To is in ordinals: the first that the controller takes.
+	// To is an ordinal: the first that the controller updates.
 	To int32
 }
 
-// MovePartition moves a partition where that takes no pod away.
+// MovePartition moves a partition where that frees no pod.
 type MovePartition struct {
 	Move PartitionMove
-	// Finished is the revision that must be the current and the update revision; empty means any.
+	// Finished is the revision that must be both the current and the update revision. It is empty
+	// if any will do.
 	Finished string
 	// CheckOthers is true if the API server must show that Expected holds for all pods.
 	CheckOthers bool
@@ -161,7 +165,7 @@ type MovePartition struct {
 	Expected    Expected
 }
 
-// RestoreSetting has an agent, or the coordinator itself, put a cluster setting back.
+// RestoreSetting asks an agent, or the coordinator itself, to restore a cluster setting.
 type RestoreSetting struct {
 	Setting ClusterSetting
 	Targets []Target
@@ -170,14 +174,14 @@ type RestoreSetting struct {
 	Expected      Expected
 }
 
-// RestoreLeftover has an agent undo what an earlier claim has left.
+// RestoreLeftover asks an agent to undo what an earlier claim has left.
 type RestoreLeftover struct {
 	Leftover model.Leftover
 	Targets  []Target
 	Expected Expected
 }
 
-// DeleteByForce deletes the object of a pod that terminates on a node that is gone.
+// DeleteByForce deletes a pod that is terminating on a node that is gone.
 type DeleteByForce struct {
 	Pod      Target
 	Node     string
