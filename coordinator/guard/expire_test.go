@@ -270,8 +270,8 @@ func TestUninstall(t *testing.T) {
 	})
 }
 
-// TestUninstallStopsCoordinators: they would put back what is removed, so it begins
-// when none is left; one that does not end is named, and the rest is done all the same.
+// They would put back what is removed, so it begins when none is left; one that does not end is
+// named, and the rest is done all the same.
 func TestUninstallStopsCoordinators(t *testing.T) {
 	for _, ends := range []bool{true, false} {
 		inWorld(t, func(t *testing.T, w *world) {

@@ -61,7 +61,7 @@ type decision struct {
 	lowSame  *cluster.Pod     // the same, or going and not outdated
 	turns    [][]*cluster.Pod // of OrderedReady pools: the pods that are unavailable or chosen
 	lasts    []int            // places in the order of the pods that go last
-	freed    []bool           // by pod: the line is to come down to it
+	freed    []bool           // by pod: the partition is to be lowered to it
 	canary   []canaryPool
 	waiting  []waiting      // by pool: the pods below its partition
 	raised   []*cluster.Pod // by pool: the pod for which its partition goes back up

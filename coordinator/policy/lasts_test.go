@@ -156,8 +156,8 @@ func (m *lasts) restart(step model.Step) {
 	}
 }
 
-// TestLastPodsOfTwoPartitions: a pod that goes last does not wait for those that the line of another
-// pool frees only after one that goes last, and later than itself.
+// A pod that goes last does not wait for those that the line of another pool frees only after one
+// that goes last, and later than itself.
 func TestLastPodsOfTwoPartitions(t *testing.T) {
 	line := func(pods string) layout { return layout{pods, true} }
 	onDelete := func(pods string) layout { return layout{pods, false} }
@@ -181,8 +181,8 @@ func TestLastPodsOfTwoPartitions(t *testing.T) {
 	}
 }
 
-// TestLastPodsAtThePartitionLeaveTheirNode: whom the line keeps below waits until the pod is on its way. It comes
-// back on the old revision, and goes once more when the line comes to it.
+// Whom the line keeps below waits until the pod is on its way. It comes back on the old revision,
+// and goes once more when the line comes to it.
 func TestLastPodsAtThePartitionLeaveTheirNode(t *testing.T) {
 	for pods, want := range map[string]string{
 		"ooD": "a-2 a-2 a-1 a-0",
@@ -197,8 +197,8 @@ func TestLastPodsAtThePartitionLeaveTheirNode(t *testing.T) {
 	}
 }
 
-// TestLastPodsNeverWaitForEachOther: whoever goes last in pools of either kind, a rollout ends. A pod
-// that goes last waits for all that the line does not keep behind another one.
+// Whoever goes last in pools of either kind, a rollout ends. A pod that goes last waits for all
+// that the line does not keep behind another one.
 func TestLastPodsNeverWaitForEachOther(t *testing.T) {
 	const letters = "oOrR"
 	for n := range 4 * 4 * 4 * 4 * 4 * 8 {

@@ -19,8 +19,7 @@ func needsNames(rule model.Rule) bool {
 	return overridable(rule) && !everybody.InForce(noon)
 }
 
-// TestPlanNamesTheCopyThatIsGivenUp: validation refuses such overrides, and they
-// switch nothing off where they are read, either.
+// Validation refuses such overrides, and they have no effect if they are read anyway.
 func TestPlanNamesTheCopyThatIsGivenUp(t *testing.T) {
 	for _, c := range []struct {
 		rule model.Rule
