@@ -18,22 +18,22 @@ import (
 type gathered struct {
 	// basis is what the last pass looked at.
 	basis *view.Basis
-	// departures are the pods that went away, whoever caused it.
+	// departures are the pods that went, whoever caused it.
 	departures *departures
-	// groups are those of the last look; while no reports are followed, those of which not all
-	// copies were there.
+	// groups are those of the last look. While no reports are followed, they are those of which not
+	// all copies were there.
 	groups []model.Group
 	// noticed are the conditions of pods at the last look.
 	noticed []v1alpha1.PodCondition
-	// notLive is since when others say of pods without an agent that they are not live.
+	// notLive is since when others have said that pods without an agent are not live.
 	notLive map[string]time.Time
-	// unshown counts the pods that there are of a DatabaseCluster that is being deleted.
+	// unshown counts the remaining pods of a DatabaseCluster that is being deleted.
 	unshown int
 	// unknown notes for how long the cache has not known all about the cluster.
 	unknown unseenSince
 }
 
-// inputs are what a pass goes by.
+// inputs are what a pass is based on.
 type inputs struct {
 	objects kube.ClusterObjects
 	facts   rollout.Facts
@@ -41,7 +41,7 @@ type inputs struct {
 	wake time.Time
 }
 
-// gather is one look at what Kubernetes and the agents say. It returns false if not all is known
+// gather looks at what Kubernetes and the agents say. It returns false if not everything is known
 // yet.
 func (s *session) gather(ctx context.Context, now time.Time) (in inputs, known bool, err error) {
 	s.basis = nil
@@ -70,7 +70,7 @@ func (s *session) gather(ctx context.Context, now time.Time) (in inputs, known b
 	return in, true, nil
 }
 
-// freshen brings up to date whose reports are followed and what may be taken for fresh.
+// freshen updates whose reports are followed and which may be taken for fresh.
 func (s *session) freshen(ctx context.Context, now time.Time, objects kube.ClusterObjects) {
 	s.blind = s.reporting && (s.blind || anyBlind(objects))
 	s.options.Agents.Follow(s.key, followingOf(objects, s.reporting, s.blind))
