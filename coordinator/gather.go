@@ -29,7 +29,7 @@ type gathered struct {
 	notLive map[string]time.Time
 	// unshown counts the remaining pods of a DatabaseCluster that is being deleted.
 	unshown int
-	// unknown notes for how long the cache has not known all about the cluster.
+	// unknown notes for how long the cache has not known everything about the cluster.
 	unknown unseenSince
 }
 
@@ -83,7 +83,7 @@ func (s *session) freshen(ctx context.Context, now time.Time, objects kube.Clust
 	}
 	if s.anew && s.reporting {
 		s.anew = false
-		// Everybody is to look again; without being asked some would take seconds.
+		// All agents are asked to look again; otherwise some would take seconds.
 		s.refreshing.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 			defer cancel()
@@ -98,7 +98,7 @@ func (s *session) input(now time.Time, objects kube.ClusterObjects) view.Input {
 	facts := engineFacts(objects.Cluster.Spec.Engine)
 	known := s.groups
 	if !s.reporting {
-		known = nil // rosters tell of no group
+		known = nil // rosters list no groups
 	}
 	return view.Input{
 		Now: now, Kube: objects, Agents: s.options.Agents.State(s.key), Idle: !s.reporting,
@@ -107,7 +107,8 @@ func (s *session) input(now time.Time, objects kube.ClusterObjects) view.Input {
 	}
 }
 
-// names are only asked for while pods are adopted or replaced.
+// names returns the database's names for pods. They are needed only while pods are adopted or
+// replaced.
 func (s *session) names(now time.Time, objects kube.ClusterObjects, claims []model.Claim) map[string]string {
 	adopting := func(claim model.Claim) bool {
 		return claim.Prepare == model.PrepareNone &&
@@ -134,9 +135,8 @@ func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) model.Sna
 	return snapshot
 }
 
-// later is the newer of the cache's object and our own. API servers count
-// resourceVersions up; where one does not, the cache's counts, and a write to
-// one that is behind fails.
+// later returns the newer of the cache's object and our own. API servers count resourceVersions up.
+// If one does not, the cache's object counts, and a write to one that is behind fails.
 func (s *session) later(cached *v1alpha1.DatabaseCluster) *v1alpha1.DatabaseCluster {
 	if s.newest == nil || cached.UID != s.newest.UID {
 		return cached

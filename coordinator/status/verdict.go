@@ -9,8 +9,8 @@ const (
 	VerdictGo Verdict = "Go"
 	// VerdictHold means that the pod should go and may not.
 	VerdictHold Verdict = "Hold"
-	// VerdictClaimed means that the pod is on its way.
+	// VerdictClaimed means that the pod is claimed.
 	VerdictClaimed Verdict = "Claimed"
-	// VerdictUpToDate means that nothing asks the pod to go.
+	// VerdictUpToDate means that the pod does not have to go.
 	VerdictUpToDate Verdict = "UpToDate"
 )
