@@ -8,8 +8,8 @@ import (
 
 // Section "Units", "An outage that has begun".
 
-// outageBegun reports whether somebody desired is outdated, and a desired pod has gone by a claim
-// of reason Outdated; or the verdict is Red or unknown, or none of the outdated is live, and at
+// outageBegun reports whether a desired pod is outdated, and a desired pod has gone by a claim of
+// reason Outdated; or the verdict is Red or unknown, or none of the outdated pods is live, and at
 // least as many desired pods are on their pool's revision as are outdated, or one is and one of the
 // outdated is claimed with reason Outdated.
 func (w *world) outageBegun() bool {
@@ -47,8 +47,8 @@ func (w *world) follows(c *candidate) bool {
 	return w.outageBegun() && w.outdated(c.Pod) && !w.bringsNoUpdate(c) && !c.lost && !c.leaves
 }
 
-// excusedByOutage reports whether under sameMinor, in such an outage, it is Started or Ready, and
-// its problem is neither CrashLoop nor StartupProbe.
+// excusedByOutage reports whether the pod, under sameMinor in such an outage, is Started or Ready,
+// and its problem is neither CrashLoop nor StartupProbe.
 func (w *world) excusedByOutage(p *model.Pod) bool {
 	return w.s.Cluster.Engine.SameMinor && w.outageBegun() && (p.Phase == model.PodPhaseStarted || p.Phase == model.PodPhaseReady) &&
 		p.Problem != model.ProblemCrashLoop && p.Problem != model.ProblemStartupProbe

@@ -22,7 +22,7 @@ func (w *world) fleetFilled(*candidate) bool {
 	return w.s.Fleet.Max > 0 && w.restarts()+len(w.chosen) >= w.s.Fleet.Max
 }
 
-// restarts: at the barrier one of them is its own.
+// restarts counts the restarts. At the barrier one of them is its own.
 func (w *world) restarts() int {
 	if w.barrier != "" {
 		return max(w.s.Fleet.Restarts-1, 0)
@@ -35,7 +35,7 @@ func (w *world) poolUnobserved() bool {
 }
 
 // lineStopped reports whether in some pool at least maxFailed desired pods failed to return, and
-// somebody is to go of whom that is asked.
+// some pod is to go about which that is asked.
 func (w *world) lineStopped() bool {
 	if !slices.ContainsFunc(w.order, func(c *candidate) bool {
 		return !w.spared(&rule{spares: correctionsNoUpdateAndFailed}, c)
@@ -60,10 +60,10 @@ func (w *world) lineStopped() bool {
 	return false
 }
 
-// failedToReturn reports whether on the pool's revision, and broken (by Unschedulable only once it
-// is overdue), or overdue in phase Pending, NotStarted or Started on a node that is not gone,
-// unless it is live and not settled; or Missing, overdue, with a claim whose to is that revision
-// and whose action is not Remove.
+// failedToReturn reports whether the pod is on the pool's revision, and broken (by Unschedulable
+// only once it is overdue), or overdue in phase Pending, NotStarted or Started on a node that is
+// not gone, unless it is live and not settled; or Missing, overdue, with a claim whose to is that
+// revision and whose action is not Remove.
 func (w *world) failedToReturn(p *model.Pod) bool {
 	if pool := w.pool(p); !pool.Observed || pool.Revision == "" {
 		return false
@@ -108,8 +108,8 @@ func count(g *model.Group, so func(*model.Member) bool) int {
 	return n
 }
 
-// leaderless reports whether no member with leader that is Active or Moving, elsewhere, on an
-// unknown pod, or on one that runs and does not say NotLive.
+// leaderless reports whether no member with leader is Active or Moving, elsewhere, on an unknown
+// pod, or on one that runs and does not say NotLive.
 func (w *world) leaderless(g *model.Group) bool {
 	return g.NeedsLeader && count(g, func(m *model.Member) bool {
 		p := w.podNamed(m.Pod)
@@ -118,7 +118,7 @@ func (w *world) leaderless(g *model.Group) bool {
 	}) == 0
 }
 
-// noLeader: a group that needs a leader has none.
+// noLeader returns a group that needs a leader and has none.
 func (w *world) noLeader() (string, bool) {
 	for _, g := range w.groups() {
 		if w.leaderless(g) && !w.inOnePlace(g) {
@@ -128,8 +128,8 @@ func (w *world) noLeader() (string, bool) {
 	return "", false
 }
 
-// noLeaderOnItsPlace: of a group on one place alone only its pod is held, if a
-// member there is not Down.
+// noLeaderOnItsPlace is for a group on one place alone: only its pod is held, if a member there is
+// not Down.
 func (w *world) noLeaderOnItsPlace(c *candidate) (string, bool) {
 	for _, g := range w.groups() {
 		if w.leaderless(g) && w.inOnePlace(g) &&
@@ -140,7 +140,7 @@ func (w *world) noLeaderOnItsPlace(c *candidate) (string, bool) {
 	return "", false
 }
 
-// twoLeaders: two or more members with leader that are not Down.
+// twoLeaders returns a group with two or more members with leader that are not Down.
 func (w *world) twoLeaders() (string, bool) {
 	for _, g := range w.groups() {
 		if g.NeedsLeader && count(g, func(m *model.Member) bool { return m.Leader && m.State != model.MemberDown }) >= 2 {
