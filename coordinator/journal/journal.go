@@ -15,7 +15,7 @@ import (
 // Version of the format.
 const Version = 1
 
-// Journal of one database cluster.
+// Journal is the journal of one database cluster.
 type Journal struct {
 	Version int `json:"version"`
 	// Cluster is namespace/name.

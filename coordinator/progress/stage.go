@@ -5,8 +5,8 @@ import "github.com/rollcall-dev/rollcall/coordinator/model"
 // StageOf counts how far a claim is, from 0.
 func StageOf(c model.Claim) int { return c.Phase.Order() + 1 }
 
-// HasGone reports whether the claim's pod went away. uid is that of the pod that has its name now:
-// a claim that is given up is Restoring, too, and its pod stays.
+// HasGone reports whether the claim's pod has gone. uid is that of the pod that has its name now: a
+// claim that is given up is Restoring, too, and its pod stays.
 func HasGone(c model.Claim, uid string) bool {
 	return Reached(c.Phase, model.PhaseGone) && (c.Phase != model.PhaseRestoring || c.UID != uid)
 }
