@@ -93,8 +93,8 @@ func TestGuardThatMayBeOpenIsClosed(t *testing.T) {
 	})
 }
 
-// The cache does not show that the guard is open, and meanwhile nobody can say
-// how the database is.
+// The cache does not show that the guard is open, and in the meantime nobody can say how the
+// database is.
 func TestGuardIsClosedWhenItsPodIsHeld(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		p := newProcess(w, 0, false)

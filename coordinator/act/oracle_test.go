@@ -15,8 +15,8 @@ import (
 func (w *world) judge(pod *corev1.Pod) {
 	cluster, _ := w.server.Cluster(namespace, name)
 	ours := slices.ContainsFunc(cluster.Status.Claims, func(c model.Claim) bool {
-		// By force all pods of a pool are handed over at once: the line that is lowered
-		// for one frees others, too, on which their claims are not noted yet.
+		// By force all pods of a pool are handed over at once: the partition that is lowered for
+		// one frees others, too, on which their claims are not noted yet.
 		return c.UID == string(pod.UID) && (c.ID == pod.Annotations[v1alpha1.AnnotationClaim] || w.byForce)
 	})
 	if !ours {

@@ -59,8 +59,8 @@ func (w *world) heal(pod string) {
 	}
 }
 
-// A drain does not hold up a pod that breaks meanwhile, and is asked for again when it serves once
-// more.
+// A drain does not hold up a pod that breaks in the meantime, and is asked for again when it serves
+// once more.
 func TestPodThatBreaksGoesWithoutDrain(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onDrain = func(to effect.Target, _ effect.Order) (effect.Progress, error) {

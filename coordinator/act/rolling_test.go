@@ -182,7 +182,7 @@ func TestControllerIsFirst(t *testing.T) {
 	}
 }
 
-// Nothing is freed on a cache that is behind: neither opened nor below a line.
+// Nothing is freed on a cache that is behind: neither opened nor freed by a partition.
 func TestNothingIsFreedWhileTheCacheIsBehind(t *testing.T) {
 	for how, way := range ways {
 		for _, deleted := range []bool{true, false} {
@@ -279,7 +279,7 @@ func TestPauseAtEveryCallInARollingPool(t *testing.T) {
 }
 
 // As long as the old revision is the current one, a pod that dies below the partition comes back on
-// that: so the line stays down until then.
+// that: so the partition stays down until then.
 func TestPartitionStaysLowUntilTheRevisionIsCurrent(t *testing.T) {
 	inRollingWorld(t, model.RollingUpdateByPartition, false, func(t *testing.T, w *world) {
 		w.set.slow = true

@@ -41,8 +41,7 @@ func TestMetadataWritesMoveNoPartition(t *testing.T) {
 	})
 }
 
-// While the database is not healthy the line stays where it is, at rest and in
-// the middle.
+// While the database is not healthy the partition stays where it is, at rest and in the middle.
 func TestPartitionWaitsForHealth(t *testing.T) {
 	byPartition(t, func(t *testing.T, w *world) {
 		w.turn(model.VerdictRed)
@@ -62,8 +61,8 @@ func TestPartitionWaitsForHealth(t *testing.T) {
 	})
 }
 
-// An updated pod that fails stays, and the line with it; a corrected template is
-// rolled by itself, the broken pod first.
+// An updated pod that fails stays, and so does the partition; a corrected template is rolled by
+// itself, the broken pod first.
 func TestCorrectionIsRolledByItself(t *testing.T) {
 	byPartition(t, func(t *testing.T, w *world) {
 		w.broken["v2"] = true

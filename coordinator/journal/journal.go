@@ -79,7 +79,7 @@ func Decode(data []byte) (Journal, error) {
 }
 
 // Differs reports whether two plans say different things: who should go, who goes now and how, and
-// which rule holds whom. Texts, ages and forecasts, which change with every second, are no
+// which rule holds which pod. Texts, ages and forecasts, which change with every second, are no
 // difference.
 func Differs(a, b model.Plan) bool {
 	return a.Phase != b.Phase ||

@@ -1,8 +1,7 @@
-// Package database is a sharded database in memory, as a clock.Loop drives it:
-// replicas that recover, leaders that are elected, a register of live nodes that
-// notices a silent death only after a while, an overseer, marks that a handoff
-// leaves. What its members say comes from the register and may be wrong; Truth
-// says what really is.
+// Package database is a sharded database in memory, as a clock.Loop drives it: replicas that
+// recover, leaders that are elected, a register of live nodes that notices a silent death only
+// after a while, an overseer, marks that a handoff leaves. What its members report comes from the
+// register and may be wrong; Truth is the real state.
 package database
 
 import (
@@ -57,8 +56,8 @@ type Database struct {
 	foreign []string
 	// acks is how many replicas must acknowledge, of a database with one primary.
 	acks, handovers int
-	// Included is told when data may come to a pod again that a claim has kept it away
-	// from; it must not ask the database anything.
+	// Included is called when data may come again to a pod from which a claim has kept it. It must
+	// not call the database.
 	Included func(pod, claim string)
 	// moves is true if an evacuation moves copies to other nodes. hollow is a planted bug: it says
 	// that there are none.
@@ -118,12 +117,12 @@ type replica struct {
 	waits bool
 }
 
-// New makes a database without nodes.
+// New returns a database without nodes.
 func New(loop *clock.Loop, times Times) *Database {
 	return &Database{loop: loop, times: times, nodes: map[string]*node{}, foreign: []string{"somebody-else"}}
 }
 
-// change locks the database in order to change it, until what it answers is called.
+// change locks the database for a change, until the returned function is called.
 func (d *Database) change() func() {
 	d.mu.Lock()
 	d.version++
@@ -137,10 +136,10 @@ func (d *Database) Version() int {
 	return d.version
 }
 
-// NodeName is what the database calls the member in a pod.
+// NodeName returns the database's name of the member in a pod.
 func NodeName(pod string) string { return pod + ":8983_solr" }
 
-// PodName is the pod of a member.
+// PodName returns the pod of a member.
 func PodName(node string) string { name, _, _ := strings.Cut(node, ":"); return name }
 
 // AddShard puts active copies on the pods' nodes; the first leads.
@@ -222,8 +221,8 @@ func (d *Database) recover(n *node, s *shard, r *replica) {
 	})
 }
 
-// Stop ends the process in a pod. Gracefully, it leaves the register at once;
-// else the register has it for as long as Times.Notice says.
+// Stop ends the process in a pod. A graceful stop leaves the register at once; otherwise the
+// register has the node for as long as Times.Notice says.
 func (d *Database) Stop(pod string, graceful bool) {
 	defer d.change()()
 	n := d.nodeOf(pod)
@@ -303,8 +302,8 @@ func (d *Database) SetVeto(pod, veto string) {
 	d.nodeOf(pod).veto = veto
 }
 
-// Lose takes the data of a pod's volume away: its copies are made again when the pod starts the
-// next time, as long as there are others to copy from.
+// Lose removes the data of a pod's volume: its copies are made again when the pod starts the next
+// time, if there are others to copy from.
 func (d *Database) Lose(pod string) {
 	defer d.change()()
 	for _, s := range d.shards {

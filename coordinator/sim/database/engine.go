@@ -25,7 +25,7 @@ const (
 	Stale
 	// Partial means that half of the groups are missing.
 	Partial
-	// Garbled means that names and states that mean nothing.
+	// Garbled means that names and states make no sense.
 	Garbled
 )
 
@@ -41,7 +41,7 @@ type Engine struct {
 
 var _ engines.SettingChanger = (*Engine)(nil)
 
-// Engine makes an engine for the member in a pod.
+// Engine returns an engine for the member in a pod.
 func (d *Database) Engine(pod string) *Engine {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -332,8 +332,7 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 	return engines.Progress{State: engines.ProgressDone}, nil
 }
 
-// Sweep takes back what was left on this member. What keeps data away from it is
-// its claim's alone.
+// Sweep undoes what was left on this member. What keeps data off it belongs to its claim alone.
 func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 	if err := e.enter(ctx, "sweep", true); err != nil {
 		return err
@@ -344,7 +343,7 @@ func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 	return err
 }
 
-// unmark takes marks back. d.mu is held.
+// unmark removes marks. d.mu is held.
 func (d *Database) unmark(ours func(Mark) bool) bool {
 	var gone []Mark
 	d.marks = slices.DeleteFunc(d.marks, func(m Mark) bool {

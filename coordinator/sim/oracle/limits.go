@@ -13,7 +13,7 @@ type Limits struct {
 	Pods, Shard int
 	// Line is true if Rollcall has the set's partition, and puts it to rest.
 	Line bool
-	// Zones, when not 0, is how many may have pods away.
+	// Zones, when not 0, is how many may have unavailable pods.
 	Zones int
 	// Ephemeral is true if the data of a pod is gone with it.
 	Ephemeral bool

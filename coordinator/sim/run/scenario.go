@@ -35,7 +35,7 @@ type Scenario struct {
 	// Replace is true if pods are replaced, and keep their data on volumes of their own. Hollow is
 	// a planted bug: evacuations move nothing, and nobody tells.
 	Replace, Hollow bool
-	// MaxZones, when not 0, limits the zones with pods away. Voters are places of pods.
+	// MaxZones, when not 0, limits the zones with unavailable pods. Voters are places of pods.
 	MaxZones int
 	Voters   []int
 	// Approved is when an outage is, where all pods go at once.

@@ -277,7 +277,7 @@ func (w *world) change(what string, edit func(*v1alpha1.DatabaseCluster)) {
 	w.server.Put(api.Clusters, c)
 }
 
-// current reports whether everybody runs the template, and a line rests.
+// current reports whether all pods run the template, and a partition rests.
 func (w *world) current() bool {
 	for _, set := range w.sets() {
 		if w.scenario.Rolls == model.RollingUpdateByPartition && (workload.Partition(set) != model.FirstOrdinalNone || set.Status.CurrentRevision != workload.Template(set)) {

@@ -80,7 +80,7 @@ func (k *Kubelets) KillDatabase(r *Run) {
 	k.crashed(r)
 }
 
-// FailNode takes a node away with all that runs on it; the control plane notices later.
+// FailNode removes a node with everything that runs on it; the control plane notices later.
 func (k *Kubelets) FailNode(node string) {
 	k.down[node] = true
 	for _, name := range k.server.Names(api.Pods) {
