@@ -11,13 +11,13 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
 )
 
-// Exception is a removal of which not everything is asked. What it rests on is
-// true in the world; nothing that Rollcall says is part of it.
+// Exception is a removal for which not all invariants are checked. Its condition is true in the
+// world; nothing that Rollcall says is part of it.
 type Exception struct {
 	Name string
 	// Says is the sentence of a document that allows it.
 	Document, Says string
-	// Skips are the invariants that are not asked.
+	// Skips are the invariants that are not checked.
 	Skips []string
 
 	is func(o *Oracle, pod *corev1.Pod) bool
@@ -186,7 +186,7 @@ const (
 	byLine = "all of whom the partition leaves to its controller"
 )
 
-// quietFor is how long no pod has gone by Rollcall's hand.
+// quietFor returns for how long Rollcall has removed no pod.
 func (o *Oracle) quietFor() time.Duration {
 	if len(o.gone) == 0 {
 		return o.loop.Now()
@@ -208,7 +208,7 @@ func (o *Oracle) canaryWaits() bool {
 	})
 }
 
-// asks reports whether an invariant is asked of the removal of a pod.
+// asks reports whether an invariant is checked for the removal of a pod.
 func (o *Oracle) asks(pod *corev1.Pod, invariant string) bool {
 	return !slices.ContainsFunc(Exceptions, func(e Exception) bool { return slices.Contains(e.Skips, invariant) && e.is(o, pod) })
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 )
 
-// known reports whether it could be known that something about a pod is wrong.
+// known reports whether it could be known that something is wrong with a pod.
 func (o *Oracle) known(pod, what string) bool {
 	at := o.loop.Now()
 	bad, is := o.since[what]

@@ -11,22 +11,22 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
-// belowTheLine reports whether a pod does not work, and nobody may correct it: where no guard
-// enforces, the partition would free those above it as well, and they may not all go with it. Where
-// only a copy on it is broken they go one after the other, and the highest may not. Only a person
-// can weigh that; the phase must say Stalled.
+// belowTheLine reports whether a pod does not work, and nobody may correct it: without guards, the
+// partition would free those above it as well, and they may not all go with it. If only a copy on
+// it is broken they go one after the other, and the highest may not. Only a person can weigh that;
+// the phase must be Stalled.
 func (o *Oracle) belowTheLine(pod *corev1.Pod) bool {
 	return !o.db.Whole(pod.Name) && o.keptBelow(pod)
 }
 
-// recoversBelow reports whether the same of a pod that would serve all that it can, if a copy on it
-// did not recover for ever: so it is unavailable for ever.
+// recoversBelow reports the same for a pod that would serve everything, if a copy on it did not
+// recover for ever, so that it is unavailable for ever.
 func (o *Oracle) recoversBelow(pod *corev1.Pod) bool {
 	return o.db.RecoversForEver(pod.Name) && o.keptBelow(pod)
 }
 
-// keptBelow reports whether who is to go before a pod that is unavailable below the partition may
-// not, while that is.
+// keptBelow reports whether a pod that is to go before an unavailable pod below the partition may
+// not go while that is unavailable.
 func (o *Oracle) keptBelow(pod *corev1.Pod) bool {
 	if o.server.Cluster(o.limits.Cluster).Status.Phase != model.ClusterStalled || !o.wanted(pod.Name) {
 		return false
@@ -45,8 +45,8 @@ func (o *Oracle) keptBelow(pod *corev1.Pod) bool {
 	return o.tooMany(with, 0)
 }
 
-// freedBefore are the outdated pods that the partition frees before an outdated pod that is below
-// it, the highest first. Where guards enforce there are none.
+// freedBefore returns the outdated pods that the partition frees before an outdated pod below it,
+// the highest first. With guards there are none.
 func (o *Oracle) freedBefore(pod *corev1.Pod) []string {
 	set := o.setOf(pod.Name)
 	if !o.limits.Line || o.server.Enforce || set == nil {
@@ -119,7 +119,7 @@ func (o *Oracle) tooMany(with map[string]bool, besides int) bool {
 	return false
 }
 
-// spares is how many copies of a shard may be unavailable: of a quorum, as many as leave a
+// spares returns how many copies of a shard may be unavailable: of a quorum, as many as leave a
 // majority.
 func (o *Oracle) spares(shard database.Shard) int {
 	if shard.Least > 0 {

@@ -22,7 +22,7 @@ type moves struct {
 	silent time.Duration
 }
 
-// places notes which copies have left a pod, and since when nobody could tell that: no
+// places notes which copies have left a pod, and since when nobody could know that, because no
 // member runs beside an agent.
 func (o *Oracle) places(truth []database.Shard) {
 	if !o.limits.Ephemeral {

@@ -1,10 +1,9 @@
-// Package oracle judges a simulated world by what really is, not by what Rollcall
-// sees of it. DESIGN.md of the simulation lists what it holds.
+// Package oracle judges a simulated world by its real state, not by Rollcall's view of it.
+// DESIGN.md of the simulation lists the invariants.
 //
-// Nobody can act on what has only just happened: a request is under way for up to
-// ten seconds, a watch is behind, a database notices a silent death late. So what
-// others have caused counts once it could be known; what Rollcall did itself
-// counts at once.
+// Nobody can act on what has only just happened: a request is under way for up to ten seconds, a
+// watch is behind, a database notices a silent death late. So what others have caused counts once
+// it could be known, and what Rollcall did itself counts at once.
 package oracle
 
 import (
@@ -34,9 +33,9 @@ const (
 	noticed = 60 * time.Second
 	// told is how long it takes at most to act on what the database's register shows.
 	told = 15 * time.Second
-	// together is within what time pods go that were claimed together.
+	// together is the time within which pods go that were claimed together.
 	together = 15 * time.Second
-	// glance lies between the last look at a pod and its removal.
+	// glance is the time between the last look at a pod and its removal.
 	glance = time.Second
 )
 
@@ -55,11 +54,11 @@ type Oracle struct {
 	// Secret must appear in nothing that anybody can read.
 	Secret string
 
-	// Enough tells of a break that nothing after it is of interest; nil means all is.
+	// Enough reports that nothing after a break is of interest. It is nil if everything is.
 	Enough func(Break) bool
 
 	Breaks []Break
-	// Removals by Rollcall's hand.
+	// Removals counts Rollcall's removals.
 	Removals int
 	// Discards are volumes that were deleted.
 	Discards int
@@ -90,7 +89,7 @@ type Oracle struct {
 	ailed map[types.UID]time.Duration
 	// drained are pods that were to leave their nodes.
 	drained map[types.UID]drained
-	// ours are the pods that are unavailable by Rollcall's hand.
+	// ours are the pods that Rollcall has made unavailable.
 	ours map[string]departure
 	gone []time.Time // when pods went by Rollcall's hand
 	// dismissed are those of them that were not wanted any more.
@@ -208,8 +207,8 @@ func (o *Oracle) outdated(pod *corev1.Pod) bool {
 	return set != nil && workload.Revision(pod) != workload.Template(set)
 }
 
-// Desired are the pods that are to exist, in order: those of the StatefulSets as
-// they are, or were when they were seen last.
+// Desired returns the pods that are to exist, in order: those of the StatefulSets as they are, or
+// were when they were last seen.
 func (o *Oracle) Desired() []string {
 	var out []string
 	for _, set := range o.sets {
@@ -229,8 +228,7 @@ func (o *Oracle) setOf(pod string) *appsv1.StatefulSet {
 	return o.sets[at]
 }
 
-// Limit notes that other limits are asked for. Those before count for as long as it
-// takes until the new ones are known.
+// Limit notes new limits. The old ones count until the new ones can be known.
 func (o *Oracle) Limit(pods, shard int) {
 	o.earlier = append(o.earlier, earlier{o.limits.Pods, o.limits.Shard, o.loop.Now()})
 	o.limits.Pods, o.limits.Shard = pods, shard
@@ -284,7 +282,7 @@ func (o *Oracle) Epoch(process string, epoch int64) {
 	o.epochs[process] = epoch
 }
 
-// Look brings up to date since when what is wrong. It is called after every event.
+// Look updates since when what is wrong. It is called after every event.
 func (o *Oracle) Look() {
 	at, version := o.loop.Now(), o.db.Version()
 	if !o.stale && version == o.looked {

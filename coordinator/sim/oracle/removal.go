@@ -70,9 +70,9 @@ func (o *Oracle) wasDown(pod *corev1.Pod) bool {
 }
 
 // rolled reports whether the StatefulSet controller takes an outdated pod because nothing keeps it
-// from that any more. That is Rollcall's doing, except for a pod that has come without the label by
-// which it would have been kept, and except for a new template while nothing but the line keeps the
-// pods above it, or for as long as the line could not go back up since.
+// from that any more. That is Rollcall's doing, except for a pod that has come without the label
+// that would have kept it, and except for a new template while only the partition keeps the pods
+// above it, or as long as the partition could not go back up since.
 func (o *Oracle) rolled(r api.Removal) bool {
 	set := o.setOf(r.Pod.Name)
 	if set == nil {
@@ -139,7 +139,7 @@ func (o *Oracle) budget(removed *corev1.Pod) {
 	}
 }
 
-// allowed is I13. A correction need not wait for a window.
+// allowed is I13. A correction does not have to wait for a window.
 func (o *Oracle) allowed(pod *corev1.Pod) {
 	at := o.loop.Now()
 	if o.forbidden > 0 && at-o.forbidden > told || o.closed > 0 && at-o.closed > told && o.asks(pod, "I7") {
@@ -244,7 +244,7 @@ func (o *Oracle) manners(pod *corev1.Pod) {
 	if o.asks(pod, "I8") && o.asks(pod, overseers) && o.overseer == pod.Name && at-o.overseerAt > shown && settled && outdated && o.wanted(pod.Name) {
 		for _, name := range o.server.Names(api.Pods) {
 			other := o.server.Pod(name)
-			waits := o.limits.Line && o.setOf(name) == o.setOf(pod.Name) && workload.Ordinal(name) < workload.Ordinal(pod.Name) // because of the line
+			waits := o.limits.Line && o.setOf(name) == o.setOf(pod.Name) && workload.Ordinal(name) < workload.Ordinal(pod.Name) // because of the partition
 			if name != pod.Name && o.outdated(other) && o.wanted(name) && !waits && o.db.RankOf(name) <= o.db.RankOf(pod.Name) {
 				o.Accuse("I8", "%s goes, which is the overseer, before %s", pod.Name, name)
 			}

@@ -12,8 +12,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
-// Wait is why a pod may be left as it is at the end of a run: only a person can put
-// that right. What it rests on is true in the world.
+// Wait is why a pod may be left as it is at the end of a run: only a person can fix that. Its
+// condition is true in the world.
 type Wait struct {
 	Name string
 	// Document, Says is the sentence that holds the pod.
@@ -153,8 +153,8 @@ var followers = []follower{
 	},
 }
 
-// waits is a pod that may be left as it is, and why, if everybody else who is not
-// through waits, too, or for such a one. Empty: somebody need not wait.
+// waits returns a pod that may be left as it is, and why, if all others that are not done wait,
+// too, or wait for such a pod. It is empty if some pod does not have to wait.
 func (o *Oracle) waits() (pod, why string) {
 	var waiting, others []*corev1.Pod
 	for _, name := range o.server.Names(api.Pods) {
@@ -235,8 +235,8 @@ func (o *Oracle) besideLost(pod *corev1.Pod) bool {
 // scaledAway reports whether a pod is not wanted any more, and does not go by Rollcall's hand.
 func (o *Oracle) scaledAway(pod string) bool { return !o.wanted(pod) && !o.dismissed[pod] }
 
-// besideRecovering reports whether a copy on a pod that need not go recovers in vain, so that is
-// unavailable until a person has seen to it, and this one may not be unavailable, too.
+// besideRecovering reports whether a copy on a pod that does not have to go recovers in vain, so
+// that is unavailable until a person has seen to it, and this one may not be unavailable, too.
 func (o *Oracle) besideRecovering(pod *corev1.Pod) bool {
 	set := o.setOf(pod.Name)
 	inOrder := set != nil && set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
