@@ -281,7 +281,7 @@ func (w *world) versions() map[string]string {
 	return out
 }
 
-// done reports whether everybody runs the update revision and is back, and nothing is open.
+// done reports whether all pods run the update revision and are back, and nothing is open.
 func (w *world) done() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -201,8 +201,8 @@ func (w *world) oddPool(p model.Pool) bool {
 		rolling(&p) && !w.byLine(&p) && !p.Force && !w.guardsInTime()
 }
 
-// guardsInTime reports whether guard is Enforce, and guardEnforcing once the database is
-// initialized.
+// guardsInTime reports whether guard is Enforce and, once the database is initialized,
+// guardEnforcing is set.
 func (w *world) guardsInTime() bool {
 	return w.spec.Guard == model.GuardEnforce &&
 		(w.s.Cluster.GuardEnforcing || !w.s.Cluster.Status.Initialized)

@@ -60,7 +60,7 @@ func (o *Oracle) removing(r api.Removal) {
 	o.dismissed[pod.Name] = !o.wanted(pod.Name)
 }
 
-// wasDown reports whether when the pod was looked at last it was not whole, or not ready.
+// wasDown reports whether the pod was not whole, or not ready, at the last look.
 func (o *Oracle) wasDown(pod *corev1.Pod) bool {
 	_, down := o.since[pod.Name]
 	back, whole := o.back[pod.Name]

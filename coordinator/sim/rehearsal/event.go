@@ -41,7 +41,7 @@ type Event struct {
 // brief is what has passed before a person has read it.
 const brief = time.Second
 
-// detail reports whether only who wants everything wants to see this.
+// detail reports whether the event is shown only on request.
 func (e Event) detail() bool {
 	return e.Kind == Call || e.until > 0 && e.until-e.At < brief
 }

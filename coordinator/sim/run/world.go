@@ -290,7 +290,7 @@ func (w *world) current() bool {
 	})
 }
 
-// contented reports whether by its own word the leader has been done for long, whoever runs what.
+// contented reports whether the leader has long said that it is done, whatever the pods run.
 func (w *world) contented() bool {
 	p := w.leader
 	return p.finished > 0 && w.loop.Now()-p.finished > 40*time.Second
