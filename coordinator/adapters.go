@@ -12,9 +12,9 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// engineFacts are what the policy must know of an engine. Of one that is not known
-// to this version nothing is; its agents refuse to work, so nothing is ever fresh
-// enough to act on.
+// engineFacts returns what the policy must know about an engine. About an engine that this version
+// does not know nothing is known; its agents refuse to work, so nothing is ever fresh enough to act
+// on.
 func engineFacts(engine model.Engine) engines.Facts {
 	switch engine {
 	case model.Solr:
@@ -31,7 +31,7 @@ func engineFacts(engine model.Engine) engines.Facts {
 	return engines.Facts{MaxMajorStep: 1}
 }
 
-// FactsOf are the facts of an engine that a snapshot has, but for those that depend on a
+// FactsOf returns the facts of an engine that a snapshot has, except those that depend on a
 // version.
 func FactsOf(engine model.Engine) model.EngineFacts { return policyFacts(engineFacts(engine)) }
 

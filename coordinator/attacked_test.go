@@ -16,14 +16,14 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// between has somebody change what pods report; nil: nobody does any more.
+// between has somebody change what pods report. It returns nil if nobody does any more.
 func (db *database) between(said func(pod string, r *rollcallv1.Report) *rollcallv1.Report) {
 	db.w.mu.Lock()
 	defer db.w.mu.Unlock()
 	db.said = said
 }
 
-// heldBy tells whether the plan, as people see it, holds a pod by that rule.
+// heldBy reports whether the plan, as people see it, holds a pod by that rule.
 func (db *database) heldBy(pod string, rules ...model.Rule) bool {
 	return slices.ContainsFunc(db.status().Holds, func(h model.Hold) bool {
 		return h.Pod == pod && slices.Contains(rules, h.Rule)

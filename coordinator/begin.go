@@ -14,7 +14,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
-// lead takes the DatabaseCluster over and makes passes until it is lost.
+// lead takes the DatabaseCluster over and makes passes until the lead is lost.
 func (s *session) lead(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer s.refreshing.Wait()

@@ -11,7 +11,7 @@ import (
 
 // BenchmarkReportToEviction rolls a database with 50 agents in real time, and tells two times of each restart, both to the
 // pod's removal at the API server:
-//   - cycle: since the report that ends the restart before. The release, the next claim, its prepare, the look of the pod and of
+//   - cycle: since the report that ends the restart before. The release, the next claim, its drain, the look of the pod and of
 //     witnesses, the guard, and all that the coordinator waits for of its own accord lie in between.
 //   - step: since the last report that the decision needs, that is the last answer to the look of the pod and of witnesses.
 //     Opening the guard, where there is one, and the eviction's own way lie in between.

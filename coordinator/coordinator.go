@@ -23,13 +23,13 @@ type Key = kube.Key
 
 // Cache is what Kubernetes says, kept current: a kube.Cache.
 type Cache interface {
-	// Clusters are the keys of all DatabaseClusters, in order.
+	// Clusters returns the keys of all DatabaseClusters, in order.
 	Clusters() []Key
 	// Claims counts the open claims of all DatabaseClusters.
 	Claims() map[Key]int
-	// Cluster answers false while not all is known of a cluster.
+	// Cluster returns false while not everything about a cluster is known.
 	Cluster(key Key) (kube.ClusterObjects, bool)
-	// Missing says what is not known of a cluster; empty where all is.
+	// Missing says what is not known about a cluster. It is empty if everything is.
 	Missing(key Key) string
 	Subscribe(f func(Key))
 }
@@ -43,7 +43,7 @@ type Board interface {
 	OnAsk(f func(Key))
 }
 
-// Guard refuses for pods that others remove them: a guard.Guard.
+// Guard makes Kubernetes refuse that others remove pods: a guard.Guard.
 type Guard interface {
 	Subscribe(f func(Key))
 	Lead(ctx context.Context, bound guard.Bound)
@@ -51,7 +51,7 @@ type Guard interface {
 	Arm(ctx context.Context, bound guard.Bound, key Key) error
 }
 
-// Options of a Coordinator. All without a default are required.
+// Options are the options of a Coordinator. All without a default are required.
 type Options struct {
 	// Kubernetes and Clusters are for what the leader writes and reads live.
 	Kubernetes kubernetes.Interface
@@ -60,27 +60,26 @@ type Options struct {
 	Cache  Cache
 	Agents *agents.Agents
 	Board  Board
-	// Provision makes what a database cluster's pods need before they can report,
-	// and answers when it must be called again at the latest (zero: no hurry). It is
-	// also called when the object's spec, its pools or Authorities change. Default:
-	// nothing.
+	// Provision creates what a database cluster's pods need before they can report, and returns
+	// when it must be called again at the latest (zero if there is no such time). It is also called
+	// when the object's spec, its pools or Authorities change. Default: nothing.
 	Provision func(ctx context.Context, objects kube.ClusterObjects) (time.Time, error)
 	// Authorities is closed when the certificate authorities change after the
 	// call. Default: they do not.
 	Authorities func() <-chan struct{}
-	// Reach opens the database of the pod that has an address, over the pod network, for what
-	// must be done while no pod has an agent. Default: as anybody could, without credentials.
+	// Reach opens the database of the pod that has an address, over the pod network, for what must
+	// be done while no pod has an agent. Default: as anybody could, without credentials.
 	Reach func(ctx context.Context, spec model.Spec, ip string) (engines.Engine, error)
-	// Guard has Kubernetes refuse that others remove pods. It must not be running
-	// yet. Default: nothing is guarded.
+	// Guard makes Kubernetes refuse that others remove pods. It must not be running yet. Default:
+	// nothing is guarded.
 	Guard Guard
 	// MaxRestarts bounds the restarts in flight across all clusters; 0 = no limit.
 	MaxRestarts int
 	// FirstLooks bounds the agents whose reports are followed only to find that
 	// there is nothing to do. Default: 250.
 	FirstLooks int
-	// Rested is called each time when a database has no work any more and its reports are let go; it must return at once.
-	// Default: nothing.
+	// Rested is called each time a database has no work any more and its reports are no longer
+	// followed. It must return at once. Default: nothing.
 	Rested func()
 	// NewID makes the ids of claims. Default: random.
 	NewID   func() string
@@ -124,7 +123,7 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// Term is a leader's reign: it bounds every request that is sent in its name.
+// Term is a leader's term. It bounds every request that is sent in its name.
 type Term interface {
 	Bound(ctx context.Context) (context.Context, context.CancelFunc)
 }
@@ -158,15 +157,15 @@ func New(options Options) (*Coordinator, error) {
 	return c, nil
 }
 
-// maxUnavailable is how many pods of a cluster can be on their way: those that are known, and one
-// more of each StatefulSet, which may be away just now. It answers false while they are not known.
+// maxUnavailable returns how many pods of a cluster can be going: the known ones, and one more of
+// each StatefulSet, which may be missing just now. It returns false while they are not known.
 func (c *Coordinator) maxUnavailable(key Key) (int, bool) {
 	objects, known := c.options.Cache.Cluster(key)
 	return len(objects.Pods) + len(objects.Pools), known
 }
 
-// Lead works for all database clusters until ctx, the term, ends; and returns
-// when all that it started has ended.
+// Lead works for all database clusters until ctx, the term, ends. It returns when everything that
+// it started has ended.
 func (c *Coordinator) Lead(ctx context.Context, term Term) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -217,8 +216,8 @@ func (c *Coordinator) follow(ctx context.Context, term Term, running *sync.WaitG
 	}
 }
 
-// ended forgets a session. Its DatabaseCluster may have come back, under
-// another UID, so the list is looked at again.
+// ended forgets a session. Its DatabaseCluster may have come back, under another UID, so the list
+// is read again.
 func (c *Coordinator) ended(key Key) {
 	c.mu.Lock()
 	delete(c.sessions, key)
@@ -230,7 +229,7 @@ func (c *Coordinator) ended(key Key) {
 	c.compare()
 }
 
-// session of a DatabaseCluster, nil where none is led.
+// session returns the session of a DatabaseCluster, or nil if it is not led.
 func (c *Coordinator) session(key Key) *session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -257,7 +256,7 @@ func (c *Coordinator) hint(key Key) {
 	}
 }
 
-// lookAt has an idle cluster's agents followed for a while.
+// lookAt follows the reports of an idle cluster's agents for a while.
 func (c *Coordinator) lookAt(key Key) {
 	if s := c.session(key); s != nil {
 		s.asked.Store(true)
@@ -280,7 +279,7 @@ func (c *Coordinator) compare() {
 	}
 }
 
-// pause waits, or answers false when ctx ends before.
+// pause waits. It returns false if ctx ends before.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

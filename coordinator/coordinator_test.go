@@ -77,7 +77,7 @@ func TestIdleClusterWritesNothing(t *testing.T) {
 	})
 }
 
-// What agents say again is no reason to decide again; what they say anew is one at once.
+// What agents say again is no reason to decide again; what they say again is one at once.
 func TestDecidesWhenSomethingIsNew(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)
@@ -308,7 +308,7 @@ func (db *database) requireDone(limit time.Duration, revision string) {
 	}
 }
 
-// wants: the status has the revision for every pool.
+// wants reports whether the status has the revision for every pool.
 func (db *database) wants(s v1alpha1.Status, revision string) bool {
 	return !slices.ContainsFunc(db.pools, func(p *pool) bool { return s.UpdateRevisions[p.name] != revision })
 }

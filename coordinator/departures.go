@@ -12,44 +12,43 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// departures notes when pods went away, whoever caused it.
+// departures notes when pods went, whoever caused it.
 //
-// What was observed before the last departure was noticed is not fresh: it may
-// tell of a database that had one more member. And until the database itself
-// has noticed, its members may still count on the one that went.
+// What was observed before the last departure was noticed is not fresh: it may describe a database
+// that had one more member. And until the database itself has noticed, its members may still count
+// on the one that went.
 type departures struct {
 	// began is when this coordinator took over.
 	began time.Time
 	// barrier is when the last departure was noticed.
 	barrier time.Time
-	// well are the pods that were up at the last look, by UID.
+	// well are the pods that were healthy at the last look, by UID.
 	well map[string]wellPod
-	// open are the departures that the database is not known to have noticed, by
-	// pod name; one that a predecessor noted is under the empty name.
+	// open are the departures that the database is not known to have noticed, by pod name. One that
+	// a predecessor noted is under the empty name.
 	open map[string]departure
 }
 
 type wellPod struct {
 	name     string
-	restarts int // unknown: of a pod that a predecessor saw
+	restarts int // unknown for a pod that a predecessor saw
 }
 
 const unknown = -1
 
-// believed is from how long ago on a predecessor's departure is taken for as old as it
-// says. A later one counts from now: its clock may have been behind ours, or ahead.
+// believed is how old a predecessor's departure has to be at least to be taken for as old as it
+// says. A later one counts from now, because the predecessor's clock may have differed from ours.
 const believed = 10 * time.Minute
 
 type departure struct {
 	at  time.Time
 	uid string
-	// node is the pod's name in the database; empty when it is not known.
+	// node is the pod's name in the database. It is empty if not known.
 	node string
 }
 
-// newDepartures starts with what a predecessor noted last, and with what became
-// of the pods that it had claimed. Nothing that was observed before now is fresh
-// to a coordinator that was not there.
+// newDepartures starts with what a predecessor noted last, and with the pods that it had claimed.
+// Nothing that was observed before now is fresh to a new coordinator.
 func newDepartures(now time.Time, taken act.Taken) *departures {
 	d := &departures{began: now, barrier: now, well: map[string]wellPod{}, open: map[string]departure{}}
 	last := taken.Cluster.Status.LastDeparture
@@ -65,15 +64,14 @@ func newDepartures(now time.Time, taken act.Taken) *departures {
 		case taken.Standing[claim.UID]:
 			d.well[claim.UID] = wellPod{name: claim.Pod, restarts: unknown}
 		case !progress.HasGone(claim, "") || last.Before(claim.StartedAt.Time):
-			// It has gone, and nobody has noted when.
+			// It has gone, but nobody has noted when.
 			d.open[claim.Pod] = departure{at: now, uid: claim.UID}
 		}
 	}
 	return d
 }
 
-// look compares the pods with those of the look before, and answers whether any
-// has gone away since.
+// look compares the pods with those of the last look, and reports whether any has gone since.
 func (d *departures) look(now time.Time, pods []kube.Pod, state agents.State) bool {
 	well := make(map[string]wellPod, len(pods))
 	for i := range pods {
@@ -98,10 +96,9 @@ func (d *departures) look(now time.Time, pods []kube.Pod, state agents.State) bo
 	return any
 }
 
-// settle forgets departures that the database is known to have noticed: all
-// that have spoken since say that the member is not live, or the pod is a live
-// member again. Of one whose name in the database is not known: nobody counts on
-// anybody who is not there.
+// settle forgets departures that the database is known to have noticed: all agents that have
+// reported since say that the member is not live, or the pod is a live member again. If its name in
+// the database is not known, no agent may count on a member that is not there.
 func (d *departures) settle(pods []kube.Pod, state agents.State) {
 	for name, gone := range d.open {
 		if back(name, gone, pods, state) || noticed(gone, state) || gone.node == "" && d.allPresent(gone, pods, state) {
@@ -110,9 +107,8 @@ func (d *departures) settle(pods []kube.Pod, state agents.State) {
 	}
 }
 
-// allPresent: every agent has spoken since the departure, and since this
-// coordinator leads, and each node that one of them holds for live is that of a
-// pod that is up.
+// allPresent reports whether every agent has reported since the departure, and since this
+// coordinator leads, and each node that one of them considers live is that of a healthy pod.
 func (d *departures) allPresent(gone departure, pods []kube.Pod, state agents.State) bool {
 	var reports []*rollcallv1.Report
 	var there []string
@@ -166,7 +162,7 @@ func noticed(gone departure, state agents.State) bool {
 	return spoke
 }
 
-// heard tells whether anybody has looked since a departure who had not.
+// heard reports whether an agent has reported since a departure that had not before.
 func (d *departures) heard(was, is agents.State) bool {
 	for _, gone := range d.open {
 		since := latest(gone.at, d.began)
@@ -179,8 +175,8 @@ func (d *departures) heard(was, is agents.State) bool {
 	return false
 }
 
-// last is when the last departure was that the database may not have noticed;
-// zero when there is none.
+// last returns when the last departure was that the database may not have noticed. It is zero if
+// there is none.
 func (d *departures) last() time.Time {
 	var last time.Time
 	for _, gone := range d.open {

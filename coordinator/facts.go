@@ -14,10 +14,10 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/view"
 )
 
-// newID is unique among all claims, short enough to mark work in a database.
+// newID returns an id that is unique among all claims and short enough to mark work in a database.
 func newID() string { return "rc" + uuid.NewString()[:13] }
 
-// factsOf are what one step goes by, but for what other database clusters do.
+// factsOf returns the facts of one step, except those about other database clusters.
 func factsOf(objects kube.ClusterObjects, snapshot model.Snapshot, names map[string]string) rollout.Facts {
 	facts := engineFacts(objects.Cluster.Spec.Engine)
 	versions := make(map[string]string, len(objects.Pods))
@@ -43,20 +43,21 @@ func recordOf(status *v1alpha1.Status) rollout.Record {
 	return rollout.Record{Epoch: status.Epoch, Claims: status.Claims, Settings: status.Shared, Leftovers: status.Leftovers}
 }
 
-// applyEdits carries edits out on a status.
+// applyEdits applies edits to a status.
 func applyEdits(status *v1alpha1.Status, edits rollout.Edits) {
 	record := recordOf(status)
 	edits.Apply(&record)
 	status.Claims, status.Shared, status.Leftovers = record.Claims, record.Settings, record.Leftovers
 }
 
-// beforeOf is what a predecessor has noted of the rollout.
+// beforeOf returns what a predecessor has noted about the rollout.
 func beforeOf(status *v1alpha1.Status) rollout.Before {
 	return rollout.Before{LastProgress: status.LastProgress.Time, Stalled: status.Phase == model.ClusterStalled,
 		Estimates: progress.NewEstimates(status.EstimateSeconds, status.PoolEstimateSeconds)}
 }
 
-// specErrors are what in the spec cannot be read although the policy finds nothing wrong with it.
+// specErrors returns what in the spec cannot be read although the policy finds nothing wrong with
+// it.
 func specErrors(cluster *v1alpha1.DatabaseCluster) error {
 	return errors.Join(view.SpecError(&cluster.Spec), view.RestartError(cluster))
 }

@@ -16,27 +16,27 @@ import (
 )
 
 const (
-	// undoFor is how long a DatabaseCluster that is being deleted waits until
-	// what was prepared is undone.
+	// undoFor is how long a DatabaseCluster that is being deleted waits until what was drained is
+	// undone.
 	undoFor = time.Minute
-	// freeAfter is how long after its last claim the finalizer is taken off: the
-	// next claim often follows at once, and then both writes are spared.
+	// freeAfter is how long after its last claim the finalizer is removed. The next claim often
+	// follows at once, and then both writes are saved.
 	freeAfter = 5 * time.Second
 )
 
-// undoExpired: the object is being deleted, and its claims are not worth any more
-// waiting; or no pod is left that anything could be undone for.
+// undoExpired reports whether the object is being deleted and has waited long enough for its
+// claims, or no pod is left for which anything could be undone.
 func undoExpired(now time.Time, cluster *v1alpha1.DatabaseCluster, pods int) bool {
 	deleted := cluster.DeletionTimestamp
 	return deleted != nil && (pods == 0 || now.Sub(deleted.Time) >= undoFor)
 }
 
-// unlabelledEvery is how often pods that no watch shows are looked at.
+// unlabelledEvery is how often pods that no watch shows are listed.
 const unlabelledEvery = time.Second
 
-// showUnlabelled adds what a DatabaseCluster that is being deleted has prepared in pools that
-// are not shown, because they have lost their label as well: the pods run on with it. While
-// it is not being deleted the label is waited for.
+// showUnlabelled adds what a DatabaseCluster that is being deleted has drained in pools that are
+// not shown, because they have lost their label as well: the pods still run with it. While it is
+// not being deleted the label is awaited.
 func (s *session) showUnlabelled(ctx context.Context, now time.Time, objects *kube.ClusterObjects) (again time.Time) {
 	cluster := objects.Cluster
 	shown := func(pod string) bool { return kube.HasSetOf(objects.Pools, pod) }
@@ -51,7 +51,7 @@ func (s *session) showUnlabelled(ctx context.Context, now time.Time, objects *ku
 	var err error
 	if s.unshown, err = kube.Unlabelled(ctx, s.options.Kubernetes, objects); err != nil {
 		s.log.Warn("the pods of a DatabaseCluster that is being deleted are not known", "error", err)
-		s.unshown = 1 // as far as is known
+		s.unshown = 1 // as far as known
 	}
 	return now.Add(unlabelledEvery)
 }
@@ -60,8 +60,8 @@ func (s *session) showUnlabelled(ctx context.Context, now time.Time, objects *ku
 // whole database, and what claims have left.
 func toUndo(s *v1alpha1.Status) int { return len(s.Claims) + len(s.Shared) + len(s.Leftovers) }
 
-// finalize answers the object with our finalizer on it while anything is to be undone,
-// and without it otherwise. A deletion is so held up by that and by nothing else. due is when it is to be called again.
+// finalize returns the object with our finalizer on it while anything is to be undone, and without
+// it otherwise. Nothing else delays a deletion. due is when it is to be called again.
 func (s *session) finalize(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, open int) (object *v1alpha1.DatabaseCluster, due time.Time, err error) {
 	has := slices.Contains(cluster.Finalizers, v1alpha1.Finalizer)
 	if open > 0 || toUndo(&cluster.Status) > 0 {

@@ -49,8 +49,8 @@ func TestFinalizerWhileAClaimIsOpen(t *testing.T) {
 	})
 }
 
-// A DatabaseCluster can be deleted at any moment: nothing else goes, what was
-// prepared is undone, and then the object is gone.
+// A DatabaseCluster can be deleted at any moment: nothing else goes, what was drained is undone,
+// and then the object is gone.
 func TestDeletionInMidRollout(t *testing.T) {
 	for after := 200 * time.Millisecond; after < 12*time.Second; after += 600 * time.Millisecond {
 		t.Run(fmt.Sprint(after), func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestDeletionInMidRollout(t *testing.T) {
 	}
 }
 
-// Agents that do not answer hold a deletion up for a minute, whether they are to prepare or to undo.
+// Agents that do not answer hold a deletion up for a minute, whether they are to drain or to undo.
 func TestDeletionDoesNotHang(t *testing.T) {
 	for _, prepared := range []bool{false, true} {
 		t.Run(fmt.Sprint("something is drained ", prepared), func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestDeletedWhileTheStatefulSetIsNotShown(t *testing.T) {
 				defer p.end()
 				time.Sleep(20 * time.Second)
 				db.roll("v2")
-				for range 100 { // until something is prepared
+				for range 100 { // until something is drained
 					if time.Sleep(20 * time.Millisecond); len(db.left()) > 0 && db.unavailable() == 1 {
 						break
 					}
@@ -161,8 +161,9 @@ func TestDeletedWhileTheStatefulSetIsNotShown(t *testing.T) {
 	}
 }
 
-// The StatefulSet is deleted without its pods, and then the DatabaseCluster: what is prepared in them can not be
-// undone, and is waited for as with agents that do not answer. When the pods go, too, nothing is waited for.
+// The StatefulSet is deleted without its pods, and then the DatabaseCluster: what is drained in
+// them cannot be undone, and is waited for as with agents that do not answer. When the pods go,
+// too, nothing is waited for.
 func TestDeletedWithPodsThatNobodyOwns(t *testing.T) {
 	for _, stay := range []bool{true, false} {
 		t.Run(fmt.Sprint("pods stay ", stay), func(t *testing.T) {
@@ -210,7 +211,7 @@ func TestDeletedWhileOneOfItsStatefulSetsIsNotShown(t *testing.T) {
 		defer p.end()
 		time.Sleep(20 * time.Second)
 		db.roll("v2")
-		for range 100 { // until something is prepared
+		for range 100 { // until something is drained
 			if time.Sleep(20 * time.Millisecond); len(db.left()) > 0 && db.unavailable() == 1 {
 				break
 			}

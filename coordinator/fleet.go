@@ -8,19 +8,20 @@ import (
 )
 
 // listedWithin is how long after the start of this process the claims of a database count whose
-// pods are not known yet. Nobody has restarted pods that nobody has ever seen, and a status is
-// written by more people than restarts are ordered by.
+// pods are not known yet. Nobody has restarted pods that nobody has ever seen, and more people may
+// write a status than may order restarts.
 const listedWithin = 2 * time.Minute
 
-// fleet counts the restarts in flight across all database clusters. Sessions
-// decide at the same time, so what a plan allows is asked for once more, under
-// one lock, before it is claimed: together they never open more than max.
+// fleet counts the restarts in flight across all database clusters. Sessions decide at the same
+// time, so what a plan allows is checked once more, under one lock, before it is claimed. Together
+// they never open more than max.
 type fleet struct {
 	max int // 0 = no limit
-	// noted are the open claims that the DatabaseClusters tell of; of a cluster
-	// whose session has spoken, that counts instead.
+	// noted returns the open claims that the DatabaseClusters list. Once the session of a cluster
+	// has reported, its number counts instead.
 	noted func() map[Key]int
-	// maxUnavailable is how many pods of a cluster can be away; false: not known.
+	// maxUnavailable returns how many pods of a cluster can be unavailable. It returns false if not
+	// known.
 	maxUnavailable func(Key) (int, bool)
 	// freed is called when a restart has ended.
 	freed func()
@@ -29,7 +30,7 @@ type fleet struct {
 
 	mu     sync.Mutex
 	spoken map[Key]int
-	// pods are the most that a cluster was seen with at a time: no more claims of it count.
+	// pods are the most pods that a cluster was seen with at a time. No more claims of it count.
 	pods map[Key]int
 }
 
@@ -37,7 +38,7 @@ func newFleet(limit int, noted func() map[Key]int, mayBeAway func(Key) (int, boo
 	return &fleet{max: limit, noted: noted, maxUnavailable: mayBeAway, freed: freed, born: time.Now(), spoken: map[Key]int{}, pods: map[Key]int{}}
 }
 
-// state is what a snapshot says of the fleet.
+// state returns what a snapshot says about the fleet.
 func (f *fleet) state() model.Fleet {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -64,15 +65,14 @@ func (f *fleet) besides(key Key) int {
 	return total
 }
 
-// room is how many claims a cluster may have open; false: there is no limit.
+// room returns how many claims a cluster may have open. It returns false if there is no limit.
 func (f *fleet) room(key Key) (room int, limited bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.max - f.besides(key), f.max > 0
 }
 
-// grant answers whether a cluster may have as many claims open, and counts them
-// from now on if so.
+// grant reports whether a cluster may have as many claims open, and counts them from now on if so.
 func (f *fleet) grant(key Key, open int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,7 +83,7 @@ func (f *fleet) grant(key Key, open int) bool {
 	return true
 }
 
-// settle is told how many claims of a cluster are open, and how many pods it has.
+// settle notes how many claims of a cluster are open, and how many pods it has.
 func (f *fleet) settle(key Key, open, pods int) {
 	f.mu.Lock()
 	f.pods[key] = max(f.pods[key], pods)
@@ -96,8 +96,8 @@ func (f *fleet) settle(key Key, open, pods int) {
 	}
 }
 
-// forget is for a cluster whose session has ended: what it noted in its
-// DatabaseCluster counts again, as long as that exists.
+// forget forgets a cluster whose session has ended. What its DatabaseCluster lists counts again, as
+// long as that exists.
 func (f *fleet) forget(key Key) {
 	f.mu.Lock()
 	delete(f.spoken, key)

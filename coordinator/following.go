@@ -9,8 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// followingOf says which agents of a cluster to hold streams to. With somebody blind the
-// others are asked for what is on that pod, too.
+// followingOf says which agents of a cluster to hold streams to. If some pod is blind the others
+// are asked for what is on it, too.
 func followingOf(objects kube.ClusterObjects, reports, blind bool) agents.Following {
 	following := agents.Following{ClusterUID: string(objects.Cluster.UID), Reports: reports, AllGroups: blind}
 	following.Agents = make([]agents.Target, 0, len(objects.Pods))
@@ -28,8 +28,8 @@ func followingOf(objects kube.ClusterObjects, reports, blind bool) agents.Follow
 	return following
 }
 
-// anyBlind tells whether some pod's database does not run well, so that its agent can not
-// say what is on it. Who comes back from a restart by a claim is no such pod.
+// anyBlind reports whether some pod's database does not run well, so that its agent cannot say what
+// is on it. A pod that comes back from a claimed restart does not count.
 func anyBlind(objects kube.ClusterObjects) bool {
 	return slices.ContainsFunc(objects.Pods, func(p kube.Pod) bool {
 		return (p.Phase == kube.Started || p.Phase == kube.Failed) &&
@@ -37,8 +37,8 @@ func anyBlind(objects kube.ClusterObjects) bool {
 	})
 }
 
-// unseen are the groups of which not all copies are known to be there. What a pod has of
-// them that does not answer may be all there is.
+// unseen returns the groups of which not all copies are known to be there. What a pod that does not
+// answer has of them may be all there is.
 func unseen(groups []model.Group) []model.Group {
 	var out []model.Group
 	for _, g := range groups {

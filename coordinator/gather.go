@@ -18,30 +18,31 @@ import (
 type gathered struct {
 	// basis is what the last pass looked at.
 	basis *view.Basis
-	// departures are the pods that went away, whoever caused it.
+	// departures are the pods that went, whoever caused it.
 	departures *departures
-	// groups are those of the last look; while no reports are followed, those of which not all
-	// copies were there.
+	// groups are those of the last look. While no reports are followed, they are those of which not
+	// all copies were there.
 	groups []model.Group
 	// noticed are the conditions of pods at the last look.
 	noticed []v1alpha1.PodCondition
-	// notLive is since when others say of pods without an agent that they are not live.
+	// notLive is since when others have said that pods without an agent are not live.
 	notLive map[string]time.Time
-	// unshown counts the pods that there are of a DatabaseCluster that is being deleted.
+	// unshown counts the remaining pods of a DatabaseCluster that is being deleted.
 	unshown int
-	// unknown notes for how long the cache has not known all about the cluster.
+	// unknown notes for how long the cache has not known everything about the cluster.
 	unknown unseenSince
 }
 
-// inputs are what a pass goes by.
+// inputs are what a pass is based on.
 type inputs struct {
 	objects kube.ClusterObjects
 	facts   rollout.Facts
-	// wake is when the facts will change by time alone; zero: never.
+	// wake is when the facts will change by time alone. It is zero if never.
 	wake time.Time
 }
 
-// gather is one look at what Kubernetes and the agents say; false: not all is known yet.
+// gather looks at what Kubernetes and the agents say. It returns false if not everything is known
+// yet.
 func (s *session) gather(ctx context.Context, now time.Time) (in inputs, known bool, err error) {
 	s.basis = nil
 	objects, ok := s.options.Cache.Cluster(s.key)
@@ -69,7 +70,7 @@ func (s *session) gather(ctx context.Context, now time.Time) (in inputs, known b
 	return in, true, nil
 }
 
-// freshen brings up to date whose reports are followed and what may be taken for fresh.
+// freshen updates whose reports are followed and which may be taken for fresh.
 func (s *session) freshen(ctx context.Context, now time.Time, objects kube.ClusterObjects) {
 	s.blind = s.reporting && (s.blind || anyBlind(objects))
 	s.options.Agents.Follow(s.key, followingOf(objects, s.reporting, s.blind))
@@ -82,7 +83,7 @@ func (s *session) freshen(ctx context.Context, now time.Time, objects kube.Clust
 	}
 	if s.anew && s.reporting {
 		s.anew = false
-		// Everybody is to look anew; without being asked some would take seconds.
+		// All agents are asked to look again; otherwise some would take seconds.
 		s.refreshing.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 			defer cancel()
@@ -97,7 +98,7 @@ func (s *session) input(now time.Time, objects kube.ClusterObjects) view.Input {
 	facts := engineFacts(objects.Cluster.Spec.Engine)
 	known := s.groups
 	if !s.reporting {
-		known = nil // rosters tell of no group
+		known = nil // rosters list no groups
 	}
 	return view.Input{
 		Now: now, Kube: objects, Agents: s.options.Agents.State(s.key), Idle: !s.reporting,
@@ -106,7 +107,8 @@ func (s *session) input(now time.Time, objects kube.ClusterObjects) view.Input {
 	}
 }
 
-// names are only asked for while pods are adopted or replaced.
+// names returns the database's names for pods. They are needed only while pods are adopted or
+// replaced.
 func (s *session) names(now time.Time, objects kube.ClusterObjects, claims []model.Claim) map[string]string {
 	adopting := func(claim model.Claim) bool {
 		return claim.Prepare == model.PrepareNone &&
@@ -133,9 +135,8 @@ func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) model.Sna
 	return snapshot
 }
 
-// later is the newer of the cache's object and our own. API servers count
-// resourceVersions up; where one does not, the cache's counts, and a write to
-// one that is behind fails.
+// later returns the newer of the cache's object and our own. API servers count resourceVersions up.
+// If one does not, the cache's object counts, and a write to one that is behind fails.
 func (s *session) later(cached *v1alpha1.DatabaseCluster) *v1alpha1.DatabaseCluster {
 	if s.newest == nil || cached.UID != s.newest.UID {
 		return cached

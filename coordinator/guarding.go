@@ -9,7 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
-// guard is what Kubernetes refuses for the cluster now.
+// guard returns what Kubernetes refuses for the cluster now.
 func (s *session) guard() guard.State {
 	if s.options.Guard == nil {
 		return guard.State{}
@@ -22,14 +22,14 @@ func (s *session) guarded() status.Guard {
 	return status.Guard{Why: state.Why, ForeignBudget: state.ForeignBudget}
 }
 
-// arm has an expired guard refuse again, before the first claim.
+// arm makes an expired guard refuse again, before the first claim.
 func (s *session) arm(ctx context.Context) error {
 	if s.options.Guard == nil {
 		return nil
 	}
 	err := s.options.Guard.Arm(ctx, s.term.Bound, s.key)
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
-		// That does not pass by itself. The snapshot says that nothing is enforced.
+		// That does not go away by itself. The snapshot says that nothing is enforced.
 		s.log.Warn("the guard stays expired", "error", err)
 		return nil
 	}

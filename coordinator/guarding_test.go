@@ -148,8 +148,8 @@ func TestForeignBudgetIsReportedAtOnce(t *testing.T) {
 	})
 }
 
-// Nobody is prepared in vain for a budget of somebody else that is full, and all
-// go as soon as it is not.
+// Nobody is drained in vain for a budget of somebody else that is full, and all go as soon as it is
+// not.
 func TestFullBudgetHoldsBeforeADrain(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.installGuard()
@@ -215,7 +215,7 @@ func TestGuardsSurviveAShortLossOfTheLabel(t *testing.T) {
 		require.Equal(t, map[string]int{v1alpha1.GuardClosed: 3}, w.guards())
 		db.roll("v2")
 		db.observe("")
-		for range 300 { // the first one is away
+		for range 300 { // the first one is unavailable
 			if time.Sleep(20 * time.Millisecond); len(w.gone()) == 1 && db.unavailable() == 1 {
 				break
 			}

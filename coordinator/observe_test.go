@@ -27,7 +27,7 @@ func TestObserveNeverActs(t *testing.T) {
 	})
 }
 
-// Nor does it when a pod is broken, nor where a hold line or a guard would be its own.
+// Nor does it when a pod is broken, nor where a partition or a guard would be its own.
 func TestObserveWritesNothingButStatus(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.installGuard()

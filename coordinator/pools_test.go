@@ -21,7 +21,7 @@ func (w *world) threePools() *database {
 		&pool{name: "logs-c-data", replicas: 3, rank: 50})
 }
 
-// mostUnavailable watches how many pods are away at once until the rollout is over.
+// mostUnavailable watches how many pods are unavailable at once until the rollout is over.
 func (db *database) mostUnavailable(limit time.Duration, revision string) int {
 	most := 0
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
@@ -96,8 +96,8 @@ func TestEachPoolFinishesByItself(t *testing.T) {
 	})
 }
 
-// Whoever is away, in whichever pool, the others wait; and what the first pool of
-// the order waits for, the others wait for too.
+// Whoever is unavailable, in whichever pool, the others wait; and what the first pool of the order
+// waits for, the others wait for too.
 func TestOneBudgetForThreePools(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.threePools()

@@ -100,8 +100,8 @@ func TestReplacesAStrandedPod(t *testing.T) {
 	})
 }
 
-// What is wrong with a pod is written down once it has lasted, so that a new leader
-// does not begin to count anew; it is forgotten when it is over.
+// What is wrong with a pod is written down once it has lasted, so that a new leader does not begin
+// to count again; it is forgotten when it is over.
 func TestConditionsSurviveALeader(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)

@@ -19,7 +19,7 @@ const (
 
 // reports says whose reports are followed.
 type reports struct {
-	// anew: agents are to look, for nothing seen before the take-over is fresh.
+	// again: agents are to look, for nothing seen before the take-over is fresh.
 	anew           bool
 	reporting      bool
 	reportingSince time.Time
@@ -30,7 +30,7 @@ type reports struct {
 	// asked: somebody asks about an idle cluster.
 	asked      atomic.Bool
 	refreshing sync.WaitGroup
-	// blind: since reports are followed, some pod did not run well.
+	// blind is true if since reports are followed, some pod did not run well.
 	blind bool
 }
 
@@ -58,11 +58,10 @@ func (s *session) follow(now time.Time, d status.Decision) (wake time.Time) {
 	return sooner(until, s.reportsChange(now))
 }
 
-// takeTurn answers whether reports are to be followed for a first look: because
-// this coordinator has just begun, or because the database was not healthy yet.
-// While some pod is not Ready it cannot become that, so there is no need to look.
-// (Only Kubernetes' word counts for this: were it the agents', who looks would
-// need something else than who does not.)
+// takeTurn returns whether reports are to be followed for a first look: because this coordinator
+// has just begun, or because the database was not healthy yet. While some pod is not Ready it
+// cannot become that, so there is no need to look. (Only Kubernetes' word counts for this: were it
+// the agents', who looks would need something else than who does not.)
 func (s *session) takeTurn(now time.Time, d status.Decision, already bool) (may bool, until time.Time) {
 	first := !d.Snapshot.Cluster.Status.Initialized
 	if first {
@@ -136,7 +135,7 @@ func (s *session) reportsChange(now time.Time) (first time.Time) {
 	return first
 }
 
-// idle: reports are not followed, or only since a moment and not all are there.
+// idle reports whether reports are not followed, or only since a moment and not all are there.
 func (s *session) idle(now time.Time, snapshot model.Snapshot) bool {
 	if !s.reporting {
 		return true

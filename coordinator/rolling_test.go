@@ -96,8 +96,8 @@ func TestUnenforcedGuardIsReported(t *testing.T) {
 	})
 }
 
-// By the partition: the line is armed once the database was healthy, goes down
-// pod by pod, and rests again when the new revision is the current one.
+// By the partition: the partition is raised once the database was healthy, goes down pod by pod,
+// and rests again when the new revision is the current one.
 func TestRollsOutByPartition(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)

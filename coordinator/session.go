@@ -14,9 +14,9 @@ import (
 const (
 	// requestTimeout bounds a request of the session itself.
 	requestTimeout = 10 * time.Second
-	// beginAgain is the pause before a session that failed is begun anew.
+	// beginAgain is the pause before a failed session is restarted.
 	beginAgain = time.Second
-	// longestWait lies between two passes at most.
+	// longestWait is the longest time between two passes.
 	longestWait = time.Minute
 	// maxBreath bounds the pause after a pass, which is twice as long as the pass.
 	maxBreath = 50 * time.Millisecond
@@ -51,7 +51,7 @@ func newSession(options Options, fleet *fleet, turns *turns, key Key, term Term)
 	}
 }
 
-// errOver: there is nothing to lead any more.
+// errOver means that there is nothing to lead any more.
 var errOver = errors.New("the DatabaseCluster is gone")
 
 // errSuperseded: another coordinator leads.
@@ -81,7 +81,7 @@ func (s *session) passes(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// A cluster that has much to say must not take all of a processor.
+		// A cluster with many events must not take a whole processor.
 		if !pause(ctx, min(2*time.Since(began), maxBreath)) {
 			return ctx.Err()
 		}
@@ -91,8 +91,8 @@ func (s *session) passes(ctx context.Context) error {
 	}
 }
 
-// pass gathers, steps, executes and writes, once; and answers when to do so again if
-// nothing happens before.
+// pass gathers, steps, executes and writes, once. It returns when to do so again if nothing happens
+// before.
 func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err error) {
 	// Gather what Kubernetes and the agents say.
 	in, known, err := s.gather(ctx, now)
@@ -107,10 +107,10 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 	if out.Superseded {
 		return time.Time{}, errSuperseded
 	}
-	// Execute what was decided, about claims that are written already: those that this step adds are
-	// acted on after their write. What comes of it is taken in by a later step.
+	// Execute what was decided about claims that are already written. New claims are acted on after
+	// they are written. A later step learns the results.
 	s.executor.Start(ctx, out.Effects)
-	// Write what people and a successor must know.
+	// Write what people and the next leader must know.
 	decision := s.decisionOf(now, in, out)
 	s.options.Board.Publish(decision)
 	follow := s.follow(now, decision)
@@ -118,8 +118,8 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 	return sooner(now.Add(longestWait), in.wake, out.Wake, follow, write), nil
 }
 
-// step decides. Sessions decide at the same time, so the room that other clusters leave may
-// have gone when it is asked for: then it decides again with what is left, on the same results.
+// step decides. Sessions decide at the same time, so the room that other clusters leave may be gone
+// when it is claimed. Then it decides again with what is left, on the same results.
 func (s *session) step(now time.Time, facts rollout.Facts) rollout.Outcome {
 	results := s.executor.Results(now)
 	for {
@@ -139,7 +139,7 @@ func (s *session) step(now time.Time, facts rollout.Facts) rollout.Outcome {
 	}
 }
 
-// decisionOf is what is shown of a step.
+// decisionOf returns what is shown of a step.
 func (s *session) decisionOf(now time.Time, in inputs, out rollout.Outcome) status.Decision {
 	return status.Decision{
 		Moment: out.Moment, Key: s.key, Idle: s.idle(now, out.Snapshot), SpecError: specErrors(in.objects.Cluster),

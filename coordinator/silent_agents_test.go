@@ -9,9 +9,9 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// A pod comes back broken, and the port of its agent refuses, as when the image of the agent
-// cannot be pulled either. What was prepared is undone by another pod's agent, which is well,
-// and a correction gets through.
+// A pod comes back broken, and the port of its agent refuses, as when the image of the agent cannot
+// be pulled either. What was drained is undone by another pod's agent, which is well, and a
+// correction gets through.
 func TestASuccessorWhoseAgentDoesNotAnswerIsUndoneByOthers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)

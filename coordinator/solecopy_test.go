@@ -16,9 +16,9 @@ import (
 )
 
 // The only copy of a shard is on search-2, whose data does not survive a restart. Its container
-// crashes again and again, and a template is applied that would correct that. Nobody takes the copy away,
-// whatever verdict suffices: its own agent can not tell of it any more, and others do when they are asked, or
-// the coordinator has not forgotten.
+// crashes again and again, and a template is applied that would correct that. Nobody takes the copy
+// away, whatever verdict suffices: its own agent cannot tell of it any more, and others do when
+// they are asked, or the coordinator has not forgotten.
 func TestTheOnlyCopyIsNotForgotten(t *testing.T) {
 	for name, c := range map[string]struct {
 		// before and after the crash, for so long nothing happens.

@@ -7,16 +7,17 @@ import (
 )
 
 const (
-	// agentsAtOnce is how many agents' reports are followed for first looks, all clusters taken together: about 25 MiB.
+	// agentsAtOnce is how many agents' reports are followed for first looks across all clusters,
+	// which takes about 25 MiB.
 	agentsAtOnce = 250
 	// turnPatience is how long a first look may take while others wait for theirs.
 	turnPatience = 30 * time.Second
 )
 
-// turns bounds first looks. A coordinator that begins to lead, or sees many new
-// databases, has nothing to do for most of them but to find that they are well;
-// were all their agents asked at once, thousands of connections would take more
-// memory and time than there is. Clusters with work do not ask for a turn.
+// turns bounds first looks. A coordinator that begins to lead, or sees many new databases, has
+// nothing to do for most of them but to find that they are healthy. If all their agents were asked
+// at once, thousands of connections would take too much memory and time. Clusters with work do not
+// ask for a turn.
 type turns struct {
 	max  int
 	poke func(Key)
@@ -40,10 +41,9 @@ func newTurns(limit int, poke func(Key)) *turns {
 	return &turns{max: limit, poke: poke, holders: map[Key]turn{}}
 }
 
-// ask answers whether a cluster's reports may be followed, and when that ends at
-// the latest if others wait (zero: nobody does). Who has had a turn and may not
-// any more must leave. One that has no need gets a turn, and keeps it, only
-// while nobody waits; and one that has grown makes room.
+// ask returns whether a cluster's reports may be followed, and until when if others wait (zero if
+// none does). A cluster that has had its turn and may not go on must leave. One without need gets a
+// turn, and keeps it, only while no other waits. One that has grown makes room.
 func (t *turns) ask(now time.Time, key Key, agents int, need bool) (may bool, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,13 +70,14 @@ func (t *turns) ask(now time.Time, key Key, agents int, need bool) (may bool, un
 	_, may = t.holders[key]
 	if !may && at < 0 && need {
 		for holder := range t.holders {
-			t.poke(holder) // somebody waits now
+			t.poke(holder) // another cluster waits now
 		}
 	}
 	return may, time.Time{}
 }
 
-// over answers whether a cluster that cannot be looked at has had its turn, and others wait for theirs.
+// over reports whether a cluster that cannot be looked at has had its turn while others wait for
+// theirs.
 func (t *turns) over(now time.Time, key Key) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,7 +85,7 @@ func (t *turns) over(now time.Time, key Key) bool {
 	return ok && len(t.queue) > 0 && !now.Before(held.since.Add(turnPatience))
 }
 
-// leave is for a cluster whose reports are not followed any more.
+// leave removes a cluster whose reports are not followed any more.
 func (t *turns) leave(now time.Time, key Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,7 +94,7 @@ func (t *turns) leave(now time.Time, key Key) {
 	t.advance(now, key)
 }
 
-// advance gives turns to those who have waited longest. mu is held.
+// advance gives turns to the clusters that have waited longest. mu is held.
 func (t *turns) advance(now time.Time, asks Key) {
 	for len(t.queue) > 0 && t.fits(t.queue[0].agents) {
 		next := t.queue[0]
@@ -105,8 +106,8 @@ func (t *turns) advance(now time.Time, asks Key) {
 	}
 }
 
-// fits tells whether so many more may be asked. A cluster that has more agents
-// than the limit goes alone.
+// fits reports whether that many more may be asked. A cluster that has more agents than the limit
+// goes alone.
 func (t *turns) fits(agents int) bool {
 	total := agents
 	for _, held := range t.holders {

@@ -11,8 +11,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
-// A pod that goes away while nothing is rolled is named when it has been away for
-// longer than a start may take, and that is written once.
+// A pod that goes away while nothing is rolled is named when it has been unavailable for longer
+// than a start may take, and that is written once.
 func TestUnavailablePodIsReportedWithoutARollout(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)

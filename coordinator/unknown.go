@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// unknownFor is how long the cache may take to know a cluster before people are told,
-	// and unknownStall how long until it is a stall.
+	// unknownFor is how long the cache may take to know a cluster before people are informed, and
+	// unknownStall how long until it counts as a stall.
 	unknownFor   = 30 * time.Second
 	unknownStall = 10 * time.Minute
-	// unknownRetry is how soon that is tried again when it could not be written.
+	// unknownRetry is how soon that is tried again if it could not be written.
 	unknownRetry = 10 * time.Second
 )
 
-// unseenSince is since when not all is known of a cluster, and when to tell of that next.
+// unseenSince is since when not everything about a cluster is known, and when to report that next.
 type unseenSince struct {
 	since, tell time.Time
 }
 
-// tellUnknown writes why nothing is decided, after a while: without all pods there is no
-// snapshot, so no plan says it.
+// tellUnknown writes, after a while, why nothing is decided: without all pods there is no snapshot,
+// so no plan says it.
 func (s *session) tellUnknown(ctx context.Context, now time.Time) {
 	if s.unknown.since.IsZero() {
 		s.unknown = unseenSince{since: now, tell: now.Add(unknownFor)}

@@ -35,8 +35,8 @@ func (db *database) serving() int {
 	return live
 }
 
-// What the readiness probe asks is away, and all pods are live. They may serve clients who do not go by
-// readiness, so that a new template goes through them one at a time.
+// What the readiness probe asks is unavailable, and all pods are live. They may serve clients who
+// do not go by readiness, so that a new template goes through them one at a time.
 func TestPodsThatAreLiveAndNotReadyGoWithinTheBudget(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.addPools("search", model.OpenSearch, false, &pool{name: "data", replicas: 3}, &pool{name: "coord", replicas: 5, empty: true})
@@ -54,7 +54,8 @@ func TestPodsThatAreLiveAndNotReadyGoWithinTheBudget(t *testing.T) {
 	})
 }
 
-// v2 has a wrong readiness probe: only as many pods get it as may be away. v3 corrects them all.
+// v2 has a wrong readiness probe: only as many pods get it as may be unavailable. v3 corrects them
+// all.
 func TestAWrongReadinessProbeIsCorrected(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)

@@ -9,10 +9,10 @@ import (
 // settle is how long a pass waits for what happens together with its cause.
 const settle = time.Millisecond
 
-// requested are the passes that were asked for.
+// requested are the passes that were requested.
 type requested struct {
 	events chan struct{}
-	// poked: a pass is to be made, whatever has changed.
+	// poked is true if a pass is to be made, whatever has changed.
 	poked atomic.Bool
 }
 
@@ -22,7 +22,7 @@ func (s *session) wake() {
 	s.hint()
 }
 
-// hint asks for a pass if what it would look at says anything new.
+// hint asks for a pass if it would see anything new.
 func (s *session) hint() {
 	select {
 	case s.events <- struct{}{}:
@@ -30,8 +30,8 @@ func (s *session) hint() {
 	}
 }
 
-// wait answers true when it is time for the next pass, which sees all that was
-// told until then, and false when ctx has ended.
+// wait returns true when it is time for the next pass, which sees all events until then, and false
+// when ctx has ended.
 func (s *session) wait(ctx context.Context, wake time.Time) bool {
 	timer := time.NewTimer(max(0, time.Until(wake)))
 	defer timer.Stop()
@@ -46,7 +46,7 @@ func (s *session) wait(ctx context.Context, wake time.Time) bool {
 			return false
 		}
 		select {
-		case <-s.events: // the pass that begins now sees what it tells of
+		case <-s.events: // the pass that begins now sees what the event is about
 		default:
 		}
 		now := time.Now()
@@ -55,7 +55,7 @@ func (s *session) wait(ctx context.Context, wake time.Time) bool {
 	return true
 }
 
-// standingPods tells whether a pass would look at what the last one looked at.
+// standingPods reports whether a pass would see what the last one saw.
 func (s *session) standingPods(now time.Time) bool {
 	objects, ok := s.options.Cache.Cluster(s.key)
 	if !ok || s.basis == nil {
@@ -66,7 +66,7 @@ func (s *session) standingPods(now time.Time) bool {
 	return s.basis.Stands(is) && !s.departures.heard(s.basis.Agents(), is.Agents)
 }
 
-// sooner is the earliest of some times; a zero time is none.
+// sooner returns the earliest of some times. A zero time does not count.
 func sooner(times ...time.Time) (first time.Time) {
 	for _, t := range times {
 		if !t.IsZero() && (first.IsZero() || t.Before(first)) {

@@ -12,13 +12,12 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// errNoHandoffWithoutAgents: the coordinator holds no password of any database.
+// errNoHandoffWithoutAgents means that the coordinator holds no password of any database.
 var errNoHandoffWithoutAgents = errors.New("the database asks for credentials or TLS, which the coordinator does not have: the first pod is not handed over")
 
-// HandoffWithoutAgents hands over for the first pod that is adopted, when no agent is there
-// that could: it asks the pod's own database over the pod network, once in the
-// life of a database and only where that takes no credentials. Agents do all
-// that comes after.
+// HandoffWithoutAgents hands over for the first pod that is adopted, when no agent could do so: it
+// asks the pod's own database over the pod network, once in the life of a database and only where
+// that takes no credentials. After that, agents do it.
 func (o orders) HandoffWithoutAgents(ctx context.Context, pod effect.Target, order effect.Order) (effect.Progress, error) {
 	engine, _, err := o.engineWithoutAgents(ctx, pod)
 	if err != nil {
@@ -37,8 +36,8 @@ func (o orders) HandoffWithoutAgents(ctx context.Context, pod effect.Target, ord
 var errNoRestoreWithoutAgents = errors.New("no pod has an agent, and the coordinator itself cannot ask this database: it lacks the credentials, the certificates or the program; " +
 	"it waits for the first pod with an agent")
 
-// RestoreSettingWithoutAgents puts a setting of the whole database back while no agent is there that
-// could, over the pod network, where that takes no credentials.
+// RestoreSettingWithoutAgents restores a cluster setting while no agent could do so, over the pod
+// network, where that takes no credentials.
 func (o orders) RestoreSettingWithoutAgents(ctx context.Context, pod effect.Target, shared effect.ClusterSetting, notAfter time.Time) (bool, error) {
 	engine, spec, err := o.engineWithoutAgents(ctx, pod)
 	if errors.Is(err, errNoHandoffWithoutAgents) {

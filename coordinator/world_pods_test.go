@@ -127,7 +127,7 @@ func (db *database) goLive(m *member) {
 	db.told()
 }
 
-// mayLead: managers lead where there are any, else who holds data.
+// mayLead reports whether managers lead where there are any, else who holds data.
 func (db *database) mayLead(m *member) bool {
 	return m.pool.manages || !m.pool.empty && !slices.ContainsFunc(db.pools, func(p *pool) bool { return p.manages })
 }

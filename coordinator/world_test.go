@@ -38,12 +38,12 @@ type world struct {
 	byIP     map[string]*member
 	nextIP   int
 	removals []string
-	// guarded: coordinators have a guard.
+	// guarded is true if coordinators have a guard.
 	guarded bool
 	// hangs are requests of coordinators that are not answered before released is closed.
 	hangs    func(kubetest.Call) bool
 	released chan struct{}
-	// provision is what coordinators do for a cluster's pods; nil: nothing.
+	// provision is what coordinators do for a cluster's pods. It is nil if nothing.
 	provision func(Key) error
 	// stuck are pods whose objects stay when they are deleted.
 	stuck map[string]bool
@@ -82,10 +82,10 @@ type database struct {
 	stranded   map[string]types.UID
 	excluded   map[string]string // pod -> claim that keeps data away from it
 	allocation string            // a setting of the whole database; empty: it has none
-	writes     int               // how often prepares changed it
+	writes     int               // how often drains changed it
 	old        string            // the pod whose agent knows of no such setting
 
-	// said is what somebody in between makes of a pod's report; nil: nobody is.
+	// said is what somebody in between makes of a pod's report. It is nil if nobody is.
 	said func(pod string, r *rollcallv1.Report) *rollcallv1.Report
 	// heard is the epoch that agents have heard of and believe; older orders are refused.
 	heard   int64

@@ -21,34 +21,33 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// How long after the last write of the status the next may follow, by how much
-// it matters. Claims wait for nothing. While claims are open, that a pod has
-// gone is written, and what else changes goes with the next write that must be
-// made anyway: so a restart costs five writes and no more.
+// The minimum time between two writes of the status depends on what has changed. Claims wait for
+// nothing. While claims are open, that a pod has gone is written, and other changes go with the
+// next write that must be made anyway. So a restart costs five writes and no more.
 const (
 	promptly  = time.Second
 	soon      = 3 * time.Second
 	sometimes = 10 * time.Minute
-	// lasting is how long a difference must last: a claim often follows at once.
+	// lasting is how long a difference must last: because a claim often follows at once.
 	lasting = 500 * time.Millisecond
-	// noticedFor is how long a pod's condition must last until it is written down: most
-	// of them belong to a restart.
+	// noticedFor is how long a pod's condition must last until it is recorded. Most conditions
+	// belong to a restart.
 	noticedFor = time.Minute
 )
 
-// written is what the DatabaseCluster says.
+// written is the state of the DatabaseCluster.
 type written struct {
-	// newest is the object as we wrote or read it last; the cache may be behind.
+	// newest is the object as we wrote or read it last. The cache may be behind.
 	newest *v1alpha1.DatabaseCluster
-	// statusAt is when the status was written last, and differsSince since when
-	// there has been something else to write.
+	// statusAt is when the status was written last, and differsSince since when there has been
+	// something else to write.
 	statusAt     time.Time
 	differsSince time.Time
 	// freeSince is since when no claim has needed the finalizer that is there.
 	freeSince time.Time
 }
 
-// write brings the DatabaseCluster up to date, and answers when to try again.
+// write updates the DatabaseCluster, and returns when to try again.
 func (s *session) write(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, out rollout.Outcome) time.Time {
 	due, err := s.writeStatus(ctx, now, cluster, d, out)
 	if err != nil {
@@ -70,7 +69,7 @@ func (s *session) writeStatus(ctx context.Context, now time.Time, cluster *v1alp
 	finalized, due, err := s.finalize(ctx, now, cluster, toUndo(&next))
 	switch {
 	case apierrors.IsNotFound(err):
-		return due, nil // nothing was left that held up its deletion
+		return due, nil // nothing was left that delayed its deletion
 	case err != nil:
 		return due, s.reread(ctx, err)
 	}
@@ -103,8 +102,8 @@ func (s *session) writeStatus(ctx context.Context, now time.Time, cluster *v1alp
 	return due, nil
 }
 
-// reread looks at what somebody else has written, after a conflict: what is to
-// be done is decided anew on that.
+// reread reads what somebody else has written, after a conflict. Then everything is decided again
+// on that.
 func (s *session) reread(ctx context.Context, err error) error {
 	if !apierrors.IsConflict(err) {
 		return err
@@ -171,8 +170,7 @@ func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d s
 	return next
 }
 
-// followed notes since when the restart schedule is followed; a changed one
-// begins anew.
+// followed notes since when the restart schedule is followed; a changed one begins again.
 func followed(cluster *v1alpha1.DatabaseCluster, now time.Time) *v1alpha1.RestartSchedule {
 	schedule, noted := cluster.Spec.Update.RestartSchedule, cluster.Status.RestartSchedule
 	switch {
@@ -224,10 +222,9 @@ func finished(noted []v1alpha1.FinishedRollout, d status.Decision) []v1alpha1.Fi
 	return out
 }
 
-// patience says whether two statuses differ in anything that is worth a write,
-// and how long that can wait. Texts and times alone are not, but for why a rollout
-// is stalled, which people compare with what they are told elsewhere, and for who is
-// away for long.
+// patience says whether two statuses differ in anything that is worth a write, and how long that
+// can wait. Texts and times alone are not, but for why a rollout is stalled, which people compare
+// with what they are told elsewhere, and for who is unavailable for long.
 func patience(old, next v1alpha1.Status) (wait time.Duration, differs bool) {
 	switch {
 	case old.ObservedGeneration != next.ObservedGeneration,
@@ -270,7 +267,7 @@ func stallText(s v1alpha1.Status) string {
 	return ""
 }
 
-// unavailableText names who has been away for long, which no other field does; empty for
+// unavailableText names who has been unavailable for long, which no other field does; empty for
 // nobody.
 func unavailableText(s v1alpha1.Status) string {
 	_, absent, _ := strings.Cut(conditionOf(s, v1alpha1.ConditionAvailable).Message, status.UnavailableTooLong)
@@ -293,7 +290,7 @@ func standing(holds []model.Hold) []model.Rule {
 	return rules
 }
 
-// anyGone: a claimed pod has gone, and the status does not say so yet.
+// anyGone reports whether a claimed pod has gone, and the status does not say so yet.
 func anyGone(old, next []model.Claim) bool {
 	went := func(c model.Claim) bool { return progress.Reached(c.Phase, model.PhaseGone) }
 	return slices.ContainsFunc(next, func(c model.Claim) bool {

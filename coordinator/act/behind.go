@@ -11,16 +11,16 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// The pods of each pool come to the cache by a watch of their own, and the StatefulSets by
-// another. That one of them has shown what we wrote says nothing about the others. So
-// before anything is taken away the API server itself is asked whether all are there on
-// whom the decision counts, and whether their StatefulSets are what was decided on.
+// The pods of each pool come to the cache by a watch of their own, and the StatefulSets by another.
+// That one watch has shown what we wrote says nothing about the others. So before a pod is freed or
+// removed the API server itself is asked whether all pods exist on which the decision depends, and
+// whether their StatefulSets are what was decided on.
 
 // listPage bounds how many whole pods are in memory at once.
 const listPage = 250
 
-// stillThere asks the API server itself for what could have gone since the snapshot. That
-// is one request for the StatefulSets and one for the pods of each of them.
+// stillThere asks the API server itself for what could have gone since the snapshot. That is one
+// request for the StatefulSets and one for the pods of each of them.
 func (x *Executor) stillThere(ctx context.Context, e effect.Expected) error {
 	if err := x.sets.stillAs(ctx, x.options.Name, e); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (x *Executor) stillThere(ctx context.Context, e effect.Expected) error {
 	return nil
 }
 
-// claimed adds the UIDs of the pods that nobody has deleted.
+// claimed adds the UIDs of the pods that are not being deleted.
 func (p *Pods) claimed(ctx context.Context, selector string, there map[string]bool) error {
 	page := metav1.ListOptions{LabelSelector: selector, Limit: listPage}
 	for {

@@ -11,7 +11,7 @@ import (
 )
 
 // Whoever a removal counts on must be there, as the API server says itself. Whom it does not count
-// on need not be.
+// on does not have to be.
 func TestCountedPodsMustExist(t *testing.T) {
 	for deleted, waits := range map[string]bool{"s-1": true, "s-2": false} {
 		t.Run(deleted, func(t *testing.T) {

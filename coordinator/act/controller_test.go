@@ -281,7 +281,7 @@ func (c *controller) remove(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// complete: every pod is on the update revision and well.
+// complete reports whether every pod is on the update revision and well.
 func (c *controller) complete(update string) bool {
 	c.w.mu.Lock()
 	slow := c.slow
@@ -295,7 +295,7 @@ func (c *controller) complete(update string) bool {
 	return true
 }
 
-// done: the new revision is the current one, and the line rests if it is ours.
+// done reports whether the new revision is the current one, and the partition rests if it is ours.
 func (c *controller) done() bool {
 	set := c.get()
 	cluster, _ := c.w.server.Cluster(namespace, name)
@@ -303,8 +303,8 @@ func (c *controller) done() bool {
 	return set.Status.CurrentRevision == c.w.update && atRest
 }
 
-// inRollingWorld is a world whose set has a new template, and a line at rest
-// where it is driven by that.
+// inRollingWorld is a world whose set has a new template, and a partition at rest where it is
+// driven by that.
 func inRollingWorld(t *testing.T, by model.RollingUpdate, guarded bool, f func(t *testing.T, w *world)) {
 	inWorld(t, func(t *testing.T, w *world) {
 		if by == model.RollingUpdateByPartition {

@@ -11,8 +11,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// findVolumes looks for the pod's own volume claims, before anything is moved: where they
-// may not be deleted, nothing is begun.
+// findVolumes finds the pod's own volume claims before anything is moved: if they may not be
+// deleted, nothing is begun.
 func (x *Executor) findVolumes(ctx context.Context, e effect.FindVolumes) effect.Result {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()
@@ -25,8 +25,8 @@ func (x *Executor) findVolumes(ctx context.Context, e effect.FindVolumes) effect
 	return res
 }
 
-// deleteVolumes deletes the claimed volumes, which are written down as empty. Once they are
-// being deleted no pod starts on them, so whoever is not there after that does not have them.
+// deleteVolumes deletes the claimed volumes, which are recorded as empty. Once they are being
+// deleted no pod starts on them, so a pod that does not exist after that cannot use them.
 func (x *Executor) deleteVolumes(ctx context.Context, e effect.DeleteVolumes) effect.Result {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()
@@ -47,13 +47,13 @@ func (x *Executor) deleteOwn(ctx context.Context, e effect.DeleteVolumes) error 
 		return err
 	}
 	for _, volume := range e.Claim.Volumes {
-		// Others are not deleted, whatever a claim says: a status may be written by more people
-		// than volume claims may be deleted by.
+		// Others are not deleted, whatever a claim says: more people may write a status than may
+		// delete volume claims.
 		if !slices.Contains(e.Own, volume.Name) {
 			if err := x.leaveVolume(ctx, e, volume); err != nil {
 				return err
 			}
-			continue // there is none any more
+			continue // it does not exist any more
 		}
 		if err := x.volumes.discard(ctx, volume); err != nil {
 			return err
@@ -73,8 +73,8 @@ func (x *Executor) deleteOwn(ctx context.Context, e effect.DeleteVolumes) error 
 	}
 }
 
-// leaveVolume says what a person has to do about a volume claim that is not the pod's by its
-// name; nil: it is gone, or another one by now.
+// leaveVolume says what a person has to do about a volume claim that is not the pod's by its name.
+// It returns nil if it is gone, or another one now.
 func (x *Executor) leaveVolume(ctx context.Context, e effect.DeleteVolumes, volume model.VolumeClaim) error {
 	seen, err := x.volumes.read(ctx, volume.Name)
 	if err != nil || seen.UID != volume.UID || seen.Leaving {
@@ -92,7 +92,7 @@ func (x *Executor) leaveVolume(ctx context.Context, e effect.DeleteVolumes, volu
 		effect.ErrVolumeKept, volume.Name, e.Claim.ID, why, e.Claim.ID)
 }
 
-// awaitVolumes looks whether the successor stands on volumes of its own.
+// awaitVolumes finds out whether the recreated pod has volumes of its own.
 func (x *Executor) awaitVolumes(ctx context.Context, e effect.AwaitVolumes) effect.Result {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()

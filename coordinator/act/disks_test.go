@@ -183,10 +183,10 @@ func (d *disks) tell(p *model.Pod) {
 	}
 }
 
-// holds: the database has a copy on the pod.
+// holds reports whether the database has a copy on the pod.
 func (d *disks) holds(pod *corev1.Pod) bool { return pod != nil && d.data[d.of[pod.UID]] }
 
-// done: all volumes are new, and have data.
+// done reports whether all volumes are new, and have data.
 func (d *disks) done() bool {
 	for _, pod := range d.w.pods {
 		claim, ok := d.w.server.VolumeClaim(namespace, diskOf(pod))

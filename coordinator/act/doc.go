@@ -2,8 +2,8 @@
 // moves partitions and deletes volume claims.
 //
 // An Executor works for one database cluster in one epoch. It decides nothing: each effect says
-// what must still be so when it is carried out, and what came of it is a result for a later
-// step. TakeOver begins an epoch.
+// what must still be so when it is carried out, and its outcome is a result for a later step.
+// TakeOver begins an epoch.
 //
 // DESIGN.md lists the invariants and the tests that hold them.
 package act

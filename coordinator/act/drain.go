@@ -13,13 +13,13 @@ import (
 const (
 	// requestTimeout bounds one request to the API server.
 	requestTimeout = 10 * time.Second
-	// confirmFor is how long a look waits for a drain that is not confirmed at once, and
+	// confirmFor is how long an observation waits for a drain that is not confirmed at once, and
 	// confirmEvery how often it asks.
 	confirmFor   = 5 * time.Second
 	confirmEvery = 100 * time.Millisecond
 )
 
-// stamped is an order as it is sent now.
+// stamped returns an order as it is sent now.
 func stamped(order effect.Order) effect.Order {
 	order.NotAfter = time.Now().Add(effect.WriteAhead)
 	return order
@@ -40,7 +40,7 @@ func (x *Executor) drain(ctx context.Context, e effect.Drain) effect.Result {
 	return res
 }
 
-// handoffOnBehalf asks one agent, or where there is none the database itself.
+// handoffOnBehalf asks one agent or, if there is none, the database itself.
 func (x *Executor) handoffOnBehalf(ctx context.Context, e effect.HandoffOnBehalf) effect.Result {
 	ctx, cancel := context.WithTimeout(ctx, effect.CallTimeout)
 	defer cancel()
@@ -58,11 +58,12 @@ func (x *Executor) handoffOnBehalf(ctx context.Context, e effect.HandoffOnBehalf
 	return res
 }
 
-// observe has all look anew whom the barrier asks, and then the agent confirm the drain. When
-// that takes a while all look once more: what they saw may be older than what was done since.
+// observe asks all that the barrier names for new reports, and then the agent to confirm the drain.
+// If that takes a while all are asked once more, because what they saw may be older than what was
+// done since.
 func (x *Executor) observe(ctx context.Context, e effect.Observe) effect.Result {
 	res := effect.Observed{Claim: e.Claim}
-	if !e.Continues { // else all look when it is confirmed
+	if !e.Continues { // otherwise all are asked when it is confirmed
 		if res.Missing = x.refresh(ctx, e.Barrier); res.Missing != "" {
 			return res
 		}
@@ -82,8 +83,8 @@ func (x *Executor) observe(ctx context.Context, e effect.Observe) effect.Result 
 	return res
 }
 
-// confirm has the agent confirm the drain as of now, or go on with confirming it. A database
-// that is merely slow gets some time for that; atOnce says whether it needed none.
+// confirm asks the agent to confirm the drain as of now, or to continue confirming it. A database
+// that is merely slow gets some time for that. atOnce is true if it needed none.
 func (x *Executor) confirm(ctx context.Context, e effect.Drain, order effect.Order, anew bool) (progress effect.Progress, atOnce bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, effect.CallTimeout)
 	defer cancel()
@@ -103,7 +104,7 @@ func (x *Executor) confirm(ctx context.Context, e effect.Drain, order effect.Ord
 	}
 }
 
-// refresh answers who has not looked of those whom the barrier asks; empty: all have.
+// refresh returns which of those that the barrier names has not reported. It is empty if all have.
 func (x *Executor) refresh(ctx context.Context, b effect.Barrier) string {
 	ctx, cancel := context.WithTimeout(ctx, effect.CallTimeout)
 	defer cancel()
@@ -111,11 +112,11 @@ func (x *Executor) refresh(ctx context.Context, b effect.Barrier) string {
 	return what
 }
 
-// stragglers is how long witnesses may still answer once enough have spoken.
+// stragglers is how long witnesses may still answer once enough have reported.
 const stragglers = 300 * time.Millisecond
 
-// hear asks all at once. It waits for everybody for a short time and no longer
-// than it takes for the barrier to be complete after that.
+// hear asks all at once. It waits for all of them for a short time, and after that only until the
+// barrier is complete.
 func (x *Executor) hear(ctx context.Context, b effect.Barrier) map[string]bool {
 	targets := b.Witnesses
 	if b.Own != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// writtenEmpty counts the claims that can not be given up any more.
+// writtenEmpty counts the claims that cannot be given up any more.
 func (w *world) writtenEmpty() (n int) {
 	for _, claim := range w.claims() {
 		if claim.EmptiedAt != nil {

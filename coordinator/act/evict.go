@@ -14,9 +14,9 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// openGuard reads the pod and, live, the DatabaseCluster, and opens the guard; or, in
-// a pool whose controller would not wait for more, only notes the claim on the
-// pod. Each write depends on what was read just before it.
+// openGuard reads the pod and, live, the DatabaseCluster, and opens the guard. In a pool whose
+// controller would not wait for more, it only notes the claim on the pod. Each write depends on
+// what was read just before it.
 func (x *Executor) openGuard(ctx context.Context, e effect.OpenGuard) effect.Result {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()
@@ -49,8 +49,8 @@ func (x *Executor) open(ctx context.Context, e effect.OpenGuard) (effect.PodSeen
 	return x.pods.open(ctx, seen, e.Claim, x.options.Epoch)
 }
 
-// remove removes the pod as it has been since its guard was opened, or the claim
-// noted on it.
+// evict removes the pod as it has been since its guard was opened, or since the claim was noted on
+// it.
 func (x *Executor) evict(ctx context.Context, e effect.Evict) effect.Result {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()
@@ -66,9 +66,8 @@ func (x *Executor) evict(ctx context.Context, e effect.Evict) effect.Result {
 	return res
 }
 
-// release takes away what keeps the pod's own controller from it, and removes the pod
-// as it has been since the claim was noted on it. That the controller is first
-// is the same removal.
+// release removes what keeps the pod's own controller from it, and removes the pod as it has been
+// since the claim was noted on it. If the controller is first, that is the same removal.
 func (x *Executor) release(ctx context.Context, e effect.Evict) (moved *effect.SetSeen, err error) {
 	if e.Lower != nil {
 		if moved, err = x.move(ctx, *e.Lower, e.Expected); err != nil {
@@ -99,11 +98,10 @@ func (x *Executor) unlessItGoes(ctx context.Context, pod effect.PodSeen, conflic
 	return conflict
 }
 
-// closeGuard closes the guard of a pod that stays, or that nobody has decided on anew,
-// and puts the partition above a pod without one. Only when the answer says that
-// the pod is not terminating may the drain be undone. After a write that was not
-// answered it writes even what is closed: that write may be carried out later, and fails
-// only on a new resourceVersion.
+// closeGuard closes the guard of a pod that stays, or that has no new decision, and puts the
+// partition above a pod without a guard. Only when the answer says that the pod is not terminating
+// may the drain be undone. After a write without an answer it writes even a closed guard, because
+// that write may be carried out later, and fails only on a new resourceVersion.
 func (x *Executor) closeGuard(ctx context.Context, e effect.CloseGuard) effect.Result {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()
@@ -121,7 +119,7 @@ func (x *Executor) closeGuard(ctx context.Context, e effect.CloseGuard) effect.R
 	return res
 }
 
-// deleteByForce deletes the object of a pod that terminates on a node that is gone.
+// deleteByForce deletes a pod that is terminating on a node that is gone.
 func (x *Executor) deleteByForce(ctx context.Context, e effect.DeleteByForce) effect.Result {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()
@@ -135,8 +133,8 @@ func (x *Executor) deleteByForce(ctx context.Context, e effect.DeleteByForce) ef
 	return effect.DeletedByForce{Pod: e.Pod, Node: e.Node, Err: err}
 }
 
-// unanswered says whether a request may still be carried out later. A server that is too slow,
-// or that is not heard, says nothing about that.
+// unanswered reports whether a request may still be carried out later. An error from a server that
+// is too slow, or no answer, does not rule that out.
 func unanswered(err error) bool {
 	if err == nil {
 		return false
@@ -154,8 +152,8 @@ func unanswered(err error) bool {
 	return code < http.StatusBadRequest || code >= http.StatusInternalServerError || code == http.StatusRequestTimeout
 }
 
-// unchanged asks the API server itself whether the claim stands, in this epoch,
-// and whether what was asked of us is what was decided on.
+// unchanged asks the API server itself whether the claim still exists, in this epoch, and whether
+// the desired state is what was decided on.
 func (x *Executor) unchanged(ctx context.Context, e effect.Expected) error {
 	live, err := x.options.Clusters.DatabaseClusters(x.options.Namespace).Get(ctx, x.options.Name, metav1.GetOptions{})
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// Executor carries out the effects of one database cluster in one epoch, each in a goroutine
-// of its own, so a pod whose agent hangs holds nobody up.
+// Executor carries out the effects of one database cluster in one epoch, each in a goroutine of its
+// own, so that a pod whose agent hangs delays no other.
 type Executor struct {
 	options Options
 	pods    *Pods
@@ -29,7 +29,7 @@ type timedResult struct {
 	result effect.Result
 }
 
-// New makes an Executor.
+// New returns an Executor.
 func New(options Options) (*Executor, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -56,8 +56,8 @@ func (x *Executor) Start(ctx context.Context, effects []effect.Effect) {
 	}
 }
 
-// Results takes the results of what had ended at a time. What has ended since is left for the
-// next step: the facts of this one may not contain it, and must not be decided on as if they did.
+// Results returns the results of effects that had ended at a time. Later results are left for the
+// next step: the facts of this one may not contain them, and must not be decided on as if they did.
 func (x *Executor) Results(until time.Time) []effect.Result {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -69,7 +69,7 @@ func (x *Executor) Results(until time.Time) []effect.Result {
 	return out
 }
 
-// Wait returns when all that was started has ended; end the context of Start first.
+// Wait returns when everything that was started has ended. End the context of Start first.
 func (x *Executor) Wait() { x.running.Wait() }
 
 func (x *Executor) carryOut(ctx context.Context, next effect.Effect) effect.Result {

@@ -76,8 +76,7 @@ func TestForceCorrectsWhatItsControllerWaitsFor(t *testing.T) {
 	}
 }
 
-// Who was claimed by force, and has not gone when the force ends, stays: it was
-// never prepared.
+// Who was claimed by force, and has not gone when the force ends, stays: it was never drained.
 func TestForceThatEnds(t *testing.T) {
 	for how, way := range ways {
 		t.Run(how, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// Who may write the status of a DatabaseCluster need not be allowed to delete volume claims:
-// one that never was a pod's of this database is not deleted, whatever a claim says.
+// Who may write the status of a DatabaseCluster does not have to be allowed to delete volume
+// claims: one that never was a pod's of this database is not deleted, whatever a claim says.
 func TestAForgedClaimTakesNobodysVolume(t *testing.T) {
 	inDiskWorld(t, func(t *testing.T, w *world) {
 		admin := w.server.Client(nil)

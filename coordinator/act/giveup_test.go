@@ -56,8 +56,8 @@ func pause(c *v1alpha1.DatabaseCluster) {
 	c.Annotations = map[string]string{v1alpha1.AnnotationPaused: "true"}
 }
 
-// A pause that comes at any request is obeyed: either the pod had gone, or it
-// stays, with its guard closed, its prepare undone and no claim left.
+// A pause that comes at any request is obeyed: either the pod had gone, or it stays, with its guard
+// closed, its drain undone and no claim left.
 func TestPauseAtEveryCall(t *testing.T) {
 	for at := 1; at < 25; at++ {
 		inWorld(t, func(t *testing.T, w *world) {
@@ -80,7 +80,7 @@ func TestPauseAtEveryCall(t *testing.T) {
 	}
 }
 
-// A changed decision: the template goes back while the first pod is prepared.
+// A changed decision: the template goes back while the first pod is drained.
 func TestPodThatNoLongerNeedsToGoStays(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onDrain = func(effect.Target, effect.Order) (effect.Progress, error) {
@@ -95,9 +95,9 @@ func TestPodThatNoLongerNeedsToGoStays(t *testing.T) {
 	})
 }
 
-// A leader dies with a pod prepared, and the template goes back, so that nobody has
-// to go any more. What the prepare changed would stay, and the database would never
-// be as it was, which the next rollout waits for.
+// A leader dies with a pod drained, and the template goes back, so that nobody has to go any more.
+// What the drain changed would stay, and the database would never be as it was, which the next
+// rollout waits for.
 func TestStuckOnLeftOverSettings(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		var first *process
@@ -163,7 +163,7 @@ func TestOnTimeoutProceed(t *testing.T) {
 	}
 }
 
-// A prepared pod that is held for long gives its claim back; others may need the room.
+// A drained pod that is held for long gives its claim back; others may need the room.
 func TestHeldPodGivesItsClaimBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onDrain = func(effect.Target, effect.Order) (effect.Progress, error) {

@@ -46,8 +46,8 @@ func TestGuardIsClosedWhenTheRemovalIsRefused(t *testing.T) {
 	})
 }
 
-// A leader dies with a guard open, and the pod's agent answers nobody: the next
-// leader shuts the guard before it waits for the agent.
+// A leader dies with a guard open, and the pod's agent answers nobody: the next leader closes the
+// guard before it waits for the agent.
 func TestGuardOfAPredecessorIsClosed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		var first *process
@@ -72,7 +72,7 @@ func TestGuardOfAPredecessorIsClosed(t *testing.T) {
 	})
 }
 
-// The guard is opened and the answer lost: nobody knows, so it is shut.
+// The guard is opened and the answer lost: nobody knows, so it is closed.
 func TestGuardThatMayBeOpenIsClosed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		lost := false
@@ -93,8 +93,8 @@ func TestGuardThatMayBeOpenIsClosed(t *testing.T) {
 	})
 }
 
-// The cache does not show that the guard is open, and meanwhile nobody can say
-// how the database is.
+// The cache does not show that the guard is open, and in the meantime nobody can say how the
+// database is.
 func TestGuardIsClosedWhenItsPodIsHeld(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		p := newProcess(w, 0, false)

@@ -31,8 +31,8 @@ func (neighbours) HandoffWithoutAgents(context.Context, effect.Target, effect.Or
 	return effect.Progress{}, errors.New("the database asks for credentials")
 }
 
-// The result says whom was asked to hand over, and what came of it. One who is silent holds
-// it up for no longer than a call may take.
+// The result says which agent was asked to hand over, and the outcome. An agent that does not
+// answer holds it up for no longer than a call may take.
 func TestHandoffOnBehalf(t *testing.T) {
 	for name, c := range map[string]struct {
 		by     *effect.Target

@@ -16,8 +16,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// handBack makes the first prepared pod the leader again, as another tool might. An
-// agent that is asked to prepare it hands over anew.
+// handBack makes the first drained pod the leader again, as another tool might. An agent that is
+// asked to drain it hands over again.
 func (w *world) handBack() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -30,7 +30,7 @@ func (w *world) handBack() bool {
 	return false
 }
 
-// handOver is what a prepare does about that. The world is locked.
+// handOver is what a drain does about that. The world is locked.
 func (w *world) handOver(to effect.Target, rounds int) effect.Progress {
 	if w.handed != to.UID {
 		return effect.Progress{State: model.DrainDone}
@@ -59,8 +59,8 @@ func (w *world) handingBack(at int) (p *process, given *atomic.Bool) {
 	return p, given
 }
 
-// Somebody makes a prepared pod the leader again at any moment before it is removed:
-// it is prepared again, and never goes as the leader.
+// Somebody makes a drained pod the leader again at any moment before it is removed: it is drained
+// again, and never goes as the leader.
 func TestPodThatLeadsAgainIsDrainedAgain(t *testing.T) {
 	for at := 1; at < 25; at++ {
 		inWorld(t, func(t *testing.T, w *world) {
@@ -79,7 +79,7 @@ func TestDrainThatNeverLastsIsGivenUp(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onDrain = func(to effect.Target, _ effect.Order) (effect.Progress, error) { return w.handOver(to, 2), nil }
 		p := intercepted(w, func(c kubetest.Call) error {
-			if c.Verb+" "+c.Resource == "patch pods" { // its guard is opened, or shut again
+			if c.Verb+" "+c.Resource == "patch pods" { // its guard is opened, or closed again
 				w.handBack()
 			}
 			return nil
@@ -121,7 +121,7 @@ func TestASlowConfirmationIsWaitedFor(t *testing.T) {
 	}
 }
 
-// slowToConfirm makes every look at a prepare take so long, and counts them.
+// slowToConfirm makes every look at a drain take so long, and counts them.
 func (w *world) slowToConfirm(takes time.Duration) (anew *int) {
 	var began time.Time
 	anew = new(int)
@@ -138,8 +138,8 @@ func (w *world) slowToConfirm(takes time.Duration) (anew *int) {
 	return anew
 }
 
-// A database that does not confirm in the time that a prepare may take counts as one that is
-// not prepared any more.
+// A database that does not confirm in the time that a drain may take counts as one that is not
+// drained any more.
 func TestAConfirmationThatNeverComesIsALapse(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.slowToConfirm(time.Hour)

@@ -74,14 +74,14 @@ func (p *process) startWith(agents AgentClient) {
 	require.NoError(p.w.t, p.lead(cluster, agents))
 }
 
-// undone answers who has undone something.
+// undone returns who has undone something.
 func (c *cutOff) undone() []string {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
 	return slices.Clone(c.by)
 }
 
-// untilUndone answers what was said of s-2 until somebody had undone something.
+// untilUndone returns what was said of s-2 until somebody had undone something.
 func (p *process) untilUndone(c *cutOff) string {
 	words := map[string]bool{}
 	for began := time.Now(); len(c.undone()) == 0 && time.Since(began) < 10*time.Minute; {
@@ -115,8 +115,8 @@ func TestNobodyElseUndoesWhileTheLastOrderIsGood(t *testing.T) {
 	})
 }
 
-// The node of a prepared pod is cut off, so that calls to its agent last for as long as they
-// may. Its claim is given up, and another agent undoes it once the orders are over.
+// The node of a drained pod is cut off, so that calls to its agent last for as long as they may.
+// Its claim is given up, and another agent undoes it once the orders are over.
 func TestDrainOnACutOffNodeIsUndoneByOthers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		prepared := false

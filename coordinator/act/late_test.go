@@ -11,9 +11,9 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// landsLate is a process whose first request of a kind, from when it may, is not answered in
-// time, and carried out by the API server five seconds later, on what was read then. A
-// person pauses the rollout meanwhile.
+// landsLate is a process whose first request of a kind, from when it may, is not answered in time,
+// and carried out by the API server five seconds later, on what was read then. A person pauses the
+// rollout in the meantime.
 func landsLate(w *world, resource string, may func() bool, write func(call kubetest.Call) (carryOut func() error)) (p *process, landed func() error) {
 	lost := false
 	var came error
@@ -60,7 +60,7 @@ func TestAnOpeningThatArrivesLateOpensNothing(t *testing.T) {
 	})
 }
 
-// The write that lowers the hold line is carried out after the line was found where it keeps
+// The write that lowers the partition is carried out after the partition was found where it keeps
 // the pod.
 func TestLateLoweringFreesNoPod(t *testing.T) {
 	byPartition(t, func(t *testing.T, w *world) {

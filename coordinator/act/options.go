@@ -11,17 +11,17 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// Options of an Executor. All without a default are required.
+// Options are the options of an Executor. All without a default are required.
 type Options struct {
 	Kubernetes kubernetes.Interface
 	Clusters   v1alpha1.Clients
 	Agents     AgentClient
 
-	// Namespace, Name and UID of the DatabaseCluster.
+	// Namespace, Name and UID are those of the DatabaseCluster.
 	Namespace string
 	Name      string
 	UID       string
-	// Epoch is this coordinator's, as it was written to the status by TakeOver.
+	// Epoch is this coordinator's epoch, as TakeOver wrote it to the status.
 	Epoch int64
 
 	// Bound gives a request to the API server a deadline within the leader's

@@ -15,8 +15,8 @@ import (
 func (w *world) judge(pod *corev1.Pod) {
 	cluster, _ := w.server.Cluster(namespace, name)
 	ours := slices.ContainsFunc(cluster.Status.Claims, func(c model.Claim) bool {
-		// By force all pods of a pool are handed over at once: the line that is lowered
-		// for one frees others, too, on which their claims are not noted yet.
+		// By force all pods of a pool are handed over at once: the partition that is lowered for
+		// one frees others, too, on which their claims are not noted yet.
 		return c.UID == string(pod.UID) && (c.ID == pod.Annotations[v1alpha1.AnnotationClaim] || w.byForce)
 	})
 	if !ours {
@@ -35,7 +35,7 @@ func (w *world) judge(pod *corev1.Pod) {
 		w.accuse("%d pods unavailable after %s", away, pod.Name)
 	}
 	if w.bare[pod.UID] && w.disks != nil {
-		// Nobody in it could empty or prepare it, and it keeps its volume.
+		// Nobody in it could empty or drain it, and it keeps its volume.
 		if w.disks.lost[w.disks.of[pod.UID]] {
 			w.accuse("the volume of %s was deleted, which nobody could empty", pod.Name)
 		}

@@ -66,8 +66,8 @@ func (w *world) subject(to effect.Target, order effect.Order) (effect.Target, er
 	return to, fmt.Errorf("pod %s is gone", order.For.UID)
 }
 
-// TestAStrandedPodIsReplaced: a pod in which no agent runs is emptied by another one,
-// and comes back on a volume of its own, as do the others after it.
+// A pod in which no agent runs is emptied by another one, and comes back on a volume of its own, as
+// do the others after it.
 func TestAStrandedPodIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		defer time.Sleep(10 * time.Second)
@@ -77,13 +77,13 @@ func TestAStrandedPodIsReplaced(t *testing.T) {
 	})
 }
 
-// TestResumesAStrandedPodAfterACrashAtEveryCall: as with other replacements.
+// As with other replacements.
 func TestResumesAStrandedPodAfterACrashAtEveryCall(t *testing.T) {
 	resumesAfterACrashAtEveryCall(t, newStrandedWorld, false, true)
 }
 
-// TestAStrandedPodStarts: its node is back before, in the middle of or after its
-// emptying; then its own agent has its say, and it is replaced all the same.
+// Its node is back before, in the middle of or after its emptying; then its own agent has its say,
+// and it is replaced all the same.
 func TestAStrandedPodStarts(t *testing.T) {
 	for _, works := range []bool{true, false} {
 		t.Run(fmt.Sprintf("works %t", works), func(t *testing.T) { strandedStarts(t, works) })

@@ -61,7 +61,7 @@ func newOutage(t *testing.T, w *world) {
 	}
 }
 
-// Members of the two versions do not talk to each other, so whoever is slow must follow the others.
+// Members of the two versions do not talk to each other, so slow pods must follow the others.
 func TestSlowPodFollowsInAnOutage(t *testing.T) {
 	for name, slow := range map[string]time.Duration{"none": 0, "a second": time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestSlowPodFollowsInAnOutage(t *testing.T) {
 	}
 }
 
-// A coordinator that begins anew in the middle of it finishes it.
+// A coordinator that begins again in the middle of it finishes it.
 func TestAnOutageIsFinishedByASuccessor(t *testing.T) {
 	var stranded []string
 	for at := 1; at < 60; at++ {
@@ -109,7 +109,7 @@ func TestAnOutageIsGrantedWhole(t *testing.T) {
 	})
 }
 
-// By the line all go at once, too.
+// With a partition all go at once, too.
 func TestOutageByPartition(t *testing.T) {
 	for _, guarded := range []bool{true, false} {
 		t.Run(fmt.Sprintf("guarded %t", guarded), func(t *testing.T) {

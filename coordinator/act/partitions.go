@@ -16,7 +16,7 @@ func (x *Executor) movePartition(ctx context.Context, e effect.MovePartition) ef
 	return res
 }
 
-// moveIdle moves a partition where that takes no pod away.
+// moveIdle moves a partition where that frees no pod.
 func (x *Executor) moveIdle(ctx context.Context, e effect.MovePartition) (*effect.SetSeen, error) {
 	set, err := x.readSet(ctx, e.Move, e.Expected)
 	if err != nil {
@@ -41,8 +41,8 @@ func (x *Executor) moveIdle(ctx context.Context, e effect.MovePartition) (*effec
 	return &moved, nil
 }
 
-// move puts the partition where a claimed pod goes. The StatefulSet is read before the
-// DatabaseCluster is: whoever leads by then has touched it, or the write fails.
+// move lowers the partition to free a claimed pod. The StatefulSet is read before the
+// DatabaseCluster: a coordinator that leads by then has touched it, or the write fails.
 func (x *Executor) move(ctx context.Context, to effect.PartitionMove, e effect.Expected) (*effect.SetSeen, error) {
 	set, err := x.readSet(ctx, to, e)
 	if err != nil {
@@ -71,9 +71,9 @@ func (x *Executor) readSet(ctx context.Context, to effect.PartitionMove, e effec
 	return set, nil
 }
 
-// raise puts the partition above a pod that stays, and answers nil when the controller
-// knows. While a write that lowers it may still be carried out, it is touched before it
-// is looked at.
+// raise puts the partition above a pod that stays, and returns nil when the controller has observed
+// that. While a write that lowers it may still be carried out, the StatefulSet is touched before it
+// is read.
 func (x *Executor) raise(ctx context.Context, to effect.PartitionRaise, e effect.CloseGuard) (*effect.SetSeen, error) {
 	look := x.sets.read
 	if e.Rewrite {

@@ -11,8 +11,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// The line goes down past pods that are up to date. One that was taken since, below the
-// line, came back on the old revision: nothing but the line keeps the controller from it.
+// The line goes down past pods that are up to date. One that was taken since, below the partition,
+// came back on the old revision: only the partition keeps the controller from it.
 func TestPartitionIsLoweredPastExistingPodsOnly(t *testing.T) {
 	inRollingWorld(t, model.RollingUpdateByPartition, false, func(t *testing.T, w *world) {
 		w.patchPod("s-2", `{"metadata":{"labels":{"`+revision+`":"v2"}}}`)

@@ -36,20 +36,19 @@ func seenOf(pod *corev1.Pod) effect.PodSeen {
 	}
 }
 
-// Pods reads and writes the pods of one namespace. Every write names the UID
-// that is meant.
+// Pods reads and writes the pods of one namespace. Every write names the UID of the pod.
 type Pods struct {
 	client    kubernetes.Interface
 	namespace string
 }
 
-// NewPods reaches the pods of a namespace through client.
+// NewPods returns the pods of a namespace.
 func NewPods(client kubernetes.Interface, namespace string) *Pods {
 	return &Pods{client: client, namespace: namespace}
 }
 
-// read asks the API server itself for the pod. It answers rollout.ErrGone when there is
-// none, or another of the same name.
+// read asks the API server itself for the pod. It returns effect.ErrGone if there is none, or
+// another of the same name.
 func (p *Pods) read(ctx context.Context, name, uid string) (effect.PodSeen, error) {
 	seen, err := p.find(ctx, name)
 	if err == nil && seen.UID != uid {
@@ -58,7 +57,7 @@ func (p *Pods) read(ctx context.Context, name, uid string) (effect.PodSeen, erro
 	return seen, err
 }
 
-// find is read for whichever pod of that name there is.
+// find is read for any pod of that name.
 func (p *Pods) find(ctx context.Context, name string) (effect.PodSeen, error) {
 	pod, err := p.client.CoreV1().Pods(p.namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -70,10 +69,9 @@ func (p *Pods) find(ctx context.Context, name string) (effect.PodSeen, error) {
 	return seenOf(pod), nil
 }
 
-// open notes the claim on the pod and opens its guard, if it is closed, given that
-// nothing about the pod has changed since it was seen. The pod has a new
-// resourceVersion afterwards, even if it was open already: whoever sees that has
-// seen everything that happened before it.
+// open notes the claim on the pod and opens its guard, if it is closed, provided that the pod has
+// not changed since it was seen. The pod has a new resourceVersion afterwards, even if it was open
+// already: a cache that has that version has everything that happened before.
 func (p *Pods) open(ctx context.Context, seen effect.PodSeen, claim string, epoch int64) (effect.PodSeen, error) {
 	change := noteOf(seen, claim, epoch)
 	if seen.Guard == v1alpha1.GuardClosed {
@@ -82,8 +80,8 @@ func (p *Pods) open(ctx context.Context, seen effect.PodSeen, claim string, epoc
 	return p.patch(ctx, seen.Name, change)
 }
 
-// note notes the claim on the pod, which has a new resourceVersion afterwards,
-// and leaves its guard closed.
+// note notes the claim on the pod, which has a new resourceVersion afterwards, and leaves its guard
+// closed.
 func (p *Pods) note(ctx context.Context, seen effect.PodSeen, claim string, epoch int64) (effect.PodSeen, error) {
 	return p.patch(ctx, seen.Name, noteOf(seen, claim, epoch))
 }
@@ -93,7 +91,7 @@ func noteOf(seen effect.PodSeen, claim string, epoch int64) change {
 		Annotations: map[string]*string{v1alpha1.AnnotationClaim: &claim, AnnotationEpoch: ptr(stamp(epoch))}}
 }
 
-// closeGuard takes the claim off the pod and closes its guard again.
+// closeGuard removes the claim from the pod and closes its guard again.
 func (p *Pods) closeGuard(ctx context.Context, seen effect.PodSeen) (effect.PodSeen, error) {
 	change := change{UID: seen.UID, ResourceVersion: seen.ResourceVersion,
 		Annotations: map[string]*string{v1alpha1.AnnotationClaim: nil}}
@@ -109,7 +107,7 @@ func (p *Pods) touch(ctx context.Context, name, uid string, epoch int64) (effect
 		Annotations: map[string]*string{AnnotationEpoch: ptr(stamp(epoch))}})
 }
 
-// stamp differs from every earlier one.
+// stamp returns a value that differs from every earlier one.
 func stamp(epoch int64) string {
 	return fmt.Sprintf("%d at %s", epoch, time.Now().UTC().Format(time.RFC3339Nano))
 }
@@ -135,7 +133,7 @@ func (p *Pods) patch(ctx context.Context, name string, c change) (effect.PodSeen
 	return seenOf(pod), nil
 }
 
-// judge tells the refusals that mean something from mere failures.
+// judge distinguishes refusals that mean something from other failures.
 func (p *Pods) judge(verb, name string, err error) error {
 	var kind error
 	switch {
@@ -151,8 +149,8 @@ func (p *Pods) judge(verb, name string, err error) error {
 	return fmt.Errorf("%s pod %s: %w (%s)", verb, name, kind, apierrors.ReasonForError(err))
 }
 
-// isAnotherUID: of a patch that names a UID which is not the object's, the API
-// server says that it may not be changed.
+// isAnotherUID reports whether a patch failed because it names a UID that is not the object's: the
+// API server says that it may not be changed.
 func isAnotherUID(err error) bool {
 	status := apierrors.APIStatus(nil)
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -161,9 +159,9 @@ func isAnotherUID(err error) bool {
 	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
-// refusedByBudget tells an eviction that a budget refuses from an API server
-// that is merely busy: both answer 429, only the first names the cause. Two
-// budgets on one pod answer 500 without a reason; real failures have one.
+// refusedByBudget distinguishes an eviction that a budget refuses from an API server that is merely
+// busy. Both answer 429, but only the first names the cause. Two budgets on one pod answer 500
+// without a reason; real failures have one.
 func refusedByBudget(err error) bool {
 	if _, found := apierrors.StatusCause(err, policyv1.DisruptionBudgetCause); found {
 		return true

@@ -12,8 +12,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// A pod is claimed without a prepare because it is broken, and serves again at any moment
-// before it is removed: it is prepared like any other.
+// A pod is claimed without a drain because it is broken, and serves again at any moment before it
+// is removed: it is drained like any other.
 func TestRecoveredPodIsDrained(t *testing.T) {
 	for at := 1; at < 16; at++ {
 		inWorld(t, func(t *testing.T, w *world) {
@@ -40,7 +40,7 @@ func TestRecoveredPodIsDrained(t *testing.T) {
 			p.client = w.server.Client(func(c kubetest.Call) (func() error, error) { return before(c.Verb + " " + c.Resource) })
 			p.run(5 * time.Minute)
 			w.mu.Lock()
-			w.broken["v2"] = true // only who was removed unprepared while it served is accused
+			w.broken["v2"] = true // only who was removed undrained while it served is accused
 			w.mu.Unlock()
 			w.requireClean()
 			require.True(t, w.done(), w.describe())
@@ -59,8 +59,8 @@ func (w *world) heal(pod string) {
 	}
 }
 
-// A prepare does not hold up a pod that breaks meanwhile, and is asked for again when
-// it serves once more.
+// A drain does not hold up a pod that breaks in the meantime, and is asked for again when it serves
+// once more.
 func TestPodThatBreaksGoesWithoutDrain(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onDrain = func(to effect.Target, _ effect.Order) (effect.Progress, error) {

@@ -149,8 +149,8 @@ func TestBusyAPIServerIsNotABudget(t *testing.T) {
 }
 
 // The API server refuses every eviction for a reason that is no budget's, as when the right is
-// missing, or somebody's webhook says no. It is not asked all the time, every pod gets its
-// turn, and whoever looks is told why nothing goes.
+// missing, or somebody's webhook says no. It is not asked all the time, every pod gets its turn,
+// and people can see why nothing goes.
 func TestAnEvictionThatIsAlwaysRefusedIsNamed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		evicted, patches, early, refuse := map[string]int{}, 0, 0, true

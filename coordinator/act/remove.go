@@ -13,15 +13,14 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// remove asks the API server to take away exactly the pod that was seen: this
-// UID at this resourceVersion. No other file may evict or delete a pod, or delete
-// a volume claim.
+// remove asks the API server to remove exactly the pod that was seen: this UID at this
+// resourceVersion. No other file may evict or delete a pod, or delete a volume claim.
 func (p *Pods) remove(ctx context.Context, method model.Method, seen effect.PodSeen) error {
 	return p.removeWith(ctx, method, seen, nil)
 }
 
-// removeByForce deletes the object of a pod that is terminating where nobody can
-// say that its containers have ended.
+// removeByForce deletes a pod that is terminating where nobody can confirm that its containers have
+// ended.
 func (p *Pods) removeByForce(ctx context.Context, seen effect.PodSeen) error {
 	if !seen.Terminating {
 		return fmt.Errorf("delete pod %s by force: nobody has deleted it yet", seen.Name)
@@ -54,13 +53,13 @@ func (p *Pods) removeWith(ctx context.Context, method model.Method, seen effect.
 	return nil
 }
 
-// discard has exactly the volume claim that was seen deleted; Kubernetes keeps it
-// until its pod is gone. One that is gone, or another by now, needs nothing.
+// discard deletes exactly the volume claim that was seen. Kubernetes keeps it until its pod is
+// gone. A claim that is gone, or is another one now, needs nothing.
 func (v *Volumes) discard(ctx context.Context, claim model.VolumeClaim) error {
 	return v.discardWith(ctx, claim, metav1.DeleteOptions{})
 }
 
-// mayDiscard asks whether we may, and deletes nothing.
+// mayDiscard checks whether we may delete it, and deletes nothing.
 func (v *Volumes) mayDiscard(ctx context.Context, claim model.VolumeClaim) error {
 	return v.discardWith(ctx, claim, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
 }

@@ -148,7 +148,7 @@ func TestAPodThatGoesBeforeItsVolumeIsFollowed(t *testing.T) {
 	}
 }
 
-// vanish is a node that dies with a pod on it: no grace, no prepare, nobody asked.
+// vanish is a node that dies with a pod on it: no grace, no drain, nobody asked.
 func (w *world) vanish(pod string) {
 	object, ok := w.server.Pod(namespace, pod)
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// restore has an agent undo a drain. Each has its share of the time, so that one that hangs
+// restore asks agents to undo a drain. Each gets its share of the time, so that one that hangs
 // leaves some to the others.
 func (x *Executor) restore(ctx context.Context, e effect.Restore) effect.Result {
 	res := effect.Restored{Claim: e.Claim, Err: errors.New("no agent is there to undo the drain")}
@@ -38,8 +38,8 @@ func (x *Executor) restore(ctx context.Context, e effect.Restore) effect.Result 
 	return res
 }
 
-// confirmGone asks the API server itself whether the claimed pod is gone: a cache
-// may be behind, or start from long ago, or not show it for want of a label.
+// confirmGone asks the API server itself whether the claimed pod is gone: a cache may be behind,
+// start from an old state, or not show the pod because it has no label.
 func (x *Executor) confirmGone(ctx context.Context, e effect.ConfirmGone) effect.Result {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()
@@ -76,8 +76,8 @@ func (x *Executor) restoreLeftover(ctx context.Context, e effect.RestoreLeftover
 	return res
 }
 
-// askOne has one pod after the other try something, until one has answered; each has
-// its share of the time. A former leader asks nobody.
+// askOne asks one pod after the other to try something, until one has answered. Each gets its share
+// of the time. A former leader asks none.
 func (x *Executor) askOne(ctx context.Context, e effect.Expected, what string, targets []effect.Target, try func(context.Context, effect.Target) (bool, error)) (done bool, err error) {
 	bounded, cancel := x.bound(ctx)
 	err = x.unchanged(bounded, e)

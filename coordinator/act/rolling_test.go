@@ -93,8 +93,8 @@ func TestTwoActorsAtOnceInARollingPool(t *testing.T) {
 	}
 }
 
-// The former leader is about to lower the line, or to open a guard, when the
-// next one takes over.
+// The former leader is about to lower the partition, or to open a guard, when the next one takes
+// over.
 func TestLateWriteInARollingPoolFails(t *testing.T) {
 	for how, way := range ways {
 		for _, verb := range []string{"patch pods", "patch statefulsets", "evict pods/eviction"} {
@@ -182,7 +182,7 @@ func TestControllerIsFirst(t *testing.T) {
 	}
 }
 
-// Nothing is freed on a cache that is behind: neither opened nor below a line.
+// Nothing is freed on a cache that is behind: neither opened nor freed by a partition.
 func TestNothingIsFreedWhileTheCacheIsBehind(t *testing.T) {
 	for how, way := range ways {
 		for _, deleted := range []bool{true, false} {
@@ -229,7 +229,7 @@ func TestNothingIsFreedWhileTheCacheIsBehind(t *testing.T) {
 	}
 }
 
-// tellDrains has a snapshot of before say what agents say of their prepares by now.
+// tellDrains has a snapshot of before say what agents say of their drains now.
 func (w *world) tellDrains(s *model.Snapshot) {
 	drains := map[string]model.DrainState{}
 	for _, pod := range w.snapshotNow().Pods {
@@ -278,8 +278,8 @@ func TestPauseAtEveryCallInARollingPool(t *testing.T) {
 	}
 }
 
-// As long as the old revision is the current one, a pod that dies below the line
-// comes back on that: so the line stays down until then.
+// As long as the old revision is the current one, a pod that dies below the partition comes back on
+// that: so the partition stays down until then.
 func TestPartitionStaysLowUntilTheRevisionIsCurrent(t *testing.T) {
 	inRollingWorld(t, model.RollingUpdateByPartition, false, func(t *testing.T, w *world) {
 		w.set.slow = true

@@ -13,7 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// byPartition are the two ways with a hold line.
+// byPartition are the two ways with a partition.
 func byPartition(t *testing.T, f func(t *testing.T, w *world)) {
 	for how, way := range ways {
 		if way.by == model.RollingUpdateByPartition {
@@ -41,8 +41,7 @@ func TestMetadataWritesMoveNoPartition(t *testing.T) {
 	})
 }
 
-// While the database is not healthy the line stays where it is, at rest and in
-// the middle.
+// While the database is not healthy the partition stays where it is, at rest and in the middle.
 func TestPartitionWaitsForHealth(t *testing.T) {
 	byPartition(t, func(t *testing.T, w *world) {
 		w.turn(model.VerdictRed)
@@ -62,8 +61,8 @@ func TestPartitionWaitsForHealth(t *testing.T) {
 	})
 }
 
-// An updated pod that fails stays, and the line with it; a corrected template is
-// rolled by itself, the broken pod first.
+// An updated pod that fails stays, and so does the partition; a corrected template is rolled by
+// itself, the broken pod first.
 func TestCorrectionIsRolledByItself(t *testing.T) {
 	byPartition(t, func(t *testing.T, w *world) {
 		w.broken["v2"] = true
@@ -87,8 +86,8 @@ func TestCorrectionIsRolledByItself(t *testing.T) {
 	})
 }
 
-// A StatefulSet that was deleted with its pods left behind, and applied again, has
-// no line: it is drawn anew before the controller takes what nobody asked for.
+// A StatefulSet that was deleted with its pods left behind, and applied again, has no line: it is
+// drawn again before the controller takes what nobody asked for.
 func TestRecreatedStatefulSetIsRolledOn(t *testing.T) {
 	byPartition(t, func(t *testing.T, w *world) {
 		newProcess(w, 0, false).run(6 * time.Second)

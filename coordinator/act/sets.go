@@ -40,7 +40,7 @@ type Sets struct {
 	namespace string
 }
 
-// NewSets reaches the StatefulSets of a namespace through client.
+// NewSets returns the StatefulSets of a namespace.
 func NewSets(client kubernetes.Interface, namespace string) *Sets {
 	return &Sets{client: client, namespace: namespace}
 }
@@ -54,9 +54,8 @@ func (s *Sets) read(ctx context.Context, name string) (effect.SetSeen, error) {
 	return seenSetOf(set), nil
 }
 
-// move puts the hold line somewhere else, and notes that this was us, given that
-// nothing about the StatefulSet has changed since it was seen. It is the only
-// write of a StatefulSet's spec.
+// move moves the partition and notes that this was us, provided that the StatefulSet has not
+// changed since it was seen. It is the only write to a StatefulSet's spec.
 func (s *Sets) move(ctx context.Context, seen effect.SetSeen, line int32) (effect.SetSeen, error) {
 	partition := model.PartitionOf(line, seen.Start)
 	body := map[string]any{
@@ -67,7 +66,7 @@ func (s *Sets) move(ctx context.Context, seen effect.SetSeen, line int32) (effec
 	return s.patch(ctx, seen.Name, body)
 }
 
-// touch changes the resourceVersion and nothing that matters.
+// touch changes the resourceVersion and nothing else that matters.
 func (s *Sets) touch(ctx context.Context, name string, epoch int64) (effect.SetSeen, error) {
 	return s.patch(ctx, name, map[string]any{"metadata": map[string]any{"annotations": map[string]string{AnnotationEpoch: stamp(epoch)}}})
 }

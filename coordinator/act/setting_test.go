@@ -16,20 +16,20 @@ import (
 const (
 	settingName = "allocation"
 	before      = "all"       // what a person has set
-	throttled   = "primaries" // what prepares write
+	throttled   = "primaries" // what drains write
 )
 
-// setting belongs to the whole database. A prepare takes three orders, so that
-// two of them would overlap if they could.
+// setting belongs to the whole database. A drain takes three orders, so that two of them would
+// overlap if they could.
 type setting struct {
 	value    string
-	turning  string // the claim whose prepare is under way
+	turning  string // the claim whose drain is under way
 	orders   map[string]int
 	turned   int
 	together int // most claims that relied on it at once
 }
 
-// changeSetting is the prepare of one agent. The world is locked.
+// changeSetting is the drain of one agent. The world is locked.
 func (w *world) changeSetting(order effect.Order) effect.Progress {
 	k := w.setting
 	cluster, _ := w.server.Cluster(namespace, name)
@@ -194,9 +194,9 @@ func TestClusterSettingLeftBehind(t *testing.T) {
 	})
 }
 
-// All pods come back without agents, while the webhook is down, and a prepare has left a
-// setting. The coordinator puts it back itself where it can. Where it cannot, no claim
-// waits for that, what is left is said, and the first agent puts it back.
+// All pods come back without agents, while the webhook is down, and a drain has left a setting. The
+// coordinator puts it back itself where it can. Where it cannot, no claim waits for that, what is
+// left is said, and the first agent puts it back.
 func TestClusterSettingWithoutAnyAgent(t *testing.T) {
 	for _, plain := range []bool{true, false} {
 		inWorld(t, func(t *testing.T, _ *world) {

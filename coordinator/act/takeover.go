@@ -14,7 +14,8 @@ import (
 // maxEpoch keeps an absurd number in some agent's memory from using up all epochs.
 const maxEpoch = int64(1) << 53
 
-// ErrEpochsUsedUp: an agent or the status speaks of an epoch that no coordinator has reached.
+// ErrEpochsUsedUp means that an agent or the status has an epoch that no coordinator can have
+// reached.
 var ErrEpochsUsedUp = errors.New("the epoch cannot be raised any further")
 
 // Taken is a database cluster that was taken over.
@@ -24,21 +25,20 @@ type Taken struct {
 	Standing map[string]bool
 }
 
-// TakeOver makes a database cluster this coordinator's: it raises the epoch
-// above the status's and above seen, the highest that any agent is known to
-// have heard of, takes over the open claims, and then touches their pods, so
-// that a write of the former coordinator which is still on its way fails, and shuts
-// guards that it has left open: no decision of the new one stands behind them. So are
-// touched the StatefulSets whose hold line a claim may lower.
+// TakeOver makes a database cluster this coordinator's: it raises the epoch above the status's and
+// above seen, the highest that any agent is known to have heard of, takes over the open claims, and
+// then touches their pods, so that a late write of the former coordinator fails, and closes guards
+// that it has left open, because the new coordinator has not decided to open them. It touches the
+// StatefulSets whose partition a claim may lower in the same way.
 //
-// Pods and StatefulSets are touched beside each other, and each request has the time
-// that bound gives it: how many there are, and a slow one, does not end it.
+// Pods and StatefulSets are touched in parallel, and each request has the time that bound gives it,
+// so neither their number nor a slow request makes this fail.
 //
-// A conflict with another writer is an error; begin again with the newer object.
+// A conflict with another writer is an error. Begin again with the newer object.
 func TakeOver(ctx context.Context, clusters v1alpha1.Clients, client kubernetes.Interface, cluster *v1alpha1.DatabaseCluster, seen int64, bound Bound) (Taken, error) {
 	if written := cluster.Status.Epoch; written < 0 || written > maxEpoch {
 		cluster = cluster.DeepCopy()
-		cluster.Status.Epoch = 0 // no coordinator has written that
+		cluster.Status.Epoch = 0 // no coordinator wrote that
 	}
 	epoch := max(cluster.Status.Epoch, seen) + 1
 	if epoch > maxEpoch {

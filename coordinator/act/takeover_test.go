@@ -197,8 +197,8 @@ func TestNothingGoesWithoutAClaim(t *testing.T) {
 	})
 }
 
-// A guard that the former leader has opened is shut by the take-over itself: until the
-// new leader has decided, its pod would else be in its controller's hands.
+// A guard that the former leader has opened is closed by the take-over itself: until the new leader
+// has decided, its pod would else be in its controller's hands.
 func TestTakeOverClosesAnOpenGuard(t *testing.T) {
 	inRollingWorld(t, model.RollingUpdateByGuard, true, func(t *testing.T, w *world) {
 		var second *process

@@ -17,9 +17,9 @@ import (
 type Bound func(context.Context) (context.Context, context.CancelFunc)
 
 const (
-	// touchesAtOnce is how many claims are taken over beside each other.
+	// touchesAtOnce is how many claims are taken over in parallel.
 	touchesAtOnce = 16
-	// touchTries is how often a request is sent that gets no answer in its time.
+	// touchTries is how often a request without a timely answer is sent.
 	touchTries = 3
 )
 
@@ -31,8 +31,8 @@ type toucher struct {
 	bound Bound
 }
 
-// touchAll takes over the claims, and answers the UIDs of the pods that stand. The
-// first failure ends it.
+// touchAll takes over the claims, and returns the UIDs of the pods that still exist. The first
+// failure ends it.
 func (t toucher) touchAll(ctx context.Context, claims []model.Claim) (standing map[string]bool, err error) {
 	standing = map[string]bool{}
 	var mu sync.Mutex
@@ -53,7 +53,7 @@ func (t toucher) touchAll(ctx context.Context, claims []model.Claim) (standing m
 	return standing, touches.Wait()
 }
 
-// touch takes one claim over, and answers whether its pod stands.
+// touch takes one claim over, and reports whether its pod still exists.
 func (t toucher) touch(ctx context.Context, claim model.Claim) (stands bool, err error) {
 	var pod effect.PodSeen
 	err = t.try(ctx, func(ctx context.Context) (err error) {
@@ -64,7 +64,8 @@ func (t toucher) touch(ctx context.Context, claim model.Claim) (stands bool, err
 	case err == nil:
 		stands = !pod.Terminating
 		if pod.Guard == v1alpha1.GuardOpen && stands {
-			// Who finds that it has changed, or cannot tell, leaves it to the leader's first look.
+			// A pod that has changed, or whose state is not known, is left to the leader's first
+			// look.
 			bounded, cancel := t.bound(ctx)
 			_, _ = t.pods.closeGuard(bounded, pod)
 			cancel()
@@ -75,7 +76,7 @@ func (t toucher) touch(ctx context.Context, claim model.Claim) (stands bool, err
 	if claim.Action != model.ActionLowerPartition {
 		return stands, nil
 	}
-	// A late write must not move the line that this claim waits for.
+	// A late write must not move the partition that this claim waits for.
 	err = t.try(ctx, func(ctx context.Context) error {
 		_, err := t.sets.touch(ctx, model.SetOf(claim.Pod), t.epoch)
 		return err
@@ -86,7 +87,7 @@ func (t toucher) touch(ctx context.Context, claim model.Claim) (stands bool, err
 	return stands, nil
 }
 
-// try sends a request that may be repeated, and once more when it has had no answer in its time.
+// try sends a request that may be repeated, and sends it again if it had no timely answer.
 func (t toucher) try(ctx context.Context, request func(context.Context) error) (err error) {
 	for range touchTries {
 		bounded, cancel := t.bound(ctx)

@@ -40,7 +40,7 @@ func unwanted(t *testing.T, w *world) (pod string, uid types.UID) {
 	return claim.Pod, types.UID(claim.Volumes[0].UID)
 }
 
-// kept: the volume is there, and nobody has deleted it.
+// kept reports whether the volume is there, and nobody has deleted it.
 func (w *world) kept(pod string) bool {
 	volume, ok := w.server.VolumeClaim(namespace, diskOf(pod))
 	return ok && volume.DeletionTimestamp == nil

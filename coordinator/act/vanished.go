@@ -14,7 +14,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// findSet asks what has become of a StatefulSet that is not shown.
+// findSet finds out what has become of a StatefulSet that is not shown.
 func (x *Executor) findSet(ctx context.Context, e effect.FindSet) effect.Result {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()
@@ -22,8 +22,8 @@ func (x *Executor) findSet(ctx context.Context, e effect.FindSet) effect.Result 
 	return effect.SetFound{Claim: e.Claim, Why: why, Err: err}
 }
 
-// findMissing says why a StatefulSet is not shown, and what is waited for; empty when it
-// is gone with all its pods.
+// findMissing says why a StatefulSet is not shown, and what is awaited. It is empty if the
+// StatefulSet is gone with all its pods.
 func (x *Executor) findMissing(ctx context.Context, set string) (string, error) {
 	wanted := v1alpha1.LabelCluster + ": " + x.options.Name
 	found, err := x.options.Kubernetes.AppsV1().StatefulSets(x.options.Namespace).Get(ctx, set, metav1.GetOptions{})
@@ -62,8 +62,8 @@ func namesOf(pods []labelled) []string {
 	return names
 }
 
-// ofCluster asks the API server itself for the pods of a database, whosever they are. Those
-// from before Rollcall have no label, and no agent.
+// ofCluster asks the API server itself for the pods of a database, whoever owns them. Pods from
+// before Rollcall have no label, and no agent.
 func (p *Pods) ofCluster(ctx context.Context, cluster string) ([]labelled, error) {
 	list, err := p.client.CoreV1().Pods(p.namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelCluster + "=" + cluster})
 	if err != nil {
@@ -76,8 +76,8 @@ func (p *Pods) ofCluster(ctx context.Context, cluster string) ([]labelled, error
 	return out, nil
 }
 
-// attended names the pods with an agent that nobody shows; empty when there are none,
-// so that nobody is there who could undo anything.
+// attended names the pods with an agent that are not shown. It is empty if there are none, so that
+// nobody could undo anything.
 func (x *Executor) attended(ctx context.Context) ([]string, error) {
 	ctx, cancel := x.bound(ctx)
 	defer cancel()

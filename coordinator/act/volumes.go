@@ -12,19 +12,18 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// Volumes reads the volume claims of one namespace, and deletes those that were
-// seen empty.
+// Volumes reads the volume claims of one namespace, and deletes those that were seen empty.
 type Volumes struct {
 	client    kubernetes.Interface
 	namespace string
 }
 
-// NewVolumes reaches the volume claims of a namespace through client.
+// NewVolumes returns the volume claims of a namespace.
 func NewVolumes(client kubernetes.Interface, namespace string) *Volumes {
 	return &Volumes{client: client, namespace: namespace}
 }
 
-// judge tells a right that is missing from mere failures.
+// judge distinguishes a missing permission from other failures.
 func (v *Volumes) judge(verb, name string, err error) error {
 	switch {
 	case err == nil:
@@ -36,9 +35,9 @@ func (v *Volumes) judge(verb, name string, err error) error {
 	return fmt.Errorf("%s volume claim %s: %w", verb, name, err)
 }
 
-// seenVolume is a volume claim as the API server answered it, not a cache.
+// seenVolume is a volume claim as the API server returned it, not a cache.
 type seenVolume struct {
-	UID     string // empty: there is none
+	UID     string // empty if there is none
 	Leaving bool
 }
 
@@ -73,16 +72,16 @@ func (v *Volumes) find(ctx context.Context, pod effect.PodSeen) ([]model.VolumeC
 	return claims, nil
 }
 
-// heritage is what a pod's successor stands on.
+// heritage says which volumes the recreated pod uses.
 type heritage struct {
-	// successor: the successor keeps a claimed volume from going.
+	// successor is true if the recreated pod keeps a claimed volume from being deleted.
 	successor bool
-	// missing is what is still awaited, in words; empty: all volumes are new.
+	// missing is what is still awaited, in words. It is empty if all volumes are new.
 	missing string
 }
 
-// inherits compares a successor's volumes with those that were claimed. A volume
-// that is being deleted goes unless a pod is on a node with it.
+// inherits compares a recreated pod's volumes with the claimed ones. A volume that is being deleted
+// goes unless a pod on a node uses it.
 func (v *Volumes) inherits(ctx context.Context, claimed []model.VolumeClaim, successor effect.PodSeen) (heritage, error) {
 	var h heritage
 	for _, old := range claimed {

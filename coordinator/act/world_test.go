@@ -48,7 +48,7 @@ type world struct {
 	wrong     []string         // what the oracle saw
 	fresh     int
 	frozen    bool // agents do not answer
-	// hidden: nothing is shown of the StatefulSet, which has lost its label or is gone.
+	// hidden is true if nothing is shown of the StatefulSet, which has lost its label or is gone.
 	hidden  bool
 	verdict model.Verdict
 	// guard is the label of new pods; enforced: Kubernetes keeps those that are closed.
@@ -56,12 +56,12 @@ type world struct {
 	enforced bool
 	// maxUnavailable is how many may be, where it is more than one.
 	maxUnavailable int
-	// byForce: pods may go unprepared, because a person said so.
+	// byForce is true if pods may go undrained, because a person said so.
 	byForce bool
-	// set is the controller of a StatefulSet that rolls its pods itself; nil: OnDelete.
+	// set is the controller of a StatefulSet that rolls its pods itself. It is nil if OnDelete.
 	set *controller
 
-	// disks keep the pods' data; nil: pods have no volume claims.
+	// disks keep the pods' data. It is nil if pods have no volume claims.
 	disks *disks
 
 	// stranded are the pods that find no node, by UID: nothing of them runs, and others
@@ -70,16 +70,16 @@ type world struct {
 
 	// bare are the pods that have no agent yet, by UID, while others have.
 	bare map[types.UID]bool
-	// bareNext: the next pod comes without one.
+	// bareNext is true if the next pod comes without one.
 	bareNext bool
-	// agentless: no pod has an agent any more.
+	// agentless is true if no pod has an agent any more.
 	agentless bool
-	// plain: the database asks for no credentials.
+	// plain is true if the database asks for no credentials.
 	plain bool
-	// setting is a setting of the whole database that prepares write; nil: there is none.
+	// setting is a setting of the whole database that drains write. It is nil if there is none.
 	setting *setting
 
-	// handed is the UID of a pod that somebody has made the leader again, though it is prepared.
+	// handed is the UID of a pod that somebody has made the leader again, though it is drained.
 	handed   string
 	handings int // how often an agent was asked about that
 
@@ -281,7 +281,7 @@ func (w *world) versions() map[string]string {
 	return out
 }
 
-// done: everybody runs the update revision and is back, and nothing is open.
+// done reports whether all pods run the update revision and are back, and nothing is open.
 func (w *world) done() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -18,25 +18,25 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// Agents holds what the agents of all clusters say. Its methods may be called at
-// any time, from anywhere.
+// Agents holds what the agents of all clusters say. It is safe for concurrent use.
 type Agents struct {
 	opts        Options
 	connections trust.Connections
 	subscribers []func(Key)
 	running     sync.WaitGroup
 
-	// mu guards everything below, and everything in clusters and what they hold.
-	// It is never held while something waits.
+	// mu guards everything below, and everything in clusters and what they hold. It is never held
+	// while waiting.
 	mu       sync.Mutex
-	ctx      context.Context // of Run; nil before it
+	ctx      context.Context // of Run; nil before Run
 	clusters map[Key]*cluster
-	// held is what the ledgers of all clusters say.
+	// held is the sum of the ledgers of all clusters.
 	held int
 
 	refused *prometheus.CounterVec
 	delayed prometheus.Counter
-	// large are turns for messages that take much memory before they are whole, decoding one for those that are.
+	// large are turns for large messages before they are complete; decoding is a turn for complete
+	// ones.
 	large    *turns
 	decoding chan struct{}
 }
@@ -48,7 +48,7 @@ type cluster struct {
 	agents map[string]*agent
 	// slots are for handshakes.
 	slots chan struct{}
-	// large is its turn for a large message, bytes limits what is read of its agents.
+	// large is the cluster's turn for a large message. bytes limits what is read from its agents.
 	large chan struct{}
 	bytes *rate.Limiter
 
@@ -56,45 +56,46 @@ type cluster struct {
 	shared
 	// nodes is the membership that was reported last.
 	nodes []*rollcallv1.MemberNode
-	// entries of the roster that came last, by the UIDs of their pods.
+	// entries are those of the newest roster, by the UIDs of their pods.
 	entries map[string]*rollcallv1.RosterEntry
 }
 
 // agent is the connection to one pod's agent, and what it said last.
 type agent struct {
 	cluster *cluster
-	// target does not change, but for its zone, which is kept beside it.
+	// target does not change, except its zone, which is kept separately.
 	target Target
 	zone   string
 	since  time.Time
 	line   line
 
-	// received is the newest report while reports are followed, or was asked for since.
+	// received is the newest report while reports are followed or have been requested since.
 	received Received
-	// heard is how far its reports have come; it stays when received is dropped.
+	// heard is how far its reports have come. It stays when received is dropped.
 	heard heard
-	// clock is that of its newest run, behind by how much its node's wall clock is behind ours.
+	// clock is that of its newest run. behind is by how much its node's wall clock is behind ours.
 	clock  term.Clock
 	behind term.Least
 	roster ReceivedRoster
-	// problems by stream: why there is none; nil without any.
+	// problems says by stream why there is none. It is nil without any.
 	problems map[string]string
-	// refusals by stream: why what came last was not taken; told to people once.
+	// refusals says by stream why the last message was not accepted. refusalTold is true if people
+	// were informed.
 	refusals    map[string]string
 	refusalTold bool
-	// delayTold: that its messages wait was told to people.
+	// delayTold is true if people were informed that its messages wait.
 	delayTold bool
 	// lately is the same for people, for an hour.
 	lately door.Refusals
 	// rosterFailed is when its roster stream failed last.
 	rosterFailed time.Time
 
-	// Streams that run; nil = none.
+	// Functions that stop the running streams; nil means none.
 	stopReports, stopRoster context.CancelFunc
 	allGroups               bool
 }
 
-// New makes Agents that follow nobody.
+// New returns Agents that follow nothing.
 func New(opts Options) (*Agents, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -111,9 +112,8 @@ func New(opts Options) (*Agents, error) {
 	return a, nil
 }
 
-// Subscribe has f called with the key of each cluster of which an agent said
-// something, possibly many times and concurrently; f must return at once. It
-// must be called before Run.
+// Subscribe calls f with the key of each cluster of which an agent said something, possibly many
+// times and concurrently. f must return at once. Subscribe must be called before Run.
 func (a *Agents) Subscribe(f func(Key)) { a.subscribers = append(a.subscribers, f) }
 
 // Run holds the streams until ctx ends, and returns when all of them have ended.
@@ -141,7 +141,7 @@ func (a *Agents) Run(ctx context.Context) error {
 	return nil
 }
 
-// Follow says what to hold for a cluster from now on; it replaces what was said before.
+// Follow says what to hold for a cluster from now on. It replaces the previous call.
 func (a *Agents) Follow(key Key, following Following) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -164,7 +164,7 @@ func (a *Agents) Follow(key Key, following Following) {
 		}
 	}
 	c.following = following
-	c.following.Agents = nil // each is kept by itself
+	c.following.Agents = nil // each is kept separately
 
 	want := map[string]Target{}
 	for _, t := range following.Agents {
@@ -187,7 +187,7 @@ func (a *Agents) Follow(key Key, following Following) {
 	a.hold(c)
 }
 
-// Idle lets the reports of a cluster's agents go, until Follow asks for them again.
+// Idle drops the reports of a cluster's agents until Follow asks for them again.
 func (a *Agents) Idle(key Key) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -217,7 +217,7 @@ func (a *Agents) forget(key Key) {
 	a.large.follow(key.Namespace, -1)
 }
 
-// State is what the agents of a cluster said last.
+// State returns what the agents of a cluster said last.
 func (a *Agents) State(key Key) State {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -263,8 +263,7 @@ func (a *Agents) State(key Key) State {
 	return s
 }
 
-// hold starts and stops streams so that they are those that following asks for.
-// mu is held.
+// hold starts and stops streams as following requires. mu is held.
 func (a *Agents) hold(c *cluster) {
 	if a.ctx == nil || a.ctx.Err() != nil {
 		return
@@ -331,7 +330,7 @@ func (a *Agents) start(f func(context.Context)) context.CancelFunc {
 	return cancel
 }
 
-// close ends the streams; what they still bring is dropped. mu is held.
+// close ends the streams. What they still deliver is dropped. mu is held.
 func (g *agent) close() {
 	if g.stopReports != nil {
 		g.stopReports()

@@ -12,14 +12,14 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// ErrNotFollowed: the pod has no agent that could be asked, or no address yet.
+// ErrNotFollowed means that the pod has no agent that could be asked, or no address yet.
 var ErrNotFollowed = errors.New("no agent is followed for this pod")
 
-// ErrPlayedBack: an earlier report came where a new one was asked for.
+// ErrPlayedBack means that an earlier report came when a new one was requested.
 var ErrPlayedBack = errors.New("a report of before the question came back")
 
-// Fresh has the pod's agent make a new observation and answers that. Its time is
-// when the call was made, so it is later than anything that ended before.
+// Fresh asks the pod's agent for a new observation and returns it. Its time is when the call was
+// made, so it is later than anything that ended before.
 func (a *Agents) Fresh(ctx context.Context, key Key, podUID string) (Received, error) {
 	g, client, done, all, err := a.find(key, podUID)
 	if err != nil {
@@ -38,12 +38,13 @@ func (a *Agents) Fresh(ctx context.Context, key Key, podUID string) (Received, e
 	}
 	arrived := time.Now()
 	r := Received{Report: report, At: at}
-	// An agent that answers with what it has, or one that plays back, shows nothing of after the call.
+	// An agent that answers with an old report, or plays one back, shows nothing from after the
+	// call.
 	if age := report.GetAge(); age.IsValid() && arrived.Add(-age.AsDuration()).Before(at) {
 		r.At = arrived.Add(-age.AsDuration())
 	}
-	// Each look counts up by one, and this one began after the call: what is not newer
-	// than the report that was there before is that one again, or an earlier one.
+	// Each observation increments the sequence by one, and this one began after the call. A report
+	// that is not newer than the previous one is the same one, or an earlier one.
 	if !before.later(markOf(report), before.incarnation) {
 		if err := a.isMeant(g, report.GetIdentity()); err != nil {
 			return Received{}, fmt.Errorf("fresh report of %s: %w", g.target.Pod, err)
@@ -58,8 +59,8 @@ func (a *Agents) Fresh(ctx context.Context, key Key, podUID string) (Received, e
 	return r, nil
 }
 
-// Refresh asks all agents of a cluster for fresh reports, at once, and waits for
-// the answers. Who does not answer keeps its last report.
+// Refresh asks all agents of a cluster for fresh reports, in parallel, and waits for the answers.
+// An agent that does not answer keeps its last report.
 func (a *Agents) Refresh(ctx context.Context, key Key) error {
 	a.mu.Lock()
 	var uids []string
@@ -91,8 +92,8 @@ func (a *Agents) Refresh(ctx context.Context, key Key) error {
 	return errors.Join(failed...)
 }
 
-// PlanDrain asks the pod's agent what a drain would change. The request's term is
-// set, and its pod_uid, unless it is about another pod's member.
+// PlanDrain asks the pod's agent what a drain would change. It sets the request's term, and its
+// pod_uid, unless the request is about another pod's member.
 func (a *Agents) PlanDrain(ctx context.Context, key Key, podUID string, request *rollcallv1.PlanDrainRequest, end time.Time) (*rollcallv1.PlanDrainResponse, error) {
 	if request.GetNode() == "" {
 		request.PodUid = podUID
@@ -100,8 +101,8 @@ func (a *Agents) PlanDrain(ctx context.Context, key Key, podUID string, request 
 	return order(ctx, a, key, podUID, end, func(t *rollcallv1.Term) { request.Term = t }, request, rollcallv1.AgentServiceClient.PlanDrain)
 }
 
-// Drain orders the pod's agent to start or continue a drain. The agent starts no
-// write for it once end has passed here. The request is completed as in PlanDrain.
+// Drain orders the pod's agent to start or continue a drain. The agent starts no write for it after
+// end, by the clock here. The request is completed as in PlanDrain.
 func (a *Agents) Drain(ctx context.Context, key Key, podUID string, request *rollcallv1.DrainRequest, end time.Time) (*rollcallv1.DrainResponse, error) {
 	if request.GetNode() == "" {
 		request.PodUid = podUID
@@ -109,8 +110,7 @@ func (a *Agents) Drain(ctx context.Context, key Key, podUID string, request *rol
 	return order(ctx, a, key, podUID, end, func(t *rollcallv1.Term) { request.Term = t }, request, rollcallv1.AgentServiceClient.Drain)
 }
 
-// HandoffOnBehalf orders the pod's agent to hand over for another member, until end
-// as Drain does.
+// HandoffOnBehalf orders the pod's agent to hand over for another member, until end like Drain.
 func (a *Agents) HandoffOnBehalf(ctx context.Context, key Key, podUID string, request *rollcallv1.HandoffOnBehalfRequest, end time.Time) (*rollcallv1.HandoffOnBehalfResponse, error) {
 	request.PodUid = podUID
 	return order(ctx, a, key, podUID, end, func(t *rollcallv1.Term) { request.Term = t }, request, rollcallv1.AgentServiceClient.HandoffOnBehalf)
@@ -127,8 +127,8 @@ func (a *Agents) Restore(ctx context.Context, key Key, podUID string, request *r
 	})
 }
 
-// RestoreSetting orders the pod's agent to put a cluster setting back, until end as
-// Drain does. It asks first who it is, as Restore does.
+// RestoreSetting orders the pod's agent to restore a cluster setting, until end like Drain. Like
+// Restore it first asks the agent who it is.
 func (a *Agents) RestoreSetting(ctx context.Context, key Key, podUID string, request *rollcallv1.RestoreSettingRequest, end time.Time) (*rollcallv1.RestoreSettingResponse, error) {
 	return call(ctx, a, key, podUID, func(ctx context.Context, g *agent, client rollcallv1.AgentServiceClient) (*rollcallv1.RestoreSettingResponse, error) {
 		if err := a.greet(ctx, g, client); err != nil {
@@ -156,7 +156,7 @@ func order[Request, Response any](ctx context.Context, a *Agents, key Key, podUI
 	})
 }
 
-// call talks to the agent that is followed for the pod, for a bounded time.
+// call calls the agent that is followed for the pod, with a deadline.
 func call[Response any](ctx context.Context, a *Agents, key Key, podUID string,
 	talk func(context.Context, *agent, rollcallv1.AgentServiceClient) (Response, error)) (Response, error) {
 	g, client, done, _, err := a.find(key, podUID)
@@ -172,7 +172,7 @@ func call[Response any](ctx context.Context, a *Agents, key Key, podUID string,
 	return response, err
 }
 
-// find answers the pod's agent and a client for it, until done is called.
+// find returns the pod's agent and a client for it, until done is called.
 func (a *Agents) find(key Key, podUID string) (g *agent, client rollcallv1.AgentServiceClient, done func(), allGroups bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -14,7 +14,8 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// codec decodes what one agent sends, after a look at its bytes; requests to it go as ever.
+// codec checks the bytes of what one agent sends before it decodes them. Requests to the agent are
+// not changed.
 type codec struct {
 	encoding.CodecV2
 	agents *Agents
@@ -28,7 +29,7 @@ func (a *Agents) codec(g *agent, m *meter) codec {
 	return codec{encoding.GetCodecV2(grpcproto.Name), a, g, m}
 }
 
-// Unmarshal is called while nobody reads on in the stream.
+// Unmarshal is called while nothing else of the stream is read.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	defer c.meter.settle(data.Len())
 	into, ok := v.(proto.Message)
@@ -46,7 +47,7 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return refusal
 }
 
-// decode has one large message at a time in memory twice.
+// decode has only one large message at a time in memory twice.
 func (c codec) decode(data mem.BufferSlice, into proto.Message) *wire.Refusal {
 	if data.Len() > unsettled {
 		c.agents.decoding <- struct{}{}
@@ -57,7 +58,7 @@ func (c codec) decode(data mem.BufferSlice, into proto.Message) *wire.Refusal {
 	return wire.Decode(buffer.ReadOnlyData(), into)
 }
 
-// streamOf is where such a message comes.
+// streamOf returns the stream of such a message.
 func streamOf(message any) string {
 	switch message.(type) {
 	case *rollcallv1.Report:
@@ -68,8 +69,9 @@ func streamOf(message any) string {
 	return answers
 }
 
-// compressed refuses what is: of a few bytes it would make megabytes, and no agent sends it. gRPC would take it, as the
-// exporter of traces has registered gzip, and nothing else is linked in.
+// compressed refuses compressed messages: a few bytes could become megabytes, and no agent sends
+// them. gRPC would accept them, because the exporter of traces has registered gzip. No other
+// compressor is linked in.
 type compressed struct {
 	agents *Agents
 	from   *agent

@@ -14,17 +14,18 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/trust"
 )
 
-// rotating asks for the TLS configuration anew at every handshake, so that
-// renewed certificates and authorities count without a restart.
+// rotating gets the TLS configuration at every handshake, so that renewed certificates and
+// authorities count without a restart.
 type rotating struct {
 	serverName string
 	config     func() (*tls.Config, error)
-	// slots bounds the handshakes of one cluster that are under way. A handshake takes a processor's time; were those of
-	// all agents begun at once, none of thousands would end before its deadline, and all would be begun anew.
+	// slots bounds the handshakes of one cluster that are under way. A handshake takes processor
+	// time. If thousands of agents began at once, none would end before its deadline, and all would
+	// begin again.
 	slots chan struct{}
 }
 
-// handshakes of one cluster that are under way at most.
+// handshakes is the maximum number of concurrent handshakes of one cluster.
 const handshakes = 4
 
 var _ credentials.TransportCredentials = rotating{}
@@ -40,13 +41,14 @@ func (r rotating) ClientHandshake(ctx context.Context, authority string, conn ne
 	if err != nil {
 		return nil, nil, fmt.Errorf("tls configuration for agents: %w", err)
 	}
-	// From here on, so that the wait for a turn is not counted.
+	// The deadline starts here, so that the wait for a turn does not count.
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	config = config.Clone()
 	config.ServerName = r.serverName
 	config.MinVersion = tls.VersionTLS13
-	// The library would try whatever is shown beside the certificate, a hundred signatures each time.
+	// The library would try everything that is shown together with the certificate, a hundred
+	// signatures each time.
 	config.InsecureSkipVerify = true
 	config.VerifyConnection = func(state tls.ConnectionState) error {
 		if err := trust.Verify(state.PeerCertificates, config.RootCAs, x509.ExtKeyUsageServerAuth, time.Now()); err != nil {
@@ -71,15 +73,15 @@ func (r rotating) OverrideServerName(string) error {
 	return errors.New("the server name of an agent is fixed")
 }
 
-// Recheck closes the connections to agents for which the authorities of now do not vouch any
-// more. Whoever needs one makes it anew.
+// Recheck closes the connections to agents whose certificates the current authorities do not
+// accept. They are opened again when they are needed.
 func (a *Agents) Recheck() {
 	if a.opts.TLS == nil {
 		return // plaintext, or no network at all
 	}
 	config, err := a.opts.TLS()
 	if err != nil {
-		return // before there are any certificates there are no connections
+		return // without certificates there are no connections
 	}
 	now := time.Now()
 	ended := a.connections.Sweep(now, func(shown []*x509.Certificate) error {

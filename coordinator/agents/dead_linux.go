@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deadAfter is how long what was sent to an agent may stay without an acknowledgement. Else the kernel
-// would go on sending it for a quarter of an hour, and all that is sent later would wait behind it.
+// deadAfter is how long what was sent to an agent may stay without an acknowledgement. Otherwise
+// the kernel would retry for a quarter of an hour, and everything sent later would wait behind it.
 const deadAfter = 20 * time.Second
 
-// giveUp has the kernel end a connection after deadAfter.
+// giveUp makes the kernel end a connection after deadAfter.
 func giveUp(_, _ string, socket syscall.RawConn) error {
 	var err error
 	controlled := socket.Control(func(fd uintptr) {

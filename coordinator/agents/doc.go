@@ -1,6 +1,6 @@
-// Package agents is what the agents say: it holds streams to the agents of each
-// database cluster, keeps the newest report of each, and carries orders to them.
+// Package agents holds streams to the agents of each database cluster, keeps the newest report of
+// each, and sends orders to them.
 //
-// It judges nothing. What it hands on is bound to the pod that was meant: a
-// message in which another pod speaks is dropped and its stream closed.
+// It judges nothing. What it returns belongs to the requested pod: a message from another pod is
+// dropped and its stream closed.
 package agents

@@ -18,7 +18,7 @@ type Key = types.NamespacedName
 type Target struct {
 	Pod string
 	UID string
-	// IP is empty while the pod has none; then nobody is asked.
+	// IP is empty while the pod has none. Then its agent is not asked.
 	IP string
 	// Zone is empty when unknown.
 	Zone string
@@ -29,25 +29,25 @@ type Following struct {
 	// ClusterUID is that of the DatabaseCluster.
 	ClusterUID string
 	Agents     []Target
-	// Reports: hold a report stream to every agent; needed while there is work.
-	// Without, a few roster streams are all that an idle cluster costs.
+	// Reports is true if a report stream to every agent is held, which is needed while there is
+	// work. Without it an idle cluster costs only a few roster streams.
 	Reports bool
-	// AllGroups: ask for all groups that the databases tell of, because some pod
-	// has no agent of its own.
+	// AllGroups is true if the agents are asked for all groups that the databases know, because
+	// some pod has no agent of its own.
 	AllGroups bool
 }
 
-// Received is a report and when it was true.
+// Received is a report and its time.
 type Received struct {
 	Report *rollcallv1.Report
-	// At is a time by this process's clock at which the observation had not yet
-	// begun, or zero when that is not known.
+	// At is a time by this process's clock before which the observation had not begun. It is zero
+	// if not known.
 	At time.Time
 }
 
-// ReceivedRoster is a roster and when it came.
+// ReceivedRoster is a roster and when it arrived.
 type ReceivedRoster struct {
-	// Pod and UID of the agent that speaks.
+	// Pod and UID are those of the agent that sent it.
 	Pod, UID string
 	Roster   *rollcallv1.Roster
 	At       time.Time
@@ -59,17 +59,17 @@ type State struct {
 	// Reports by pod UID.
 	Reports map[string]Received
 	Rosters []ReceivedRoster
-	// Problems by pod UID: why there is no stream where there should be one.
+	// Problems says by pod UID why there is no stream where there should be one.
 	Problems map[string]string
-	// Refused by pod UID: why what the agent sent last was not taken.
+	// Refused says by pod UID why the agent's last message was not accepted.
 	Refused map[string]string
-	// Skews by pod UID: by how much the wall clock of the agent's node is ahead of ours,
-	// or behind, in whole seconds, where that is worth telling.
+	// Skews says by pod UID by how much the wall clock of the agent's node is ahead of ours, or
+	// behind, in whole seconds, if that is worth reporting.
 	Skews map[string]time.Duration
 }
 
-// Epoch is the highest fence that any agent is known to have seen, as far as
-// hearsay is believed: one agent, or one stolen gossip key, uses up no epochs.
+// Epoch returns the highest fence that any agent is known to have seen, within limits: one agent,
+// or one stolen gossip key, cannot use up the epochs.
 func (s State) Epoch() int64 {
 	var highest int64
 	for _, r := range s.Reports {
@@ -83,9 +83,9 @@ func (s State) Epoch() int64 {
 	return highest
 }
 
-// witnesses picks up to n agents whose rosters are worth hearing: reachable ones
-// first, and from as many zones as there are. The choice depends on the targets
-// alone and not on their order, so it is stable.
+// witnesses picks up to n agents whose rosters are worth following: reachable ones first, and from
+// as many zones as possible. The choice depends only on the targets, not on their order, so it is
+// stable.
 func witnesses(targets []Target, failing func(Target) bool, n int) []Target {
 	rest := slices.DeleteFunc(slices.Clone(targets), func(t Target) bool { return t.IP == "" })
 	slices.SortFunc(rest, func(a, b Target) int {

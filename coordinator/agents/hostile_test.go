@@ -98,7 +98,7 @@ func goodAgent() *fakeAgent {
 	return f
 }
 
-// TestMessagesThatWouldGrowAreRefused: one message of a megabyte, which would be 60 in memory, and one of eight.
+// One message of a megabyte, which would be 60 in memory, and one of eight.
 func TestMessagesThatWouldGrowAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		bad    *hostile
@@ -144,7 +144,7 @@ func TestMessagesThatWouldGrowAreRefused(t *testing.T) {
 	}
 }
 
-// TestCompressedMessagesAreRefused: gRPC would make 8 MiB of a few kilobytes before anybody looks.
+// GRPC would make 8 MiB of a few kilobytes before anybody looks.
 func TestCompressedMessagesAreRefused(t *testing.T) {
 	h := start(t, nil)
 	h.serve(zero.IP, search, &hostile{fakeAgent: newFakeAgent("search-0", "u0"), reports: hollow(24, 2<<20), compress: true})
@@ -180,7 +180,7 @@ func TestWhatIsGoodAgainIsTaken(t *testing.T) {
 	eventually(t, func() bool { return h.State(search).Reports["u0"].Report != nil && h.State(search).Refused == nil })
 }
 
-// TestWhoSendsTooMuchWaits: what is more than there can be to say is left with its sender.
+// What is more than there can be to say is left with its sender.
 func TestWhoSendsTooMuchWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := start(t, nil)
@@ -256,8 +256,8 @@ func largeReport(r *rollcallv1.Report, groups int, name string) {
 	}
 }
 
-// TestLargeMessagesTakeTurns: ten agents begin reports of 3 MB and end none of them. Of one at a time more than a
-// window is in memory, none goes on for ever, and the large reports of another database come through.
+// Ten agents begin reports of 3 MB and end none of them. Of one at a time more than a window is in
+// memory, none goes on for ever, and the large reports of another database come through.
 func TestLargeMessagesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

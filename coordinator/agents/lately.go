@@ -12,11 +12,11 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// mostTold are the refusals of one database that people are told of.
+// mostTold is how many refusals of one database are reported to people.
 const mostTold = 32
 
-// Refusals is what was refused lately about a database: by its agents, as far as they are
-// heard, and of their own messages. The newest come first.
+// Refusals returns what was refused lately about a database: by its agents, as far as they report
+// it, and of their own messages. The newest come first.
 func (a *Agents) Refusals(key Key) []*rollcallv1.Refusal {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -28,7 +28,7 @@ func (a *Agents) Refusals(key Key) []*rollcallv1.Refusal {
 	for _, g := range c.agents {
 		out = append(out, Told(g.target.Pod, &g.lately)...)
 		for _, r := range g.received.Report.GetRefusals() {
-			// An agent speaks for its own pod.
+			// An agent reports for its own pod.
 			out = append(out, &rollcallv1.Refusal{
 				Pod: g.target.Pod, What: bounded(r.GetWhat()), Count: r.GetCount(), Since: r.GetSince(), Last: r.GetLast(), From: bounded(r.GetFrom()),
 			})
@@ -40,8 +40,8 @@ func (a *Agents) Refusals(key Key) []*rollcallv1.Refusal {
 	return out[:min(len(out), mostTold)]
 }
 
-// Told is what a program has refused, as it is told. Pod is of whom; empty: of nobody
-// whom a database has.
+// Told returns what a program has refused, for people. pod is the refused one. It is empty if the
+// database has no such pod.
 func Told(pod string, lately *door.Refusals) (out []*rollcallv1.Refusal) {
 	now := time.Now()
 	for _, r := range lately.Lately() {
@@ -50,14 +50,14 @@ func Told(pod string, lately *door.Refusals) (out []*rollcallv1.Refusal) {
 			Since: durationpb.New(now.Sub(r.First)), Last: durationpb.New(now.Sub(r.Last)),
 		}
 		if pod == "" {
-			told.From = "" // that is for whoever may read the coordinator's log
+			told.From = "" // only those who may read the coordinator's log see that
 		}
 		out = append(out, told)
 	}
 	return out
 }
 
-// bounded cuts off those of an agent.
+// bounded limits the length of an agent's text.
 func bounded(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), door.MaxOrigin)], "")
 }

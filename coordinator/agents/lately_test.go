@@ -15,8 +15,8 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// TestRefusalsReachPeople: what an agent has refused comes with its report, under its own
-// pod's name only; what it sent and was refused is told beside it; both bounded.
+// What an agent has refused comes with its report, under its own pod's name only; what it sent and
+// was refused is told beside it; both bounded.
 func TestRefusalsReachPeople(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := start(t, nil)
@@ -59,8 +59,7 @@ func TestRefusalsReachPeople(t *testing.T) {
 	})
 }
 
-// TestCoordinatorTellsNoAddresses: who sees one database is not told who sends the
-// coordinator what.
+// Who sees one database is not told who sends the coordinator what.
 func TestCoordinatorTellsNoAddresses(t *testing.T) {
 	var r door.Refusals
 	r.Note("connections: webhook", "10.0.0.7:1")

@@ -7,16 +7,18 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// ledger is what is held of one cluster's agents, in bytes of memory. What several reports or rosters share counts once, and
-// for as long as one of them is there.
+// ledger counts the memory that one cluster's messages take, in bytes. What several reports or
+// rosters share counts once, and as long as one of them is held.
 type ledger struct {
 	refs  map[any]int
 	bytes int
 }
 
-// mayHold: MaxHeld of all clusters may be exceeded by those only that hold less than their share of it: namespaces have equal ones, and
-// within each its clusters. So one that holds much costs no other its reports, nor does who has many. What is over goes to those
-// that hold less than an equal share of all clusters, and all hold twice as much at most.
+// mayHold reports whether a cluster may hold more although the limit MaxHeld of all clusters is
+// exceeded: only if it holds less than its share. Namespaces have equal shares, and within each its
+// clusters have. So neither a cluster that holds much nor a namespace with many clusters takes
+// reports from others. The excess goes to clusters that hold less than an equal share, and all
+// together hold twice the limit at most.
 func (a *Agents) mayHold(c *cluster) bool {
 	if a.held <= a.opts.MaxHeld {
 		return true
@@ -36,8 +38,8 @@ func (a *Agents) mayHold(c *cluster) bool {
 	return c.ledger.bytes <= a.opts.MaxHeld/len(a.clusters) && a.held+owed <= 2*a.opts.MaxHeld
 }
 
-// replace holds a message in place of another one, either of which may be nil, and refuses it where that is too much: then
-// neither is held. mu is held.
+// replace holds a message in place of another one. Either may be nil. If it is too much, it refuses
+// it, and neither is held. mu is held.
 func (a *Agents) replace(c *cluster, former, next any) *wire.Refusal {
 	a.count(c, next, 1)
 	a.count(c, former, -1)
@@ -46,24 +48,24 @@ func (a *Agents) replace(c *cluster, former, next any) *wire.Refusal {
 	}
 	held := c.ledger.bytes
 	a.count(c, next, -1)
-	c.nodes, c.entries = nil, nil // they may be its
+	c.nodes, c.entries = nil, nil // they may belong to it
 	return &wire.Refusal{Reason: reasonMemory, Text: fmt.Sprintf("with it what the agents of this database say would take %d bytes of memory, "+
 		"which is more than its share of that of its namespace, and all databases together take what there is, %d", held, a.opts.MaxHeld)}
 }
 
-// drop is for an agent that is not followed any more. mu is held.
+// drop removes an agent that is not followed any more. mu is held.
 func (a *Agents) drop(g *agent) {
 	a.release(g.cluster, g.received.Report)
 	a.release(g.cluster, g.roster.Roster)
 	g.received, g.roster = Received{}, ReceivedRoster{}
 }
 
-// release is for a message that is not held any more. mu is held.
+// release removes a message that is not held any more. mu is held.
 func (a *Agents) release(c *cluster, message any) { a.count(c, message, -1) }
 
 func (a *Agents) count(c *cluster, message any, by int) {
 	if a.clusters[c.key] != c {
-		return // it is forgotten, with all that it held
+		return // it is forgotten, with everything that it held
 	}
 	before := c.ledger.bytes
 	items(message, func(item any, bytes int) {
@@ -82,8 +84,8 @@ func (a *Agents) count(c *cluster, message any, by int) {
 	a.held += c.ledger.bytes - before
 }
 
-// items are what a message consists of and may share with others, with what each takes.
-// The figures are the structures' sizes, and what the ledger and the tables of shared ones need for each.
+// items calls f with the parts of a message that it may share with others, and the memory of each:
+// the size of the structure, and what the ledger and the tables of shared parts need for it.
 func items(message any, f func(item any, bytes int)) {
 	switch m := message.(type) {
 	case *rollcallv1.Report:

@@ -10,7 +10,7 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// TestTheLargestReportsAreHeard: all of ten agents tell of all of 10,000 shards, and what they share is held once.
+// All of ten agents tell of all of 10,000 shards, and what they share is held once.
 func TestTheLargestReportsAreHeard(t *testing.T) {
 	h := start(t, nil)
 	var targets []Target
@@ -31,8 +31,7 @@ func TestTheLargestReportsAreHeard(t *testing.T) {
 	require.Zero(t, h.heldNow())
 }
 
-// TestHeldIsBoundedAndShared: one database that says more than there is room for loses reports of its own, and the
-// other none.
+// One database that says more than there is room for loses reports of its own, and the other none.
 func TestHeldIsBoundedAndShared(t *testing.T) {
 	h := start(t, func(o *Options) { o.MaxHeld = 4 << 20 })
 	var targets []Target

@@ -17,30 +17,31 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// bufferBytes is what a connection keeps for reading. Reports of most databases are of a few kilobytes; gRPC's 32 KiB for
-// each of 10,000 connections would be more than all else together.
+// bufferBytes is what a connection keeps for reading. Reports of most databases are of a few
+// kilobytes; gRPC's 32 KiB for each of 10,000 connections would be more than everything else
+// together.
 const bufferBytes = 2 << 10
 
-// maxHeaders bounds the headers of an answer, in bytes; errors of agents are some hundred.
+// maxHeaders bounds the headers of an answer, in bytes. Errors of agents have some hundred.
 const maxHeaders = 16 << 10
 
 const (
 	// connectTimeout is how long an agent's address, and then its handshake, may take.
 	connectTimeout = 3 * time.Second
-	// turnTimeout is how long a connection waits for its handshake's turn, both included.
+	// turnTimeout is how long a connection waits for the turn of its handshake, including both.
 	turnTimeout = time.Minute
 )
 
-// line is the connection to one agent. It is there only while somebody uses it: most agents are followed and not talked
-// to. Agents.mu guards it.
+// line is the connection to one agent. It exists only while it is used: most agents are followed
+// and not called. Agents.mu guards it.
 type line struct {
 	client rollcallv1.AgentServiceClient
 	conn   io.Closer
 	users  int
-	meter  *meter // nil where gRPC is replaced
+	meter  *meter // nil if gRPC is replaced
 }
 
-// borrow answers a client for an agent, until done is called.
+// borrow returns a client for an agent, until done is called.
 func (a *Agents) borrow(g *agent) (client rollcallv1.AgentServiceClient, done func(), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -76,10 +77,10 @@ func (a *Agents) use(l *line) (done func()) {
 	}
 }
 
-// close ends what is under way, too. mu is held.
+// close also ends calls that are under way.
 func (l *line) close() {
 	if l.conn != nil {
-		// An error here is that of a connection that was already closed.
+		// The only possible error is that the connection was already closed.
 		_ = l.conn.Close()
 	}
 	l.client, l.conn, l.meter = nil, nil, nil
@@ -111,7 +112,7 @@ func (a *Agents) open(g *agent) (rollcallv1.AgentServiceClient, io.Closer, error
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(a.opts.MaxMessage), grpc.ForceCodecV2(a.codec(g, m))),
 		//nolint:staticcheck // what takes its place cannot refuse what others have registered
 		grpc.WithDecompressor(compressed{a, g}),
-		// Windows that do not grow; words of an error are all that comes in headers.
+		// The windows do not grow. Headers contain no more than the text of an error.
 		grpc.WithStaticStreamWindowSize(unsettled),
 		grpc.WithStaticConnWindowSize(unsettled),
 		grpc.WithMaxHeaderListSize(maxHeaders),

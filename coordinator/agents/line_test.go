@@ -53,7 +53,7 @@ func TestOnlyWhoIsTalkedToHasAConnection(t *testing.T) {
 	eventually(t, func() bool { return h.open(search) == 2 })
 }
 
-// Nor is it made anew when the agents are to tell of all groups, or no longer.
+// Nor is it made again when the agents are to tell of all groups, or no longer.
 func TestConnectionsStayWhenMoreIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var dials atomic.Int64

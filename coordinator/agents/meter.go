@@ -14,32 +14,37 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/agents/wire"
 )
 
-// Of what a connection may bring before it is read on. gRPC keeps what has come of a message until that is whole, and of
-// thousands of agents each may begin one of megabytes.
+// Limits of what a connection may deliver before more is read. gRPC keeps the received part of a
+// message until the message is complete, and each of thousands of agents may begin one of
+// megabytes.
 const (
-	// unsettled is how many bytes without a message any connection may have brought: the window of a stream. Most reports
-	// are smaller.
+	// unsettled is how many bytes without a complete message any connection may deliver: the window
+	// of a stream. Most reports are smaller.
 	unsettled = 64 << 10
-	// For more one of these is needed, of which each cluster has one, and all together eight: eight
-	// messages of 8 MiB are a quarter of the memory that the chart gives a coordinator. Where there are databases
-	// in several namespaces, the last two are for those that have fewer than two.
+	// A larger message needs a turn, of which each cluster has one, and all together eight: eight
+	// messages of 8 MiB are a quarter of the memory that the chart gives a coordinator. If there
+	// are databases in several namespaces, the last two turns are for namespaces that have fewer
+	// than two.
 	largeInAll        = 8
 	largePerCluster   = 1
 	largePerNamespace = 2
 	// largeFor is how long the rest of a large message may take: 8 MiB at 1 MB/s.
 	largeFor = 10 * time.Second
-	// frames is what belongs to a message beside its bytes: headers of gRPC, HTTP/2, TLS, pings, windows.
+	// frames is what belongs to a message besides its bytes: headers of gRPC, HTTP/2 and TLS,
+	// pings, windows.
 	frames = 256
 )
 
-// Of what is read of one cluster's agents in a second. 100 agents that report all of 5,000 shards each second send 60 MB. Beyond
-// that they wait: nothing is lost but time, and their reports say how old they are.
+// Limits of what is read from one cluster's agents in a second. 100 agents that report all of 5,000
+// shards each second send 60 MB. Beyond that they wait: only time is lost, and their reports say
+// how old they are.
 const (
 	bytesPerSecond = 64 << 20
 	bytesAtOnce    = 16 << 20
 )
 
-// Messages of one stream. An agent looks once a second, tells each change at once, and its roster ten times a second at most.
+// Limits of the messages of one stream. An agent observes once a second, reports each change at
+// once, and sends its roster ten times a second at most.
 const (
 	messagesPerSecond = 20
 	messagesAtOnce    = 100
@@ -49,22 +54,22 @@ func newMessages() *rate.Limiter { return rate.NewLimiter(messagesPerSecond, mes
 
 var errBroken = errors.New("the connection was ended for what it brought")
 
-// meter counts what the connection of a line brings, and what of that were messages.
+// meter counts what the connection of a line delivers, and how much of that was messages.
 type meter struct {
 	agents *Agents
 	from   *agent
 	newest atomic.Pointer[metered]
 }
 
-// settle notes a message that has come to its end.
+// settle notes a complete message.
 func (m *meter) settle(bytes int) {
 	if c := m.newest.Load(); c != nil {
 		c.settle(bytes)
 	}
 }
 
-// forgive is for a stream that was ended here: what had come of a message will not be one. A stream that the agent ends, or
-// that falls silent, is no reason.
+// forgive is for a stream that was ended here: the received part of a message will not be
+// completed. A stream that the agent ends, or that falls silent, is not forgiven.
 func (a *Agents) forgive(g *agent) {
 	a.mu.Lock()
 	m := g.line.meter
@@ -81,7 +86,7 @@ func (m *meter) wrap(conn net.Conn) net.Conn {
 	return c
 }
 
-// metered is a connection that is read only as far as it may bring more.
+// metered is a connection that is read only as far as it may deliver more.
 type metered struct {
 	net.Conn
 	meter  *meter
@@ -90,8 +95,8 @@ type metered struct {
 
 	mu      sync.Mutex
 	pending int
-	large   *time.Timer // while it has a turn for a large message
-	waits   func()      // ends the waiting for one; nil: it does not wait
+	large   *time.Timer // set while it has a turn for a large message
+	waits   func()      // ends the wait for one; nil if it does not wait
 	waited  time.Time   // when it did last
 }
 
@@ -116,7 +121,7 @@ func (c *metered) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// turn waits until the connection may bring more.
+// turn waits until the connection may deliver more.
 func (c *metered) turn() error {
 	c.mu.Lock()
 	if c.pending < unsettled || c.large != nil {
@@ -160,7 +165,8 @@ func (c *metered) takeTurn(ctx context.Context) bool {
 	return false
 }
 
-// quietSince is the end of a wait for a turn, as an agent can say nothing meanwhile; now, while it waits.
+// quietSince returns the end of a wait for a turn, because an agent can say nothing during it, or
+// now while it waits.
 func (m *meter) quietSince() time.Time {
 	c := m.newest.Load()
 	if c == nil {
@@ -195,7 +201,7 @@ func (c *metered) leave() {
 	}
 }
 
-// end is for a connection that brings too much.
+// end closes a connection that delivers too much.
 func (c *metered) end(why *wire.Refusal) {
 	c.meter.agents.refuse(c.meter.from, connection, why)
 	_ = c.Close()

@@ -8,8 +8,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/gauges"
 )
 
-// newSkews reports which difference between the clock of an agent's node and this process's
-// is the largest of each cluster. Clusters whose agents' reports were never heard have no series.
+// newSkews reports, for each cluster, the largest difference between the clock of an agent's node
+// and this process's clock. Clusters without any report have no series.
 func newSkews(a *Agents) prometheus.Collector {
 	return gauges.New(prometheus.NewDesc("rollcall_agent_clock_skew_seconds",
 		"By how much the clock of an agent's node is ahead of the coordinator's (negative: behind), where that is most. Nothing is decided by it.",
@@ -34,9 +34,9 @@ func newSkews(a *Agents) prometheus.Collector {
 	})
 }
 
-// newAges reports the age of the oldest newest report of each cluster whose reports are
-// followed. An agent that never reported is as old as the time for which it has been
-// followed. Clusters that are gone have no series.
+// newAges reports the age of the oldest of the newest reports of each cluster whose reports are
+// followed. An agent that never reported is as old as the time for which it has been followed.
+// Clusters that are gone have no series.
 func newAges(a *Agents) prometheus.Collector {
 	return gauges.New(prometheus.NewDesc("rollcall_report_age_seconds", "Age of the oldest of the newest reports of a cluster's agents, while its reports are followed.",
 		[]string{"cluster"}, nil), func(set func(float64, ...string)) {

@@ -7,16 +7,14 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// began tells when, by our clock, the observation of a report began that has
-// arrived just now; zero, which is never fresh, for one that does not say how old
-// it is.
+// began returns when, by our clock, the observation began of a report that has just arrived. It
+// returns zero, which is never fresh, for a report that does not say how old it is.
 //
-// The agent says how old the observation was when it sent the message; how long
-// the message was under way nobody knows. Taking the time of arrival alone would
-// make an observation that lay in a buffer look younger than it is. So the
-// agent's uptime is compared with our clock: by the report that came quickest it
-// is known when its run began, and by that the observation is dated, too. The
-// earlier of both answers counts. No wall clock is asked.
+// The agent says how old the observation was when it sent the message; it is not known how long the
+// message was under way. Taking the time of arrival alone would make an observation that lay in a
+// buffer look younger than it is. So the agent's uptime is compared with our clock: the report that
+// arrived fastest shows when its run began, which dates the observation as well. The earlier of the
+// two times counts. No wall clock is used.
 func began(c *term.Clock, r *rollcallv1.Report, arrived time.Time) time.Time {
 	if r.GetAge() == nil || r.GetAge().CheckValid() != nil {
 		return time.Time{}

@@ -17,41 +17,44 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// Options of Agents. The zero value of a duration or size means its default.
+// Options are the options of Agents. The zero value of a duration or size means its default.
 type Options struct {
-	// TLS answers the coordinator's client certificate and the authorities of the
-	// agents; it is asked at every handshake. Required unless Plaintext.
+	// TLS returns the coordinator's client certificate and the authorities of the agents. It is
+	// called at every handshake. Required unless Plaintext.
 	TLS func() (*tls.Config, error)
 	// Plaintext is for development only.
 	Plaintext bool
 	// Port of the agents' gRPC service. Default: config.PortGRPC.
 	Port int
-	// Witnesses is how many rosters are followed per cluster while its reports are, and IdleWitnesses while they are
-	// not: then nothing is decided by them, and one more is there for when one fails. Default: 3 and 2.
+	// Witnesses is how many rosters are followed per cluster while its reports are, and
+	// IdleWitnesses while they are not: then nothing is decided by them, and one more is followed
+	// in case one fails. Default: 3 and 2.
 	Witnesses, IdleWitnesses int
-	// Silence is how long a stream may be without a message before it is started
-	// anew; agents send one every 5 s at least. Default: 15 s.
+	// Silence is how long a stream may be without a message before it is restarted. Agents send one
+	// every 5 s at least. Default: 15 s.
 	Silence time.Duration
-	// BackoffMin and BackoffMax bound the pause before a stream is started anew.
-	// Default: 200 ms and 5 s.
+	// BackoffMin and BackoffMax bound the pause before a stream is restarted. Default: 200 ms and 5
+	// s.
 	BackoffMin, BackoffMax time.Duration
 	// CallTimeout bounds a call whose context has no earlier deadline. Default: 10 s.
 	CallTimeout time.Duration
-	// MaxMessage bounds one message, in bytes. Default: wire.MaxReport, the largest that is taken.
+	// MaxMessage bounds one message, in bytes. Default: wire.MaxReport, the largest that is
+	// accepted.
 	MaxMessage int
-	// MaxHeld is how many bytes of memory what all agents say may take, see Agents.mayHold. Default: 32 MiB, which are
-	// 40,000 shards of two copies, whoever of their members tells of them. The pass before, its snapshot and what is made of that
-	// take as much again each, and all together are half of what the chart gives a coordinator.
+	// MaxHeld is how many bytes of memory the messages of all agents may take, see Agents.mayHold.
+	// Default: 32 MiB, which is enough for 40,000 shards of two copies, however many of their
+	// members report them. The previous pass, its snapshot and what is derived from it take as much
+	// again each, and all together are half of what the chart gives a coordinator.
 	MaxHeld int
 	// Dial replaces the network in tests.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 	// Connect replaces gRPC in tests. It dials nothing; the client's calls do.
 	Connect func(key Key, to Target) (rollcallv1.AgentServiceClient, io.Closer, error)
-	// Jitter answers a pause of at most twice the one given. Default: a random one
-	// from half of it on.
+	// Jitter returns a pause of at most twice the given one. Default: a random pause of at least
+	// half of it.
 	Jitter func(pause time.Duration) time.Duration
-	// Registerer takes rollcall_report_age_seconds, rollcall_agent_clock_skew_seconds and
-	// rollcall_agent_messages_refused_total; nil: no metrics.
+	// Registerer gets rollcall_report_age_seconds, rollcall_agent_clock_skew_seconds and
+	// rollcall_agent_messages_refused_total. It is nil for no metrics.
 	Registerer prometheus.Registerer
 	// Logger defaults to slog.Default().
 	Logger *slog.Logger
@@ -80,7 +83,7 @@ func (o *Options) validate() error {
 		o.Jitter = func(pause time.Duration) time.Duration { return pause/2 + rand.N(pause) }
 	}
 	if o.Dial == nil {
-		// The kernel notices a peer that vanished without a word within 20 s.
+		// The kernel notices a vanished peer within 20 s.
 		dialer := net.Dialer{Control: giveUp, KeepAliveConfig: net.KeepAliveConfig{
 			Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 3,
 		}}

@@ -9,24 +9,23 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/agents/wire"
 )
 
-// Where else something comes than by a stream. Nothing is held of answers to orders.
+// Sources of messages other than streams. No answers to orders are held.
 const (
 	answers    = "answers"
 	connection = "connection"
 )
 
-// Why else than for its content a message is refused, or a connection ended.
+// Reasons for refusing a message, or ending a connection, other than the content.
 const (
-	// reasonMemory: its database holds more than its share already.
+	// reasonMemory means that its database holds more than its share already.
 	reasonMemory wire.Reason = "memory"
-	// reasonSlow: a large message that does not come to its end.
+	// reasonSlow means that a large message is not completed in time.
 	reasonSlow wire.Reason = "slow"
-	// reasonFlood: bytes that belong to no message.
+	// reasonFlood means bytes that belong to no message.
 	reasonFlood wire.Reason = "flood"
 )
 
-// afterRefusal is how many times the longest pause an agent is not listened to whose
-// message was refused.
+// afterRefusal is how many times the longest pause an agent is ignored after a refused message.
 const afterRefusal = 6
 
 func newRefused() *prometheus.CounterVec {
@@ -53,14 +52,14 @@ func (a *Agents) delay(g *agent, stream string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !g.delayTold {
-		// Once for each pod, as refusals.
+		// Once for each pod, like refusals.
 		g.delayTold = true
 		a.opts.Logger.Warn("an agent sends more messages than there are to send: they wait", "cluster", g.cluster.key.String(), "pod", g.target.Pod, "stream", stream)
 	}
 }
 
-// refuse counts a message that is not taken. What that agent had reported before is
-// dropped: it counts as one that says nothing.
+// refuse counts a message that is not accepted. The agent's earlier report is dropped: the agent
+// counts as one that does not report.
 func (a *Agents) refuse(g *agent, stream string, refusal *wire.Refusal) {
 	a.mu.Lock()
 	a.refuseLocked(g, stream, refusal)
@@ -68,7 +67,7 @@ func (a *Agents) refuse(g *agent, stream string, refusal *wire.Refusal) {
 	a.changed(g.cluster.key)
 }
 
-// refuseLocked is refuse while mu is held; changed has to be called after.
+// refuseLocked is refuse while mu is held. Call changed afterwards.
 func (a *Agents) refuseLocked(g *agent, stream string, refusal *wire.Refusal) {
 	a.refused.WithLabelValues(string(refusal.Reason)).Inc()
 	g.lately.Note("message: "+string(refusal.Reason), g.target.IP)
@@ -81,21 +80,21 @@ func (a *Agents) refuseLocked(g *agent, stream string, refusal *wire.Refusal) {
 		g.received = Received{}
 	}
 	if !g.refusalTold {
-		// Once for each pod: it may send as many as it likes.
+		// Once for each pod, because it may send as many as it likes.
 		g.refusalTold = true
 		a.opts.Logger.Warn("a message of an agent is refused", "cluster", g.cluster.key.String(), "pod", g.target.Pod, "stream", stream,
 			"reason", string(refusal.Reason), "error", refusal.Text)
 	}
 }
 
-// refusal is why what came by a stream last was refused; empty when it was not.
+// refusal returns why the last message of a stream was refused. It is empty if it was not.
 func (a *Agents) refusal(g *agent, stream string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return cmp.Or(g.refusals[stream], g.refusals[connection])
 }
 
-// accepted: a stream has brought what is taken.
+// accepted notes that a stream has delivered an acceptable message.
 func (a *Agents) accepted(g *agent, stream string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -106,12 +105,12 @@ func (a *Agents) accepted(g *agent, stream string) {
 	}
 }
 
-// refusedText is for people: why nothing is heard of an agent. mu is held.
+// refusedText says for people why an agent is not heard. mu is held.
 func (g *agent) refusedText() string {
 	return cmp.Or(g.refusals[reports], g.refusals[connection], g.refusals[rosters], g.refusals[answers])
 }
 
-// maxProblem bounds what is kept of an error, which may have an agent's words.
+// maxProblem bounds what is kept of an error, which may contain an agent's text.
 const maxProblem = 1 << 10
 
 func cutOff(problem string) string {

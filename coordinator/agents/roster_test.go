@@ -12,7 +12,7 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// A roster that only counts something up is no reason to decide anew.
+// A roster that only counts something up is no reason to decide again.
 func TestSameRoster(t *testing.T) {
 	roster := func(change func(*rollcallv1.Roster)) *rollcallv1.Roster {
 		r := &rollcallv1.Roster{Sequence: 7, Synced: true, Entries: []*rollcallv1.RosterEntry{

@@ -6,8 +6,8 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// shared are tables of what is held of a cluster once, however many of its agents tell it. Each has what is held, and
-// nothing else.
+// shared are tables of what is held of a cluster once, however many of its agents report it. Each
+// has what is held, and nothing else.
 type shared struct {
 	groups  map[string]*rollcallv1.Group
 	members map[node]*rollcallv1.MemberNode
@@ -24,7 +24,7 @@ func newShared() shared {
 	return shared{groups: map[string]*rollcallv1.Group{}, members: map[node]*rollcallv1.MemberNode{}}
 }
 
-// share lets a report hold what others hold that tell the same. mu is held.
+// share lets a report share equal parts with other reports. mu is held.
 func (c *cluster) share(report *rollcallv1.Report) {
 	c.shareNodes(report)
 	for i, g := range report.GetGroups() {
@@ -36,7 +36,7 @@ func (c *cluster) share(report *rollcallv1.Report) {
 	}
 }
 
-// unshare takes out of the tables what nobody holds any more. mu is held.
+// unshare removes from the tables what is not held any more. mu is held.
 func (c *cluster) unshare(item any) {
 	switch m := item.(type) {
 	case *rollcallv1.Group:
@@ -50,9 +50,9 @@ func (c *cluster) unshare(item any) {
 	}
 }
 
-// shareNodes lets reports that show the same membership hold the same list of it. Nearly all do, and it is most of a
-// report: of 100 pods that each name 100 members, one list is kept and not 100. Of lists that differ the members are shared.
-// mu is held.
+// shareNodes lets reports with the same membership share one list. Nearly all have the same, and it
+// is most of a report: of 100 pods that each name 100 members, one list is kept and not 100.
+// Different lists share their members. mu is held.
 func (c *cluster) shareNodes(report *rollcallv1.Report) {
 	if slices.EqualFunc(c.nodes, report.GetNodes(), sameNode) {
 		report.Nodes = c.nodes
@@ -82,8 +82,9 @@ func sameMember(a, b *rollcallv1.Member) bool {
 		a.GetEligible() == b.GetEligible() && a.GetProgress() == b.GetProgress() && a.GetDomain() == b.GetDomain()
 }
 
-// shareEntries lets the rosters of a cluster hold what they tell of each pod once: three agents tell of the same pods, and
-// mostly the same. Since when the gossip says so is not kept: nothing is made of it here. mu is held.
+// shareEntries lets the rosters of a cluster share their entries: three agents report on the same
+// pods, and mostly the same. The time since which the gossip says so is dropped, because it is not
+// used here. mu is held.
 func (c *cluster) shareEntries(roster *rollcallv1.Roster) {
 	kept := make(map[string]*rollcallv1.RosterEntry, len(roster.GetEntries()))
 	for i, e := range roster.GetEntries() {

@@ -6,14 +6,13 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// skewTold is from which difference of clocks on people are told of it. Messages are
-// under way for less, at least one of a minute.
+// skewTold is the difference of clocks from which on people are informed. At least one message of a
+// minute is under way for less.
 const skewTold = 5 * time.Second
 
-// compare notes by how much the wall clock of an agent's node is behind ours. Nothing is
-// decided by that: see agent/term. It is wrong by no more than the quickest journey of
-// the last minute. It answers whether people are to be told something else than before.
-// mu is held.
+// compare notes by how much the wall clock of an agent's node is behind ours. Nothing is decided by
+// that: see agent/term. It is wrong by no more than the fastest delivery of the last minute. It
+// reports whether people are to be informed of a change. mu is held.
 func (g *agent) compare(r *rollcallv1.Report, arrived time.Time) (news bool) {
 	if !r.GetObservedAt().IsValid() || !r.GetAge().IsValid() {
 		return false
@@ -24,8 +23,8 @@ func (g *agent) compare(r *rollcallv1.Report, arrived time.Time) (news bool) {
 	return (before == 0) != (g.told() == 0)
 }
 
-// told is by how much the clock is ahead of ours, in whole seconds; zero when that is
-// not worth telling.
+// told returns by how much the clock is ahead of ours, in whole seconds. It returns zero if that is
+// not worth reporting.
 func (g *agent) told() time.Duration {
 	if skew := -g.behind.Value(); skew.Abs() >= skewTold {
 		return skew.Round(time.Second)

@@ -15,7 +15,7 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// ErrWrongPod: another pod answered at the address of the one that was meant.
+// ErrWrongPod means that another pod answered at the address of the requested one.
 var ErrWrongPod = errors.New("another pod answered")
 
 // Names of the streams of one agent.
@@ -24,8 +24,8 @@ const (
 	rosters = "rosters"
 )
 
-// followReports keeps a report stream open until ctx ends. It calls handed when it has
-// the connection.
+// followReports keeps a report stream open until ctx ends. It calls handed when it has the
+// connection.
 func (a *Agents) followReports(ctx context.Context, g *agent, allGroups bool, handed func()) {
 	a.keep(ctx, g, reports, func(ctx context.Context, alive func()) error {
 		client, done, err := a.borrow(g)
@@ -57,7 +57,7 @@ func (a *Agents) followRoster(ctx context.Context, g *agent) {
 	a.keep(ctx, g, rosters, func(ctx context.Context, alive func()) error {
 		err := a.streamRoster(ctx, g, alive)
 		if ctx.Err() == nil {
-			// Another agent may be worth more.
+			// Another agent may be better.
 			a.mu.Lock()
 			a.release(g.cluster, g.roster.Roster)
 			g.rosterFailed, g.roster = time.Now(), ReceivedRoster{}
@@ -107,8 +107,8 @@ func (a *Agents) streamRoster(ctx context.Context, g *agent, alive func()) error
 	})
 }
 
-// listen takes the messages of a stream until it ends, or has brought none for as long as it
-// may be silent: the kernel of an agent that hangs still answers for it.
+// listen receives the messages of a stream until it ends, or has delivered none for the maximum
+// silence: the kernel of a hanging agent still answers for it.
 func listen[Message any](ctx context.Context, a *Agents, g *agent, what string,
 	open func(context.Context) (grpc.ServerStreamingClient[Message], error), take func(*Message) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -126,7 +126,7 @@ func listen[Message any](ctx context.Context, a *Agents, g *agent, what string,
 	timer = time.AfterFunc(silence, func() {
 		<-begun
 		last := *heard.Load()
-		if quiet := a.quietSince(g); quiet.After(last) { // while it waits for its turn, nothing that it says is read
+		if quiet := a.quietSince(g); quiet.After(last) { // while it waits for its turn, nothing is read from it
 			last = quiet
 		}
 		if left := silence - time.Since(last); left > 0 {
@@ -148,7 +148,7 @@ func listen[Message any](ctx context.Context, a *Agents, g *agent, what string,
 		if err := take(message); err != nil {
 			return err
 		}
-		// Who says more than there is to say is not read on, and waits.
+		// An agent that sends more than necessary has to wait.
 		if a.opts.Connect == nil && !messages.Allow() {
 			a.delay(g, what)
 			if messages.Wait(ctx) != nil {
@@ -159,7 +159,7 @@ func listen[Message any](ctx context.Context, a *Agents, g *agent, what string,
 	}
 }
 
-// quietSince is until when an agent could say nothing.
+// quietSince returns until when an agent could say nothing.
 func (a *Agents) quietSince(g *agent) time.Time {
 	a.mu.Lock()
 	m := g.line.meter
@@ -177,8 +177,8 @@ func (a *Agents) endedHere(ctx context.Context, g *agent) {
 	}
 }
 
-// sameRoster tells whether two rosters of one agent differ in nothing but what is
-// counted up and what is told by reports, too.
+// sameRoster reports whether two rosters of one agent differ only in counters and in what reports
+// contain, too.
 func sameRoster(a, b *rollcallv1.Roster) bool {
 	return a != nil && a.GetSynced() == b.GetSynced() && slices.EqualFunc(a.GetEntries(), b.GetEntries(), sameEntry)
 }
@@ -187,7 +187,7 @@ func sameEntry(a, b *rollcallv1.RosterEntry) bool {
 	return a.GetLiveness() == b.GetLiveness() && sameNews(a.GetHeadline(), b.GetHeadline())
 }
 
-// sameNews tells whether two headlines differ in nothing else.
+// sameNews reports whether two headlines differ only in that.
 func sameNews(x, y *rollcallv1.Headline) bool {
 	return x.GetPodUid() == y.GetPodUid() && x.GetIncarnation() == y.GetIncarnation() &&
 		x.GetPod() == y.GetPod() && x.GetMember() == y.GetMember() && x.GetVerdict() == y.GetVerdict() && x.GetNode() == y.GetNode() &&
@@ -195,8 +195,8 @@ func sameNews(x, y *rollcallv1.Headline) bool {
 		x.GetDrain() == y.GetDrain() && slices.Equal(x.GetRoles(), y.GetRoles())
 }
 
-// keep runs stream again and again until ctx ends, with a growing pause between
-// failures. stream calls alive whenever it got something.
+// keep runs stream again and again until ctx ends, with a growing pause between failures. stream
+// calls alive whenever it has received something.
 func (a *Agents) keep(ctx context.Context, g *agent, what string, stream func(ctx context.Context, alive func()) error) {
 	log := a.opts.Logger.With("cluster", g.cluster.key.String(), "pod", g.target.Pod, "stream", what)
 	pause := a.opts.BackoffMin
@@ -212,11 +212,11 @@ func (a *Agents) keep(ctx context.Context, g *agent, what string, stream func(ct
 			return
 		}
 		problem := cutOff(err.Error())
-		if strings.Contains(problem, "received message larger than max") { // which gRPC has not even read
+		if strings.Contains(problem, "received message larger than max") { // gRPC has not even read it
 			a.refuse(g, what, &wire.Refusal{Reason: wire.Size, Text: problem})
 		}
 		refused := a.refusal(g, what)
-		if refused != "" { // which was logged
+		if refused != "" { // it was logged
 			problem, pause = refused, afterRefusal*a.opts.BackoffMax
 		}
 		if a.setProblem(ctx, g, what, problem) {
@@ -234,7 +234,7 @@ func (a *Agents) keep(ctx context.Context, g *agent, what string, stream func(ct
 	}
 }
 
-// setProblem tells whether that went from good to bad, or back.
+// setProblem sets the problem of a stream, and reports whether that went from good to bad, or back.
 func (a *Agents) setProblem(ctx context.Context, g *agent, stream, problem string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -250,8 +250,8 @@ func (a *Agents) setProblem(ctx context.Context, g *agent, stream, problem strin
 	return !had
 }
 
-// dated is when the observation of a report began that has just arrived. What the
-// agent's clocks say is noted.
+// dated returns when the observation of a report began that has just arrived. It notes what the
+// agent's clocks say.
 func (a *Agents) dated(g *agent, r *rollcallv1.Report, arrived time.Time) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -264,7 +264,7 @@ func (a *Agents) dated(g *agent, r *rollcallv1.Report, arrived time.Time) time.T
 	return began(&g.clock, r, arrived)
 }
 
-// take keeps a report if it is the pod's own and the newest; see heard for asked.
+// take keeps a report if it is the pod's own and the newest. See heard for asked.
 func (a *Agents) take(ctx context.Context, g *agent, r Received, asked uint64) error {
 	if err := a.isMeant(g, r.Report.GetIdentity()); err != nil {
 		return err
@@ -288,8 +288,8 @@ func (a *Agents) take(ctx context.Context, g *agent, r Received, asked uint64) e
 	return nil
 }
 
-// isMeant refuses a message in which another pod speaks than the one that was
-// meant. Addresses of pods are used again, and by other clusters too.
+// isMeant refuses a message from another pod than the requested one. Addresses of pods are reused,
+// also by other clusters.
 func (a *Agents) isMeant(g *agent, who *rollcallv1.Identity) error {
 	key := g.cluster.key
 	a.mu.Lock()

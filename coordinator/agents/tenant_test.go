@@ -29,7 +29,7 @@ func (h *harness) tenant(clusters, groups int) {
 	}
 }
 
-// TestManyDatabasesOfOneTenantHaveOneShare: who makes many small databases takes no reports from the large one of another.
+// Who makes many small databases takes no reports from the large one of another.
 func TestManyDatabasesOfOneTenantHaveOneShare(t *testing.T) {
 	h := start(t, func(o *Options) { o.MaxHeld = 4 << 20 })
 	h.tenant(15, 320)
@@ -70,8 +70,8 @@ func (l tricklingPipe) Accept() (net.Conn, error) {
 	return &trickling{Conn: conn}, nil
 }
 
-// TestManyDatabasesOfOneTenantTakeNotAllTurns: large reports that come slowly, each within its time, of 40 databases; that of
-// another database comes through.
+// Large reports that come slowly, each within its time, of 40 databases; that of another database
+// comes through.
 func TestManyDatabasesOfOneTenantTakeNotAllTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := start(t, nil)
@@ -150,7 +150,7 @@ func TestOneTenantHasAllTurns(t *testing.T) {
 	require.True(t, take("one"), "it is alone again")
 }
 
-// TestTurnsAreWaitedForInPeace: an agent whose large report waits for its turn is not called silent.
+// An agent whose large report waits for its turn is not called silent.
 func TestTurnsAreWaitedForInPeace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := start(t, nil)

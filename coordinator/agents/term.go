@@ -14,15 +14,15 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// ErrNoUptime: the agent would carry an order out at any time, however late it came.
+// ErrNoUptime means that the agent would carry an order out at any time, however late it arrived.
 var ErrNoUptime = errors.New("its agent does not tell its uptime, so no order would end in time: it is of an older version than the coordinator, and has to be updated")
 
-// reasonOtherRun is the agents' reason, in a google.rpc.ErrorInfo, for an order to
-// one that has restarted.
+// reasonOtherRun is the agents' reason, in a google.rpc.ErrorInfo, for refusing an order to an
+// earlier run.
 const reasonOtherRun = "OTHER_RUN"
 
-// term names the end of an order by the clock of the pod's agent. That is known from
-// its reports; one that has not sent any lately is asked.
+// term returns the end of an order by the clock of the pod's agent. That is known from its reports.
+// An agent that has not sent any lately is asked.
 func (a *Agents) term(ctx context.Context, g *agent, client rollcallv1.AgentServiceClient, end time.Time) (*rollcallv1.Term, error) {
 	if t := a.knownTerm(g, end); t != nil {
 		return t, nil
@@ -61,8 +61,8 @@ func (a *Agents) greet(ctx context.Context, g *agent, client rollcallv1.AgentSer
 	return nil
 }
 
-// restarted forgets the clock of an agent that refuses an order because it has
-// restarted: it is asked anew for the next.
+// restarted forgets the clock of an agent that refuses an order because it has restarted. It is
+// asked again for the next order.
 func (a *Agents) restarted(g *agent, err error) {
 	for _, detail := range status.Convert(err).Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetReason() == reasonOtherRun {

@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// turns are for large messages. Who waits is served in the order in which they came, those
-// of the namespace with the fewest first.
+// turns are for large messages. Waiting clusters are served in order of arrival, those of the
+// namespace with the fewest first.
 type turns struct {
 	mu sync.Mutex
-	// followed and taken are clusters that are followed and turns, by namespace.
+	// followed and taken count followed clusters and turns, by namespace.
 	followed, taken map[string]int
 	all             int
 	waiting         []*waiter
@@ -23,7 +23,7 @@ type waiter struct {
 
 func newTurns() *turns { return &turns{followed: map[string]int{}, taken: map[string]int{}} }
 
-// follow notes so many clusters more of a namespace.
+// follow adds by clusters of a namespace.
 func (t *turns) follow(namespace string, by int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -31,7 +31,7 @@ func (t *turns) follow(namespace string, by int) {
 	t.grant()
 }
 
-// take waits for a turn, and answers whether there is one: ctx ends the waiting.
+// take waits for a turn, and reports whether it got one before ctx ended.
 func (t *turns) take(ctx context.Context, namespace string) bool {
 	w := &waiter{namespace, make(chan struct{})}
 	t.mu.Lock()
@@ -53,7 +53,7 @@ func (t *turns) take(ctx context.Context, namespace string) bool {
 	return false
 }
 
-// leave gives a turn back.
+// leave returns a turn.
 func (t *turns) leave(namespace string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,7 +62,7 @@ func (t *turns) leave(namespace string) {
 	t.grant()
 }
 
-// grant gives those who wait what turns there are. mu is held.
+// grant gives available turns to those that wait. mu is held.
 func (t *turns) grant() {
 	for {
 		next := -1
@@ -82,7 +82,8 @@ func (t *turns) grant() {
 	}
 }
 
-// may: the last turns are for namespaces that have few, unless there is but one. mu is held.
+// may reports whether a namespace may have a turn: the last ones are for namespaces that have few,
+// unless there is only one. mu is held.
 func (t *turns) may(namespace string) bool {
 	free := largeInAll - t.all
 	return free > largePerNamespace || free > 0 && (t.taken[namespace] < largePerNamespace || len(t.followed) == 1)

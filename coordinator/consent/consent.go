@@ -15,28 +15,29 @@ import (
 )
 
 const (
-	// maxHosts bounds what is taken over from an annotation.
+	// maxHosts bounds what is read from an annotation.
 	maxHosts = 32
 	// maxLabel is how long the value of a label may be.
 	maxLabel = 63
 )
 
-// plain is what host names and addresses are made of, with a port or without.
+// plain matches host names and addresses, with or without a port.
 var plain = regexp.MustCompile(`^([A-Za-z0-9._:-]{1,260}|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?)$`)
 
-// Given tells whether a Secret is for the DatabaseCluster: its label names it, alone or
-// among others with dots between them.
+// Given reports whether a Secret is for the DatabaseCluster: its label names it, alone or among
+// others with dots between them.
 func Given(secret *metav1.ObjectMeta, cluster string) bool {
 	return cluster != "" && !Own(secret) && slices.Contains(strings.Split(secret.Labels[v1alpha1.LabelCluster], "."), cluster)
 }
 
-// Own tells whether a Secret is Rollcall's own. Those carry the label, too, and hold keys of agents.
+// Own reports whether a Secret is Rollcall's own. Those have the label, too, and hold keys of
+// agents.
 func Own(secret *metav1.ObjectMeta) bool {
 	return secret.Labels[pki.LabelPartOf] == pki.PartOf
 }
 
-// Hosts are those to which agents may show what is in the Secret, beside their own pod, each as
-// it is written there: host, which means the usual port, or host:port.
+// Hosts returns the hosts to which agents may send the Secret's content, besides their own pod, as
+// they are written there: host, which means the usual port, or host:port.
 func Hosts(secret *metav1.ObjectMeta) []string {
 	var hosts []string
 	for _, host := range strings.FieldsFunc(secret.Annotations[v1alpha1.AnnotationAllowHosts], func(r rune) bool { return r == ',' || r == ' ' || r == '\n' }) {
@@ -47,17 +48,17 @@ func Hosts(secret *metav1.ObjectMeta) []string {
 	return hosts
 }
 
-// Refusal is why what a DatabaseCluster names is not used, and what would be right.
+// Refusal says why something that a DatabaseCluster names is not used, and what would be right.
 type Refusal string
 
 func (r Refusal) Error() string { return string(r) }
 
-// Split tells the refusals in an error, a sentence each, and whether there is more in it.
+// Split returns the refusals in an error, one sentence each, and whether there is more in it.
 func Split(err error) (refused string, failed bool) {
 	var texts []string
 	var walk func(error)
 	walk = func(err error) {
-		switch e := err.(type) { //nolint:errorlint // each level is looked at by itself
+		switch e := err.(type) { //nolint:errorlint // each level is checked separately
 		case nil:
 		case Refusal:
 			if !slices.Contains(texts, string(e)) {
@@ -98,8 +99,8 @@ func NotGiven(secret *metav1.ObjectMeta, cluster string) Refusal {
 		id(secret), cluster, LabelCommand(secret, cluster)))
 }
 
-// HostNotAllowed is for a host that the Secret does not name. field is that of the spec. Whoever
-// may edit that wrote the host, so it is no part of a command unless it is one.
+// HostNotAllowed is for a host that the Secret does not name. field is that of the spec. The editor
+// of the spec wrote the host, so it becomes part of a command only if it is a valid host.
 func HostNotAllowed(field, host string, secret *metav1.ObjectMeta) Refusal {
 	if !plain.MatchString(host) {
 		return Refusal(fmt.Sprintf("%s is %q, which is no name or address of a host", field, host))
@@ -108,7 +109,7 @@ func HostNotAllowed(field, host string, secret *metav1.ObjectMeta) Refusal {
 		field, host, id(secret), HostCommand(secret, host)))
 }
 
-// HostWithoutSecret is for a host where no Secret is there that could allow it.
+// HostWithoutSecret is for a host if no Secret exists that could allow it.
 func HostWithoutSecret(field, host string, secret *metav1.ObjectMeta, cluster string) Refusal {
 	if !plain.MatchString(host) {
 		return HostNotAllowed(field, host, secret)
@@ -132,8 +133,8 @@ func within(secret *metav1.ObjectMeta) string {
 	return " -n " + secret.Namespace
 }
 
-// Label is the value that allows a Secret for the DatabaseCluster, beside those for which it
-// is allowed. There may be no room.
+// Label returns the value that allows a Secret for the DatabaseCluster, in addition to those for
+// which it is allowed. There may be no room.
 func Label(secret *metav1.ObjectMeta, cluster string) (value string, fits bool) {
 	value = cluster
 	if other := secret.Labels[v1alpha1.LabelCluster]; other != "" {
@@ -142,7 +143,7 @@ func Label(secret *metav1.ObjectMeta, cluster string) (value string, fits bool) 
 	return value, len(value) <= maxLabel
 }
 
-// LabelCommand does so.
+// LabelCommand returns the command that sets it.
 func LabelCommand(secret *metav1.ObjectMeta, cluster string) string {
 	value, fits := Label(secret, cluster)
 	if !fits {
@@ -155,7 +156,7 @@ func LabelCommand(secret *metav1.ObjectMeta, cluster string) string {
 	return fmt.Sprintf("kubectl%s label secret %s %s=%s%s", within(secret), secret.Name, v1alpha1.LabelCluster, value, overwrite)
 }
 
-// HostCommand allows one host more, or one at a port.
+// HostCommand returns the command that allows one more host, or one at a port.
 func HostCommand(secret *metav1.ObjectMeta, host string) string {
 	overwrite, hosts := "", Hosts(secret)
 	if len(hosts) > 0 {
@@ -168,7 +169,7 @@ func HostCommand(secret *metav1.ObjectMeta, host string) string {
 	return fmt.Sprintf("kubectl%s annotate secret %s %s=%s%s", within(secret), secret.Name, v1alpha1.AnnotationAllowHosts, value, overwrite)
 }
 
-// Of is what agents are told of a Secret that is there.
+// Of returns what agents are told about an existing Secret.
 func Of(secret *metav1.ObjectMeta, cluster string) config.Secret {
 	if !Given(secret, cluster) {
 		return config.Secret{Refused: string(NotGiven(secret, cluster))}

@@ -1,5 +1,5 @@
-// Package consent tells what whoever may write a Secret allows with it. Who may edit a
-// DatabaseCluster names Secrets and hosts, and need not be allowed to read a Secret; so a Secret
-// says itself, in its metadata, of which DatabaseClusters it is and to which hosts its content
-// may be shown. The content of Secrets with credentials is never asked for.
+// Package consent finds out what the people who may write a Secret allow. A person who may edit a
+// DatabaseCluster names Secrets and hosts, but may not be allowed to read a Secret. So a Secret
+// itself says, in its metadata, for which DatabaseClusters it is and to which hosts its content may
+// be sent. The content of Secrets with credentials is never read.
 package consent

@@ -17,7 +17,7 @@ import (
 
 var secrets = corev1.SchemeGroupVersion.WithResource("secrets")
 
-// Look asks for the metadata of a Secret, and for nothing else of it; nil: there is none.
+// Look returns the metadata of a Secret, and reads nothing else. It returns nil if there is none.
 func Look(ctx context.Context, client metadata.Interface, namespace, name string) (*metav1.ObjectMeta, error) {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return nil, nil // no object has such a name
@@ -29,7 +29,8 @@ func Look(ctx context.Context, client metadata.Interface, namespace, name string
 	case err != nil:
 		return nil, err
 	}
-	// Whoever applies a Secret with kubectl has its content in an annotation: that goes no further.
+	// A Secret that was applied with kubectl has its content in an annotation, which is not passed
+	// on.
 	return &metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: secret.Labels, Annotations: only(secret.Annotations)}, nil
 }
 
@@ -50,23 +51,24 @@ const (
 	perSecond, atOnce = 50, 100
 )
 
-// Asker asks on behalf of pods that are being created. Whoever reaches the webhook can make
-// pods up, so it asks one question at a time, and not too many.
+// Asker asks on behalf of pods that are being created. Anybody who reaches the webhook can invent
+// pods, so it asks one question at a time, and not too many.
 type Asker struct {
 	client  metadata.Interface
 	asking  chan struct{}
 	limiter flowcontrol.RateLimiter
 }
 
-// NewAsker makes an Asker.
+// NewAsker returns an Asker.
 func NewAsker(client metadata.Interface) *Asker {
 	return &Asker{client: client, asking: make(chan struct{}, 1), limiter: flowcontrol.NewTokenBucketRateLimiter(perSecond, atOnce)}
 }
 
-// errBusy: others ask.
+// errBusy means that others are asking.
 var errBusy = errors.New("the API server is being asked about too many Secrets")
 
-// Secret is the metadata of a Secret, nil where there is none, or an error within less than a second.
+// Secret returns the metadata of a Secret, nil if there is none, or an error within less than a
+// second.
 func (a *Asker) Secret(ctx context.Context, namespace, name string) (*metav1.ObjectMeta, error) {
 	if !a.limiter.TryAccept() {
 		return nil, errBusy

@@ -17,9 +17,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
 )
 
-// neverEnough is more pods than any database has: no eviction leaves so many.
-// Unlike maxUnavailable: 0 it does not become more lenient while a StatefulSet
-// is scaled down.
+// neverEnough is more pods than any database has, so no eviction leaves that many. Unlike
+// maxUnavailable: 0 it does not become more lenient while a StatefulSet is scaled down.
 const neverEnough = 1_000_000
 
 // Budget is what is kept of a PodDisruptionBudget.
@@ -27,35 +26,35 @@ type Budget struct {
 	Namespace string
 	Name      string
 	UID       types.UID
-	// Ours: Rollcall made it.
+	// Ours is true if Rollcall created it.
 	Ours bool
-	// Owner is the UID of the DatabaseCluster that ours belongs to.
+	// Owner is the UID of the DatabaseCluster that our budget belongs to.
 	Owner types.UID
-	// Closed: ours refuses every eviction, as Rollcall makes it.
+	// Closed is true if our budget refuses every eviction, as Rollcall creates it.
 	Closed bool
-	// Expired: ours has been relaxed by Expire.
+	// Expired is true if Expire has relaxed our budget.
 	Expired bool
-	// Full: it allows no disruption now, as its controller saw its newest spec.
+	// Full is true if it allows no disruption now, according to its controller for its newest spec.
 	Full bool
-	// Source is what a foreign budget comes from, as far as it tells.
+	// Source is where a foreign budget comes from, as far as it says.
 	Source source
 
 	selects labels.Selector
-	// unread is the size of a selector that is too long to be kept: what it selects is not
-	// known, and selects has nothing.
+	// unread is the size of a selector that is too long to be kept. What it selects is not known,
+	// and selects is empty.
 	unread int
 }
 
-// maxUID and maxSource bound what is kept of texts that whoever makes a budget chooses.
+// maxUID and maxSource bound what is kept of texts that the author of a budget chooses.
 const (
 	maxUID    = 64
 	maxSource = 512
 )
 
-// asMade says whether one of ours is as Rollcall makes it for a DatabaseCluster.
+// asMade reports whether our budget is as Rollcall creates it for a DatabaseCluster.
 func (b *Budget) asMade(cluster types.UID) bool { return b.Closed && !b.Expired && b.Owner == cluster }
 
-// source is what a foreign budget tells of where it comes from.
+// source is what a foreign budget says about its origin.
 type source struct {
 	// release and chart of Helm.
 	release, chart string
@@ -97,9 +96,9 @@ func isClosed(pdb *policyv1.PodDisruptionBudget, cluster string) bool {
 		spec.Selector != nil && len(spec.Selector.MatchExpressions) == 0 && maps.Equal(spec.Selector.MatchLabels, want.Selector.MatchLabels)
 }
 
-// budgetSpec refuses every eviction of a closed pod. A pod whose guard is open
-// is not selected, so that it is nobody's budget any more. A pod that is not
-// Ready stays as well: Rollcall knows whether it is still a copy.
+// budgetSpec refuses every eviction of a closed pod. A pod whose guard is open is not selected, so
+// no budget of ours applies to it. A pod that is not Ready stays as well: Rollcall knows whether it
+// is still a copy.
 func budgetSpec(cluster string) policyv1.PodDisruptionBudgetSpec {
 	many, healthy := intstr.FromInt32(neverEnough), policyv1.IfHealthyBudget
 	return policyv1.PodDisruptionBudgetSpec{
@@ -124,9 +123,9 @@ func makeClosed(pdb *policyv1.PodDisruptionBudget, cluster *v1alpha1.DatabaseClu
 	pdb.Spec = budgetSpec(cluster.Name)
 }
 
-// foreign is the first budget, by name, of somebody else that stands in the way
-// of ours, with the first pod that it selects: a pod may have one budget only,
-// with two every eviction fails. Nil: there is none.
+// foreign returns the first foreign budget, by name, that conflicts with ours, and the first pod
+// that it selects: a pod may have one budget only, and with two every eviction fails. It returns
+// nil if there is none.
 func foreign(budgets []Budget, cluster string, pods []kube.Pod) (*Budget, string) {
 	byName := slices.SortedFunc(slices.Values(budgets), func(a, b Budget) int { return strings.Compare(a.Name, b.Name) })
 	var sets []labels.Set
@@ -143,7 +142,7 @@ func foreign(budgets []Budget, cluster string, pods []kube.Pod) (*Budget, string
 				sets = append(sets, pods[j].Labels())
 			}
 			if pods[j].ManyLabels && !b.selects.Empty() {
-				continue // not known, which unread says
+				continue // not known; unread reports it
 			}
 			if b.selects.Matches(sets[j]) {
 				return b, pods[j].Name
@@ -153,9 +152,9 @@ func foreign(budgets []Budget, cluster string, pods []kube.Pod) (*Budget, string
 	return nil, ""
 }
 
-// unread says of which budget of somebody else, by name, it is not known whether it selects
-// a pod, and what that means; empty: of none. Rollcall's own budget stays: without it
-// nothing might refuse an eviction, and with both nobody evicts.
+// unread reports the first foreign budget, by name, of which it is not known whether it selects a
+// pod, and what that means. It returns an empty text if there is none. Rollcall's own budget stays:
+// without it nothing might refuse an eviction, and with both every eviction fails.
 func unread(budgets []Budget, pods []kube.Pod) string {
 	var found *Budget
 	what := ""
@@ -182,9 +181,9 @@ func unread(budgets []Budget, pods []kube.Pod) string {
 		found.Name, what, found.Namespace, found.Name)
 }
 
-// refusals are the budgets of somebody else that refuse the eviction of a Ready
-// pod now, by the pod's name: one that is full, or several of them, with which
-// every eviction fails. A pod that is not Ready may go in spite of a full one.
+// refusals returns the foreign budgets that refuse the eviction of a Ready pod now, by the pod's
+// name: one that is full, or several of them, with which every eviction fails. A pod that is not
+// Ready may go despite a full one.
 func refusals(budgets []Budget, pods []kube.Pod) map[string]string {
 	var others []*Budget
 	for i := range budgets {
@@ -217,7 +216,7 @@ func refusals(budgets []Budget, pods []kube.Pod) map[string]string {
 	return refused
 }
 
-// inTheWay says what is wrong with a foreign budget, and how to end that.
+// inTheWay says what is wrong with a foreign budget, and how to fix it.
 func inTheWay(b *Budget, pod string) string {
 	what := fmt.Sprintf("PodDisruptionBudget %s selects %s, and a pod may have one budget only: Rollcall makes none, so evictions are "+
 		"refused or let through by that one alone.", b.Name, pod)

@@ -7,32 +7,32 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 )
 
-// Admission is what there is of the admission policy that refuses deletes.
+// Admission is the state of the admission policy that refuses deletes.
 type Admission struct {
 	// Policy and Binding exist and are not being deleted.
 	Policy  bool
 	Binding bool
-	// Denies: the binding has the policy's word count.
+	// Denies is true if the binding enforces the policy.
 	Denies bool
-	// Expired: the binding was relaxed by Expire.
+	// Expired is true if Expire has relaxed the binding.
 	Expired bool
-	// OneUser: all controllers of Kubernetes act under one name, so the policy
-	// cannot tell the one that cleans up from the one that rolls.
+	// OneUser is true if all controllers of Kubernetes act under one name, so that the policy
+	// cannot distinguish the one that cleans up from the one that rolls out.
 	OneUser bool
 }
 
-// Usable: there is something that labels and budgets can rely on.
+// Usable reports whether labels and budgets can rely on the policy.
 func (a Admission) Usable() bool { return a.Policy && a.Binding && !a.OneUser }
 
-// Facts are what is decided from, of one database cluster.
+// Facts are the input of a decision about one database cluster.
 type Facts struct {
 	Objects   kube.ClusterObjects
 	Admission Admission
-	// Budgets of the namespace.
+	// Budgets are those of the namespace.
 	Budgets []Budget
 }
 
-// BudgetStep is what is to be done about the cluster's own budget.
+// BudgetStep is what to do about the cluster's own budget.
 type BudgetStep string
 
 // The steps.
@@ -45,15 +45,14 @@ const (
 
 // State is what Kubernetes does for one database cluster now.
 type State struct {
-	// Enforcing: evictions and deletes of closed pods are refused.
+	// Enforcing is true if evictions and deletes of closed pods are refused.
 	Enforcing bool
-	// Why it does not although that is asked for; empty otherwise.
+	// Why says why it does not enforce although that is requested. It is empty otherwise.
 	Why string
-	// ForeignBudget says what is to be done about a budget of somebody else; empty
-	// without one.
+	// ForeignBudget says what to do about a foreign budget. It is empty if there is none.
 	ForeignBudget string
-	// Refused are the pods, by name, whose eviction budgets of somebody else refuse
-	// now, with the names of these.
+	// Refused are the pods, by name, whose eviction foreign budgets refuse now, with the names of
+	// the budgets.
 	Refused map[string]string
 }
 
@@ -61,11 +60,11 @@ func (s State) same(other State) bool {
 	return s.Enforcing == other.Enforcing && s.Why == other.Why && s.ForeignBudget == other.ForeignBudget && maps.Equal(s.Refused, other.Refused)
 }
 
-// Decision is what is to be done, and how things are before that.
+// Decision is what to do, and the state before that.
 type Decision struct {
 	Labels []LabelChange
 	Budget BudgetStep
-	// Own is the cluster's budget as it was seen; nil = none.
+	// Own is the cluster's budget as it was seen, or nil.
 	Own   *Budget
 	State State
 }
@@ -101,17 +100,17 @@ func Decide(f Facts) Decision {
 	return d
 }
 
-// modeFor is what a DatabaseCluster asks for, as far as it can be had.
+// modeFor returns the mode that a DatabaseCluster asks for, as far as it is possible.
 func modeFor(f Facts) Mode {
 	if !f.Admission.Usable() {
-		// Labels that nobody heeds would mislead people, and a budget without the
-		// policy stops only those who ask politely.
+		// Labels without a policy would mislead people, and a budget without the policy stops only
+		// evictions.
 		return Unguarded
 	}
 	return ModeOf(f.Objects.Cluster)
 }
 
-// missing is the first thing without which nothing is enforced.
+// missing returns the first thing without which nothing is enforced.
 func missing(a Admission, d Decision, other *Budget) string {
 	switch {
 	case a.OneUser:
@@ -133,8 +132,8 @@ func missing(a Admission, d Decision, other *Budget) string {
 	return ""
 }
 
-// own is the cluster's budget, also one that belongs to a DatabaseCluster of
-// the same name that is gone.
+// own returns the cluster's budget, also one that belongs to a former DatabaseCluster of the same
+// name.
 func own(budgets []Budget, cluster *v1alpha1.DatabaseCluster) *Budget {
 	for i := range budgets {
 		if b := &budgets[i]; b.Ours && b.Name == v1alpha1.DerivedName(cluster.Name) {

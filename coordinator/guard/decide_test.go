@@ -114,7 +114,7 @@ func TestLabels(t *testing.T) {
 
 var working = Admission{Policy: true, Binding: true, Denies: true}
 
-// shut is the budget as Rollcall makes it, with changes.
+// closed is the budget as Rollcall makes it, with changes.
 func shut(edit ...func(*policyv1.PodDisruptionBudget)) *policyv1.PodDisruptionBudget {
 	pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "search-rollcall", UID: "u-budget"}}
 	makeClosed(pdb, database())
@@ -206,7 +206,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// What is written is what is taken for shut, whatever it was before.
+// What is written is what is taken for closed, whatever it was before.
 func TestMakeClosed(t *testing.T) {
 	was := charts(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpExists}}})
 	was.Name, was.Annotations = "search-rollcall", map[string]string{v1alpha1.AnnotationGuardExpired: "x", "kept": "yes"}
@@ -287,7 +287,7 @@ func TestNothingIsEnforcedWithoutAllOfIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Facts)
 		why    string
-		// guarded: labels and budgets stay.
+		// guarded is true if labels and budgets stay.
 		guarded bool
 	}{
 		"no policy":        {func(f *Facts) { f.Admission.Policy = false }, "no ValidatingAdmissionPolicy rollcall-guard", false},

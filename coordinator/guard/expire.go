@@ -22,40 +22,39 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
-// secondLook is how long a Lease that is missing or old is given to be written: who leads
-// does that every few seconds. Somebody may just have deleted it, and how old it is says
-// the clock of another node, which may be off.
+// secondLook is how long to wait for a missing or old Lease to be written: the leader writes it
+// every few seconds. Somebody may just have deleted it, and its age is by the clock of another
+// node, which may be wrong.
 const secondLook = 20 * time.Second
 
-// ExpireOptions are for Expire.
+// ExpireOptions are the options of Expire.
 type ExpireOptions struct {
 	Client   kubernetes.Interface
 	Clusters v1alpha1.Clients
-	// Namespace and Lease of the coordinators.
+	// Namespace and Lease are those of the coordinators.
 	Namespace, Lease string
-	// After is how long nobody may have led. 0: a person wants the guard to end, and the
-	// Lease is not looked at twice.
+	// After is for how long no coordinator may have led. 0 means that a person wants the guard to
+	// end, and the Lease is not read twice.
 	After time.Duration
-	// Reporter is who writes Events: the name of this pod.
+	// Reporter is the name of this pod, which writes Events.
 	Reporter string
 }
 
 // Expired is what Expire found and did.
 type Expired struct {
-	// Silent is how long nobody has led.
+	// Silent is for how long no coordinator has led.
 	Silent time.Duration
-	// Binding: deletes are refused no longer. Budgets are the names of those that
-	// were relaxed, as namespace/name.
+	// Binding is true if deletes are no longer refused. Budgets are the names of the relaxed
+	// budgets, as namespace/name.
 	Binding bool
 	Budgets []string
-	// Freed is the number of DatabaseClusters whose finalizer was taken off.
+	// Freed is the number of DatabaseClusters whose finalizer was removed.
 	Freed int
 }
 
-// Expire ends the guard when no coordinator has led for too long: nobody could
-// open a pod any more. Labels stay, so that a coordinator that comes back has
-// only the binding and the budgets to write. What fails does not keep the rest
-// from being done; calling it again is harmless.
+// Expire ends the guard if no coordinator has led for too long, because none could open a pod any
+// more. Labels stay, so that a coordinator that comes back only has to write the binding and the
+// budgets. A failure does not prevent the other steps. It is safe to call it again.
 func Expire(ctx context.Context, o ExpireOptions) (Expired, error) {
 	var done Expired
 	var err error
@@ -73,8 +72,8 @@ func Expire(ctx context.Context, o ExpireOptions) (Expired, error) {
 	return done, errors.Join(bindingErr, budgetErr, freeErr)
 }
 
-// silence is how long no coordinator has led. Without a Lease none has since the binding
-// was made.
+// silence returns for how long no coordinator has led. Without a Lease none has since the binding
+// was created.
 func silence(ctx context.Context, o ExpireOptions) (time.Duration, error) {
 	first, err := readLease(ctx, o)
 	if err != nil {
@@ -95,12 +94,12 @@ func silence(ctx context.Context, o ExpireOptions) (time.Duration, error) {
 	case second == nil:
 		return sinceGuarded(ctx, o)
 	case first == nil || !first.Spec.RenewTime.Equal(second.Spec.RenewTime):
-		return 0, nil // somebody leads, whatever his clock says
+		return 0, nil // a coordinator leads, whatever its clock says
 	}
 	return age(second), nil
 }
 
-// readLease of the coordinators; nil: there is none.
+// readLease returns the Lease of the coordinators, or nil if there is none.
 func readLease(ctx context.Context, o ExpireOptions) (*coordinationv1.Lease, error) {
 	lease, err := o.Client.CoordinationV1().Leases(o.Namespace).Get(ctx, o.Lease, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -111,7 +110,7 @@ func readLease(ctx context.Context, o ExpireOptions) (*coordinationv1.Lease, err
 	return lease, nil
 }
 
-// age of a Lease by the clock here; no clock makes it negative.
+// age returns the age of a Lease by the local clock. It is never negative.
 func age(lease *coordinationv1.Lease) time.Duration {
 	last := lease.CreationTimestamp.Time
 	if lease.Spec.RenewTime != nil {
@@ -120,7 +119,7 @@ func age(lease *coordinationv1.Lease) time.Duration {
 	return max(0, time.Since(last))
 }
 
-// sinceGuarded is the age of the binding; for ever, if there is none.
+// sinceGuarded returns the age of the binding. It is unlimited if there is none.
 func sinceGuarded(ctx context.Context, o ExpireOptions) (time.Duration, error) {
 	b, err := o.Client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Get(ctx, v1alpha1.GuardPolicy, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -172,8 +171,8 @@ func expireBudgets(ctx context.Context, o ExpireOptions, since string, done *Exp
 	return errors.Join(append(errs, err)...)
 }
 
-// ourBudgets shows each of Rollcall's budgets, with what it comes to. Others may have its
-// label, and be large: they are read few at a time.
+// ourBudgets calls each with each of Rollcall's budgets and its reduced form. Other budgets may
+// have the same label and be large, so few are read at a time.
 func ourBudgets(ctx context.Context, client kubernetes.Interface, each func(*policyv1.PodDisruptionBudget, *Budget)) error {
 	labelled := metav1.ListOptions{LabelSelector: pki.LabelPartOf + "=" + pki.PartOf}
 	return kube.Pages(labelled, func(o metav1.ListOptions) (string, error) {

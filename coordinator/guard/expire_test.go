@@ -93,8 +93,8 @@ func TestExpiresWhenNobodyHasLed(t *testing.T) {
 	}
 }
 
-// A Lease that was made and never renewed counts from when it was made, and one
-// that somebody deletes is made anew at once.
+// A Lease that was made and never renewed counts from when it was made, and one that somebody
+// deletes is made again at once.
 func TestLeaseThatSaysLittle(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.installed()
@@ -270,8 +270,8 @@ func TestUninstall(t *testing.T) {
 	})
 }
 
-// TestUninstallStopsCoordinators: they would put back what is removed, so it begins
-// when none is left; one that does not end is named, and the rest is done all the same.
+// They would put back what is removed, so it begins when none is left; one that does not end is
+// named, and the rest is done all the same.
 func TestUninstallStopsCoordinators(t *testing.T) {
 	for _, ends := range []bool{true, false} {
 		inWorld(t, func(t *testing.T, w *world) {
@@ -367,7 +367,7 @@ func TestExpiryFreesDatabaseClusters(t *testing.T) {
 	})
 }
 
-// partition puts a StatefulSet's hold line somewhere, and notes one.
+// partition puts a StatefulSet's partition somewhere, and notes one.
 func (w *world) partition(set string, partition int32, noted string) {
 	sets := w.admin.Kubernetes.AppsV1().StatefulSets("prod")
 	s, err := sets.Get(w.t.Context(), set, metav1.GetOptions{})

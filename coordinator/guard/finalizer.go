@@ -15,9 +15,9 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 )
 
-// free takes Rollcall's finalizer off all DatabaseClusters, and answers how many
-// had it: nobody is left who would, and their deletion must not wait for ever.
-// What a prepare has changed then stays until the pod's own agent undoes it.
+// free removes Rollcall's finalizer from all DatabaseClusters, and returns how many had it: no
+// coordinator is left that would do it, and their deletion must not wait for ever. What a drain has
+// changed then stays until the pod's own agent undoes it.
 func free(ctx context.Context, clusters v1alpha1.Clients) (int, error) {
 	freed := 0
 	var errs []error

@@ -19,21 +19,21 @@ import (
 const (
 	// requestTimeout bounds one request.
 	requestTimeout = 10 * time.Second
-	// together is how many database clusters are written for at once: few, because
-	// whoever rolls shares the limit of requests.
+	// together is how many database clusters are written for in parallel: few, because the rollouts
+	// share the limit of requests.
 	together = 4
-	// userEvery is how often it is asked as whom the controllers act.
+	// userEvery is how often to find out as which user the controllers act.
 	userEvery = 10 * time.Minute
 )
 
-// Options of a Guard.
+// Options are the options of a Guard.
 type Options struct {
 	// Kubernetes is required.
 	Kubernetes kubernetes.Interface
 	// Cache is required, and must not be running yet.
 	Cache *kube.Cache
-	// Rearmed is told of each database cluster whose guard had expired and refuses
-	// again. Default: nobody is.
+	// Rearmed is called for each database cluster whose guard had expired and refuses again.
+	// Default: nothing.
 	Rearmed    func(key kube.Key, uid string)
 	Registerer prometheus.Registerer
 	Logger     *slog.Logger
@@ -55,15 +55,16 @@ func (o *Options) validate() error {
 // Bound gives a request a deadline within the leader's term.
 type Bound func(context.Context) (context.Context, context.CancelFunc)
 
-// Guard keeps labels and budgets as they should be, while it leads, and knows
-// at all times what Kubernetes refuses. Its methods may be called from anywhere.
+// Guard keeps labels and budgets as they should be while it leads, and always knows what Kubernetes
+// refuses. It is safe for concurrent use.
 type Guard struct {
 	options Options
 	metrics *metrics
 	watches *watches
 	told    func(kube.Key)
 
-	// asked: it is known as whom the controllers act; oneUser: all as one.
+	// asked is true if it is known as which user the controllers act, oneUser if they all act as
+	// one.
 	asked, oneUser atomic.Bool
 
 	mu     sync.Mutex
@@ -71,7 +72,7 @@ type Guard struct {
 	states map[kube.Key]State
 }
 
-// New makes a Guard that knows nothing until Watch runs.
+// New returns a Guard that knows nothing until Watch runs.
 func New(options Options) (*Guard, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -87,11 +88,11 @@ func New(options Options) (*Guard, error) {
 	)
 }
 
-// Subscribe has f called with the key of each cluster whose State has changed.
+// Subscribe sets the function that is called with the key of each cluster whose State has changed.
 // It must be called before Watch, and f must return at once.
 func (g *Guard) Subscribe(f func(kube.Key)) { g.told = f }
 
-// Watch knows what there is until ctx ends. Every coordinator does that.
+// Watch keeps the Guard informed until ctx ends. Every coordinator calls it.
 func (g *Guard) Watch(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -103,7 +104,7 @@ func (g *Guard) Watch(ctx context.Context) error {
 	for {
 		g.askUser(ctx)
 		if !g.asked.Load() {
-			// Without an answer nothing is enforced, so this one is asked again soon.
+			// Without an answer nothing is enforced, so this is retried soon.
 			select {
 			case <-ctx.Done():
 				return nil
@@ -119,8 +120,7 @@ func (g *Guard) Watch(ctx context.Context) error {
 	}
 }
 
-// Synced tells whether everything is known, apart from the pods of clusters that
-// are new.
+// Synced reports whether everything is known, except the pods of new clusters.
 func (g *Guard) Synced() bool {
 	return g.asked.Load() && g.watches.synced() && g.options.Cache.KnowsClusters()
 }
@@ -148,7 +148,7 @@ func (g *Guard) Lead(ctx context.Context, bound Bound) {
 	<-ctx.Done()
 }
 
-// ended forgets what is known only to whoever leads.
+// ended forgets what only a leader knows.
 func (g *Guard) ended() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -159,15 +159,15 @@ func (g *Guard) ended() {
 	clear(g.states)
 }
 
-// State is what Kubernetes refuses now. It is empty until it is known, and while
-// this coordinator does not lead.
+// State returns what Kubernetes refuses now. It is empty until that is known, and while this
+// coordinator does not lead.
 func (g *Guard) State(key kube.Key) State {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.states[key]
 }
 
-// Armed: labels mean something, because there is a policy that heeds them.
+// Armed reports whether labels have an effect, because there is a usable policy.
 func (g *Guard) Armed() bool { return g.Synced() && g.admission().Usable() }
 
 func (g *Guard) admission() Admission {
@@ -176,7 +176,7 @@ func (g *Guard) admission() Admission {
 	return a
 }
 
-// known are all keys that something is known of.
+// known returns the keys of all known clusters.
 func (g *Guard) known() []kube.Key {
 	keys := g.options.Cache.Clusters()
 	for _, object := range g.watches.pods.GetStore().List() {
@@ -187,7 +187,7 @@ func (g *Guard) known() []kube.Key {
 	return keys
 }
 
-// look has a cluster looked at, if this coordinator leads.
+// look queues a cluster, if this coordinator leads.
 func (g *Guard) look(key kube.Key) { g.lookAfter(key, 0) }
 
 func (g *Guard) lookAfter(key kube.Key, wait time.Duration) {
@@ -199,7 +199,7 @@ func (g *Guard) lookAfter(key kube.Key, wait time.Duration) {
 	}
 }
 
-// lookAll has all clusters of a namespace looked at; of all with the empty name.
+// lookAll queues all clusters of a namespace, or of all namespaces for an empty name.
 func (g *Guard) lookAll(namespace string) {
 	for _, key := range g.options.Cache.Clusters() {
 		if namespace == "" || namespace == key.Namespace {
@@ -216,8 +216,8 @@ func (g *Guard) admissionChanged() {
 	g.lookAll("")
 }
 
-// facts of a cluster; false while they are not all known, and without a
-// DatabaseCluster.
+// facts returns the facts of a cluster. It returns false while they are not all known, and without
+// a DatabaseCluster.
 func (g *Guard) facts(key kube.Key) (Facts, bool) {
 	objects, ok := g.options.Cache.Cluster(key)
 	if !ok || !g.Synced() {
@@ -226,7 +226,7 @@ func (g *Guard) facts(key kube.Key) (Facts, bool) {
 	return Facts{Objects: objects, Admission: g.admission(), Budgets: g.watches.budgetsIn(key.Namespace)}, true
 }
 
-// note keeps a state and tells of it when it is another.
+// note keeps a state, and calls the subscriber if it has changed.
 func (g *Guard) note(key kube.Key, state State) {
 	g.mu.Lock()
 	was, known := g.states[key]

@@ -80,7 +80,7 @@ func TestOpenedStaysOpen(t *testing.T) {
 	})
 }
 
-// Every way in which a guard ends takes label and budget away.
+// Every way in which a guard ends removes label and budget.
 func TestEnds(t *testing.T) {
 	for name, end := range map[string]func(*world){
 		"Off": func(w *world) { w.edit("search", guards(model.GuardOff)) },

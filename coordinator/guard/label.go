@@ -10,27 +10,26 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// LabelChange is a pod whose labels are to be changed, as it was seen.
+// LabelChange is a pod, as it was seen, whose labels are to be changed.
 type LabelChange struct {
 	Pod             string
 	UID             types.UID
 	ResourceVersion string
-	// Guard and Cluster are the new labels; both empty: they are removed.
+	// Guard and Cluster are the new labels. If both are empty, the labels are removed.
 	Guard   string
 	Cluster string
 }
 
-// labelChanges are those of the pods of one database cluster.
+// labelChanges returns the changes for the pods of one database cluster.
 //
-// A guard that is open stays open: either a claim has opened it, and whoever
-// acts on that closes it again, or a person has, who wants the pod to go. What
-// is recreated is closed again.
+// A guard that is open stays open: either a claim has opened it, and the coordinator closes it
+// again, or a person has, who wants the pod to go. A recreated pod is closed again.
 func labelChanges(mode Mode, cluster string, claims []model.Claim, pods []kube.Pod) []LabelChange {
 	var changes []LabelChange
 	for i := range pods {
 		pod := &pods[i]
-		// Whoever acts on a claim is about to change the pod; a change of ours between
-		// would only lead him back to the beginning.
+		// The coordinator is about to change a claimed pod. A change here would only send it back
+		// to the beginning.
 		if !pod.Deleted.IsZero() || isClaimed(pod, claims) && mode != Unguarded {
 			continue
 		}
@@ -50,8 +49,8 @@ func labelChanges(mode Mode, cluster string, claims []model.Claim, pods []kube.P
 	return changes
 }
 
-// isClaimed: the claim that is noted on the pod is open. One that is not was left
-// behind, by somebody who is not there any more to take it off, and means nothing.
+// isClaimed reports whether the claim that is noted on the pod is open. A claim that is not open
+// was left behind by a coordinator that is gone, and means nothing.
 func isClaimed(pod *kube.Pod, claims []model.Claim) bool {
 	return pod.Claim != "" && slices.ContainsFunc(claims, func(c model.Claim) bool { return c.ID == pod.Claim && c.UID == string(pod.UID) })
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 )
 
-// labelled is what is kept of a pod with a guard, whosever it is.
+// labelled is what is kept of a pod with a guard, whoever owns it.
 type labelled struct {
 	Namespace string
 	Name      string
 	UID       types.UID
-	// Cluster is the DatabaseCluster that the guard is of; may be empty.
+	// Cluster is the DatabaseCluster that the guard belongs to. It may be empty.
 	Cluster string
 	// Set is the name of the StatefulSet that owns the pod, SetUID its UID.
 	Set    string
@@ -23,7 +23,7 @@ type labelled struct {
 
 func (l labelled) key() kube.Key { return kube.Key{Namespace: l.Namespace, Name: l.Cluster} }
 
-// labelledOf reduces a pod, and answers nil for one without a guard.
+// labelledOf reduces a pod. It returns nil for a pod without a guard.
 func labelledOf(pod *corev1.Pod) *labelled {
 	if pod.Labels[v1alpha1.LabelGuard] == "" && pod.Labels[v1alpha1.LabelGuardCluster] == "" || pod.DeletionTimestamp != nil {
 		return nil
@@ -37,8 +37,8 @@ func labelledOf(pod *corev1.Pod) *labelled {
 	return l
 }
 
-// belongs says whether the pod is one of an existing DatabaseCluster, which
-// then decides about its label. pool and exists answer what is known.
+// belongs reports whether the pod belongs to an existing DatabaseCluster, which then decides about
+// its label. pool and exists return what is known.
 func (l labelled) belongs(pool func(namespace, name string) (kube.Pool, bool), exists func(kube.Key) bool) bool {
 	p, ok := pool(l.Namespace, l.Set)
 	return ok && p.UID == l.SetUID && exists(kube.Key{Namespace: l.Namespace, Name: p.Cluster})

@@ -11,9 +11,9 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 )
 
-// held are the StatefulSets, namespace/name, whose partition stands where
-// Rollcall has put it: without Rollcall no change of their template rolls. To
-// lower it is left to people, because a change that waits would roll at once.
+// held returns the StatefulSets, namespace/name, whose partition is where Rollcall has put it:
+// without Rollcall no change of their template is rolled out. Lowering it is left to people,
+// because a waiting change would be rolled out at once.
 func held(ctx context.Context, client kubernetes.Interface) ([]string, error) {
 	var names []string
 	err := kube.Pages(metav1.ListOptions{}, func(o metav1.ListOptions) (string, error) {

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// deployment is the coordinators', in the manifests and in the chart.
+	// deployment is the coordinators' Deployment, in the manifests and in the chart.
 	deployment = "rollcall-coordinator"
 	// theirs selects the coordinators' pods.
 	theirs = "app.kubernetes.io/name=rollcall,app.kubernetes.io/component=coordinator"
-	// stopFor is how long coordinators are waited for; they take a few seconds.
+	// stopFor is how long to wait for coordinators to stop. They take a few seconds.
 	stopFor = time.Minute
 )
 
-// stop has no coordinator run any more, and answers how many there were to be:
-// one that leads would put finalizers and claims back that are taken away.
+// stop stops all coordinators, and returns how many there should have been: a leading one would put
+// back the finalizers and claims that are removed.
 func stop(ctx context.Context, client kubernetes.Interface, namespace string) (int, error) {
 	deployments := client.AppsV1().Deployments(namespace)
 	scale, err := deployments.GetScale(ctx, deployment, metav1.GetOptions{})

@@ -9,14 +9,14 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 )
 
-// strayFor is how long a pod keeps its guard whose StatefulSet is not shown, while its
+// strayFor is how long a pod whose StatefulSet is not shown keeps its guard while its
 // DatabaseCluster guards. A StatefulSet that loses its label for a moment, or that is deleted
-// without its pods and applied again, is rolled by its controller all that time, and nothing
-// but the guards would keep its pods.
+// without its pods and applied again, is rolled by its controller all that time, and only the
+// guards keep its pods.
 const strayFor = time.Minute
 
-// unlabel takes the guard off pods that belong to no DatabaseCluster any more: at once, or
-// where their StatefulSet may return, when it has not for strayFor.
+// unlabel removes the guard from pods that belong to no DatabaseCluster any more: at once or, if
+// their StatefulSet may return, after strayFor.
 func (w *writer) unlabel(ctx context.Context, key kube.Key, mayReturn bool) error {
 	if !w.Synced() {
 		return nil

@@ -19,18 +19,18 @@ var guardBindings = []string{v1alpha1.GuardPolicy, v1alpha1.GuardPolicy + "-audi
 
 // Uninstalled counts what Uninstall removed.
 type Uninstalled struct {
-	// Stopped is how many coordinators there were to be.
+	// Stopped is how many coordinators there should have been.
 	Stopped              int
 	Budgets, Pods, Freed int
-	// Held are StatefulSets, namespace/name, that roll no change before somebody
-	// lowers the partition that Rollcall has set.
+	// Held are StatefulSets, namespace/name, that roll out no change before somebody lowers the
+	// partition that Rollcall has set.
 	Held []string
 }
 
-// Uninstall stops the coordinators of a namespace and removes all that refuses or
-// marks: the bindings and the policy, after which a coordinator that still runs
-// refuses nothing anew; then budgets, labels and finalizers. Databases run on as
-// they are. It is harmless to call it again.
+// Uninstall stops the coordinators of a namespace and removes everything that refuses or marks:
+// first the bindings and the policy, after which a coordinator that still runs cannot refuse
+// anything; then budgets, labels and finalizers. Databases keep running. It is safe to call it
+// again.
 func Uninstall(ctx context.Context, client kubernetes.Interface, clusters v1alpha1.Clients, namespace string) (Uninstalled, error) {
 	var done Uninstalled
 	var errs []error

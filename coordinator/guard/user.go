@@ -14,15 +14,14 @@ const (
 	collectorAccount     = "generic-garbage-collector"
 )
 
-// askUser finds out whether the controllers act under names of their own. Where
-// they do not, the policy lets all of them through, so that nothing that is
-// deleted hangs, and there is no guard.
+// askUser finds out whether the controllers act under names of their own. If they do not, the
+// policy admits all of them, so that no deletion hangs, and there is no guard.
 func (g *Guard) askUser(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	_, err := g.options.Kubernetes.CoreV1().ServiceAccounts(controllersNamespace).Get(ctx, collectorAccount, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
-		return // as it was known
+		return // the answer stays
 	}
 	if apierrors.IsForbidden(err) {
 		g.options.Logger.Warn("the user of the controllers of Kubernetes is unknown, so nothing is guarded", "error", err)

@@ -74,7 +74,7 @@ type binding struct {
 	expired         bool
 }
 
-// bindingOf is nil for a binding of another policy, or one that is going.
+// bindingOf returns nil for a binding of another policy, or one that is being deleted.
 func bindingOf(b *admissionv1.ValidatingAdmissionPolicyBinding) *binding {
 	if b.Spec.PolicyName != v1alpha1.GuardPolicy || b.DeletionTimestamp != nil {
 		return nil
@@ -86,7 +86,7 @@ func bindingOf(b *admissionv1.ValidatingAdmissionPolicyBinding) *binding {
 	return found
 }
 
-// binding is the one that refuses, as it is known; nil = none.
+// binding returns the known binding that refuses, or nil.
 func (w *watches) binding() *binding {
 	if object, ok, _ := w.bindings.GetStore().GetByKey(v1alpha1.GuardPolicy); ok {
 		return object.(*kube.Entry[binding]).Facts
@@ -105,12 +105,12 @@ func (w *watches) admission() Admission {
 	return a
 }
 
-// budgetsIn are all budgets of a namespace.
+// budgetsIn returns all budgets of a namespace.
 func (w *watches) budgetsIn(namespace string) []Budget {
 	return collect[Budget](w.budgets, byNamespace, namespace)
 }
 
-// labelledOf are the pods whose guard says that it is of a cluster.
+// labelledOf returns the pods whose guard names a cluster.
 func (w *watches) labelledOf(cluster string) []labelled {
 	return collect[labelled](w.pods, byCluster, cluster)
 }

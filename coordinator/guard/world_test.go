@@ -110,7 +110,7 @@ func (w *world) labels() string {
 	return strings.Join(all, " ")
 }
 
-// budgets are the names of all, with an exclamation mark for one that is shut.
+// budgets are the names of all, with an exclamation mark for one that is closed.
 func (w *world) budgets() string {
 	list, err := w.admin.Kubernetes.PolicyV1().PodDisruptionBudgets("").List(w.t.Context(), metav1.ListOptions{})
 	require.NoError(w.t, err)

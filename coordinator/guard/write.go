@@ -21,8 +21,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 )
 
-// echo is how long a write is given to show in the watch. Until then the same is
-// not written again.
+// echo is how long a write may take to show in the watch. Until then it is not repeated.
 const echo = 2 * time.Second
 
 // writer is a Guard in the term of its leader.
@@ -31,11 +30,11 @@ type writer struct {
 	bound Bound
 
 	recently sync.Mutex
-	// written is when pods were labelled, and when the budget of a DatabaseCluster was
-	// made, by their UIDs, of the last moments.
+	// written is when, in the last moments, pods were labelled and the budget of a DatabaseCluster
+	// was created, by their UIDs.
 	written map[types.UID]time.Time
-	// strays are since when pods with a guard have belonged to nobody, by the
-	// DatabaseCluster that the guard is of.
+	// strays are since when pods with a guard have belonged to no cluster, by the DatabaseCluster
+	// that the guard names.
 	strays map[kube.Key]map[types.UID]time.Time
 }
 
@@ -54,7 +53,7 @@ func (w *writer) work(ctx context.Context, queue workqueue.TypedRateLimitingInte
 		case err == nil:
 			queue.Forget(key)
 		case ctx.Err() == nil:
-			// A conflict is somebody else's write, of which the watch will tell.
+			// A conflict is somebody else's write, which the watch will show.
 			if !apierrors.IsConflict(err) {
 				w.options.Logger.Warn("the guard could not be brought up to date", "cluster", key.String(), "error", err)
 			}
@@ -64,7 +63,7 @@ func (w *writer) work(ctx context.Context, queue workqueue.TypedRateLimitingInte
 	}
 }
 
-// reconcile brings labels and budget of one cluster to what they should be.
+// reconcile updates labels and budget of one cluster.
 func (w *writer) reconcile(ctx context.Context, key kube.Key) error {
 	if err := w.rearm(ctx); err != nil {
 		return err
@@ -85,8 +84,8 @@ func (w *writer) reconcile(ctx context.Context, key kube.Key) error {
 	return errors.Join(w.budget(ctx, facts, decision), w.label(ctx, key, decision.Labels))
 }
 
-// Arm makes the guard of a cluster refuse again if it has expired. Whoever leads
-// the cluster waits for it before the first claim.
+// Arm makes an expired guard of a cluster refuse again. The leader waits for it before the first
+// claim.
 func (g *Guard) Arm(ctx context.Context, bound Bound, key kube.Key) error {
 	w := newWriter(g, bound)
 	facts, ok := w.facts(key)
@@ -106,8 +105,8 @@ func (w *writer) bounded(ctx context.Context) (context.Context, context.CancelFu
 	return bounded, func() { cancelBound(); cancel() }
 }
 
-// rearm has the admission policy refuse again after Expire. A binding that a
-// person has relaxed stays as it is.
+// rearm makes the admission policy refuse again after Expire. A binding that a person has relaxed
+// stays as it is.
 func (w *writer) rearm(ctx context.Context) error {
 	b := w.watches.binding()
 	if b == nil || !b.expired {
@@ -117,7 +116,7 @@ func (w *writer) rearm(ctx context.Context) error {
 	defer cancel()
 	err := setActions(ctx, w.options.Kubernetes, b.resourceVersion, admissionv1.Deny, nil)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // another has; the watch will tell
+		return nil // another has; the watch will show it
 	}
 	if err != nil {
 		return fmt.Errorf("have the admission policy refuse again: %w", err)
@@ -165,7 +164,7 @@ func (w *writer) budget(ctx context.Context, f Facts, d Decision) error {
 			Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &d.Own.UID}})
 	}
 	if apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
-		return nil // the watch will tell
+		return nil // the watch will show it
 	}
 	if err != nil {
 		return fmt.Errorf("%s PodDisruptionBudget %s: %w", d.Budget, name, err)
@@ -173,8 +172,8 @@ func (w *writer) budget(ctx context.Context, f Facts, d Decision) error {
 	return nil
 }
 
-// updateBudget makes ours what it should be, unless that was done since the cache
-// was told.
+// updateBudget makes our budget what it should be, unless that was done after the cache was
+// updated.
 func (w *writer) updateBudget(ctx context.Context, cluster *v1alpha1.DatabaseCluster, name string) error {
 	budgets := w.options.Kubernetes.PolicyV1().PodDisruptionBudgets(cluster.Namespace)
 	pdb, err := budgets.Get(ctx, name, metav1.GetOptions{})
@@ -195,8 +194,8 @@ func (w *writer) updateBudget(ctx context.Context, cluster *v1alpha1.DatabaseClu
 	return nil
 }
 
-// label writes the labels of pods as they were seen. What has changed since is
-// looked at again when the watch tells of it.
+// label writes the labels of pods as they were seen. If a pod has changed since, the watch will
+// trigger another look.
 func (w *writer) label(ctx context.Context, key kube.Key, changes []LabelChange) error {
 	for _, change := range changes {
 		if err := w.set(ctx, key, change); err != nil {
@@ -220,8 +219,7 @@ func (w *writer) set(ctx context.Context, key kube.Key, change LabelChange) erro
 	return err
 }
 
-// justWritten answers whether the object was written for a moment ago, and if not
-// notes that it is now.
+// justWritten reports whether the object was written a moment ago, and if not notes that it is now.
 func (w *writer) justWritten(uid types.UID) bool {
 	w.recently.Lock()
 	defer w.recently.Unlock()
@@ -234,7 +232,7 @@ func (w *writer) justWritten(uid types.UID) bool {
 	return false
 }
 
-// setLabels is a merge patch with preconditions.
+// setLabels sends a merge patch with preconditions.
 func setLabels(ctx context.Context, client kubernetes.Interface, namespace string, change LabelChange) error {
 	labels := map[string]*string{v1alpha1.LabelGuard: nil, v1alpha1.LabelGuardCluster: nil}
 	if change.Guard != "" {
@@ -242,7 +240,7 @@ func setLabels(ctx context.Context, client kubernetes.Interface, namespace strin
 	}
 	metadata := map[string]any{"uid": change.UID, "labels": labels}
 	if change.Guard == "" {
-		// What a claim noted together with the guard goes with it.
+		// What a claim has noted together with the guard is removed with it.
 		metadata["annotations"] = map[string]any{v1alpha1.AnnotationClaim: nil}
 	}
 	if change.ResourceVersion != "" {

@@ -121,16 +121,16 @@ func mapsOf(typ reflect.Type, seen map[reflect.Type]bool, found map[string]bool)
 	}
 }
 
-// TestEveryMapIsKnown: what stands in a map of a pod has names that are anybody's,
-// and takes more than what stands in a struct.
+// What stands in a map of a pod has names that are anybody's, and takes more than what stands in a
+// struct.
 func TestEveryMapIsKnown(t *testing.T) {
 	found := map[string]bool{}
 	mapsOf(reflect.TypeFor[corev1.Pod](), map[reflect.Type]bool{}, found)
 	require.ElementsMatch(t, slices.Collect(maps.Keys(found)), mapNames)
 }
 
-// TestWeightHolds: no review takes more than was reckoned before it was decoded, and
-// none more than one may, whatever is in it.
+// No review takes more than was reckoned before it was decoded, and none more than one may,
+// whatever is in it.
 func TestWeightHolds(t *testing.T) {
 	h, _ := newWebhook(t, database(nil))
 	allocated(h, of("", one)) // what is made once

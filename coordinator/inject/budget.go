@@ -13,22 +13,20 @@ import (
 )
 
 const (
-	// bodiesBytes is what all reviews may have in memory that are being read or wait,
-	// and peerBytes what those of one address may, the largest review at least. What is
-	// common has 20 KiB.
+	// bodiesBytes is the memory for all reviews that are being read or wait, and peerBytes for
+	// those of one address, at least the largest review. A typical one has 20 KiB.
 	bodiesBytes = 4 * peerBytes
 	peerBytes   = maxReview
-	// readWait is how long a review may take to come, once its header has. API servers
-	// send it at once, and give up after timeoutSeconds, 5 by default.
+	// readWait is how long a review may take to arrive after its header. API servers send it at
+	// once, and give up after timeoutSeconds, 5 by default.
 	readWait = 2 * time.Second
 	// roomWait is how long a review waits for room, and again for its turn.
 	roomWait = time.Second
-	// maxTurns are decoded at a time, and no more than there are processors.
+	// maxTurns is how many are decoded at a time, but no more than there are processors.
 	maxTurns = 2
 )
 
-// budget bounds the memory and the processor time that reviews take, of all and of
-// each address.
+// budget bounds the memory and the processor time of reviews, in total and for each address.
 type budget struct {
 	all     *semaphore.Weighted // bytes of bodies
 	turns   *semaphore.Weighted
@@ -38,7 +36,7 @@ type budget struct {
 	peers map[netip.Prefix]*share
 }
 
-// share is that of one address, for as long as a review of it is there.
+// share is the budget of one address, while it has a review.
 type share struct {
 	bytes *semaphore.Weighted
 	users int
@@ -51,8 +49,8 @@ func newBudget() *budget {
 	}
 }
 
-// take waits for room for a review of one who calls, and answers what gives it back;
-// nil when there is none in time.
+// take waits for room for a review, and returns a function that releases it, or nil if there is
+// none in time.
 func (b *budget) take(ctx context.Context, remote string, bytes int64) (release func()) {
 	var peer netip.Prefix
 	if from, err := netip.ParseAddrPort(remote); err == nil {
@@ -97,7 +95,7 @@ func (b *budget) leave(peer netip.Prefix) {
 	}
 }
 
-// turn waits until a review may be looked at.
+// turn waits until a review may be checked.
 func (b *budget) turn(ctx context.Context) (release func()) { return wait(ctx, b.turns, 1) }
 
 // work waits, in its turn, until there is room for what it takes to decode it.

@@ -12,20 +12,20 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 )
 
-// AnnotationAuthority is on the pods of coordinators that know of the webhook's own
-// authority. Those of versions before have none.
+// AnnotationAuthority is on the pods of coordinators that know the webhook's own authority. Those
+// of earlier versions do not have it.
 const AnnotationAuthority = "rollcall.dev/webhook-authority"
 
 // coordinatorLabels are those of the chart's Deployment.
 var coordinatorLabels = labels.Set{"app.kubernetes.io/name": "rollcall", "app.kubernetes.io/component": "coordinator"}
 
-// Coordinators watches the pods of coordinators for those of versions that know nothing
-// of the webhook's own authority.
+// Coordinators watches the pods of coordinators for earlier versions that do not know the webhook's
+// own authority.
 type Coordinators struct {
 	informer cache.SharedIndexInformer
 }
 
-// coordinator is what is kept of the pod of one.
+// coordinator is what is kept of a coordinator's pod.
 type coordinator struct{ knows, ended bool }
 
 func coordinatorOf(pod *corev1.Pod) *coordinator {
@@ -33,7 +33,8 @@ func coordinatorOf(pod *corev1.Pod) *coordinator {
 	return &coordinator{knows: knows, ended: pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed}
 }
 
-// NewCoordinators watches those of a namespace; changed is called when one comes, goes or ends.
+// NewCoordinators returns a watch of a namespace. changed is called when a coordinator appears,
+// goes or ends.
 func NewCoordinators(client kubernetes.Interface, namespace string, changed func()) (*Coordinators, error) {
 	c := &Coordinators{informer: kube.Informer(client, client.CoreV1().Pods(namespace), coordinatorOf,
 		kube.Watched{What: "coordinators", Labels: coordinatorLabels.String()})}
@@ -49,8 +50,8 @@ func (c *Coordinators) Run(ctx context.Context) error {
 	return nil
 }
 
-// Earlier says whether a coordinator of a version before runs or is about to, and whether
-// that is known. What was known stays so while the watch is cut off.
+// Earlier returns whether a coordinator of an earlier version runs or is about to, and whether that
+// is known. The last answer stays while the watch is interrupted.
 func (c *Coordinators) Earlier() (is, known bool) {
 	if !c.informer.HasSynced() {
 		return false, false

@@ -14,10 +14,10 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// Pod is the pod with an agent. The pod itself is not changed. One that does
-// not carry the label rollcall.dev/cluster, or that no StatefulSet owns, is
-// returned as it is. The stop token is the pod's own: one that came with a template,
-// and so with all pods of it, is replaced.
+// Pod returns the pod with an agent, without changing the given one. A pod without the label
+// rollcall.dev/cluster, or without a StatefulSet as its owner, is returned unchanged. The stop
+// token is the pod's own: a token that came with the template, and so is the same in all its pods,
+// is replaced.
 func Pod(pod *corev1.Pod, opts Options) (*corev1.Pod, []Warning, error) {
 	if !ownedByStatefulSet(pod) {
 		return pod, nil, nil
@@ -32,10 +32,10 @@ func Pod(pod *corev1.Pod, opts Options) (*corev1.Pod, []Warning, error) {
 	return out, warnings, nil
 }
 
-// Template is the pod template with an agent. The template itself is not
-// changed. One without the label rollcall.dev/cluster is returned as it is.
-// All pods of a template have one stop token, and CloseGuard has no effect: a
-// guard in a template could be opened by nobody but the template's owner.
+// Template returns the pod template with an agent, without changing the given one. A template
+// without the label rollcall.dev/cluster is returned unchanged. All pods of a template have one
+// stop token, and CloseGuard has no effect: only the template's owner could open a guard in a
+// template.
 func Template(template *corev1.PodTemplateSpec, opts Options) (*corev1.PodTemplateSpec, []Warning, error) {
 	opts.CloseGuard = false
 	out := template.DeepCopy()
@@ -100,15 +100,15 @@ func inject(meta *metav1.ObjectMeta, spec *corev1.PodSpec, opts Options) ([]Warn
 			warnings = append(warnings, Warning("the agent starts without username and password: "+why))
 		}
 	}
-	// Last of the init containers: what is there already starts as it always
-	// did, and sidecars are stopped in reverse, so that a network proxy among
-	// them is still there while the agent hands off.
+	// It is the last of the init containers: existing ones start as before, and sidecars are
+	// stopped in reverse order, so that a network proxy among them is still there while the agent
+	// hands off.
 	spec.InitContainers = append(spec.InitContainers, agentContainer(spec, secrets.credentials, token, grace, opts))
 	spec.Volumes = append(spec.Volumes, volumes(secrets)...)
 	return warnings, nil
 }
 
-// findAgent is the agent that is already there, or nil.
+// findAgent returns the agent that already exists, or nil.
 func findAgent(spec *corev1.PodSpec) (*corev1.Container, error) {
 	for i := range spec.Containers {
 		if spec.Containers[i].Name == v1alpha1.AgentContainer {
@@ -147,18 +147,17 @@ func alreadyThere(agent *corev1.Container, spec *corev1.PodSpec, database *corev
 	return warnings, nil
 }
 
-// closeGuard lets Kubernetes refuse to remove the pod from birth. A label that
-// is there already stays.
+// closeGuard makes Kubernetes refuse to remove the pod from its creation. An existing label stays.
 func closeGuard(meta *metav1.ObjectMeta, cluster string) {
 	if _, there := meta.Labels[v1alpha1.LabelGuard]; !there {
 		meta.Labels[v1alpha1.LabelGuard], meta.Labels[v1alpha1.LabelGuardCluster] = v1alpha1.GuardClosed, cluster
 	}
 }
 
-// broughtGuard is what is to be said about a label of a guard that a pod has at its
-// creation, or empty. It is the template's: the guard of a pod is opened by a person
-// who may patch the pod, and a template would open those of all. What this webhook
-// has set before, when it is asked again, is no template's.
+// broughtGuard returns the warning about a guard's label that a pod has at its creation, or an
+// empty one. Such a label is the template's: a person who may patch a pod opens its guard, and a
+// template would open those of all pods. A label that this webhook has set before, when it is
+// called again, does not count.
 func broughtGuard(meta *metav1.ObjectMeta, cluster string) Warning {
 	value, there := meta.Labels[v1alpha1.LabelGuard]
 	if !there || value == v1alpha1.GuardClosed && meta.Labels[v1alpha1.LabelGuardCluster] == cluster {
@@ -168,7 +167,7 @@ func broughtGuard(meta *metav1.ObjectMeta, cluster string) Warning {
 		v1alpha1.LabelGuard, value))
 }
 
-// removeGuard takes the labels of a guard off, and answers how.
+// removeGuard removes the labels of a guard, and returns the operations.
 func removeGuard(meta *metav1.ObjectMeta) []operation {
 	var removals []operation
 	for _, label := range []string{v1alpha1.LabelGuard, v1alpha1.LabelGuardCluster} {
@@ -180,7 +179,7 @@ func removeGuard(meta *metav1.ObjectMeta) []operation {
 	return removals
 }
 
-// databaseContainer is the one that the annotation names, else the first.
+// databaseContainer returns the container that the annotation names, or else the first.
 func databaseContainer(meta *metav1.ObjectMeta, spec *corev1.PodSpec) (*corev1.Container, error) {
 	if len(spec.Containers) == 0 {
 		return nil, errors.New("spec.containers is empty")

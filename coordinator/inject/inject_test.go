@@ -76,9 +76,8 @@ func TestPodGolden(t *testing.T) {
 	}
 }
 
-// TestAgentCannotHurt: the sidecar has nothing by which it could keep the
-// database from starting or serving, and nothing of the pod's own changes but
-// the stop hook and a grace period that was too short.
+// The sidecar has nothing by which it could keep the database from starting or serving, and nothing
+// of the pod's own changes but the stop hook and a grace period that was too short.
 func TestAgentCannotHurt(t *testing.T) {
 	pod := readPod(t, "testdata/pod/plain.in.yaml")
 	got, _, err := Pod(pod, testOptions())
@@ -103,8 +102,7 @@ func TestAgentCannotHurt(t *testing.T) {
 	require.Equal(t, pod, got)
 }
 
-// TestAgentSeesNoToken: something is mounted where a token would be, in the
-// agent's container alone.
+// Something is mounted where a token would be, in the agent's container alone.
 func TestAgentSeesNoToken(t *testing.T) {
 	got, _, err := Pod(readPod(t, "testdata/pod/plain.in.yaml"), testOptions())
 	require.NoError(t, err)
@@ -121,7 +119,7 @@ func TestAgentSeesNoToken(t *testing.T) {
 	require.Nil(t, got.Spec.AutomountServiceAccountToken)
 }
 
-// TestClientVolume: the database's own program is mounted where the pod has it.
+// The database's own program is mounted where the pod has it.
 func TestClientVolume(t *testing.T) {
 	pod := readPod(t, "testdata/pod/plain.in.yaml")
 	mounted := func() bool {
@@ -342,8 +340,8 @@ func TestCredentialsSecret(t *testing.T) {
 	require.Equal(t, "from-pod", secretOf("from-pod", "from-cluster"))
 }
 
-// TestNothingKeepsThePodFromANode: what a scheduler, a quota or a class of
-// service asks of a pod is not harder to meet with an agent than without.
+// What a scheduler, a quota or a class of service asks of a pod is not harder to meet with an agent
+// than without.
 func TestNothingKeepsThePodFromANode(t *testing.T) {
 	agentOf := func(change func(*corev1.PodSpec)) corev1.Container {
 		pod := readPod(t, "testdata/pod/plain.in.yaml")

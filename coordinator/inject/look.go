@@ -25,30 +25,30 @@ const (
 	maxWeight = 64 << 20
 )
 
-// errShape is for what is no pod that anybody runs.
+// errShape is for something that is no realistic pod.
 var errShape = errors.New("it is larger than any pod that runs")
 
-// look is what is known of a review before it is decoded: the fields that decide
-// whether it is, and what that costs.
+// look is what is known about a review before it is decoded: the fields that decide whether it is,
+// and the cost.
 type look struct {
 	types.UID
 	metav1.TypeMeta
-	// request: there is one.
+	// request is true if there is one.
 	request bool
-	// label and owner: somewhere in the pod there is the label of a DatabaseCluster,
-	// and a StatefulSet as owner. A pod without either is none of ours.
+	// label and owner are true if the pod contains, anywhere, the label of a DatabaseCluster, and a
+	// StatefulSet as owner. A pod without either is not ours.
 	label, owner bool
 
-	// values are names and values; composites of them are objects, lists, and what
-	// stands in lists; wide of these what takes most for one that is empty; and
-	// entries what stands in maps, by names that are anybody's.
+	// values counts names and values, composites the objects, lists, and items of lists among them,
+	// wide those of these that take the most memory when empty, and entries the items of maps with
+	// arbitrary names.
 	values, composites, containers, wide, entries int
 	// odd are bytes that are written as more than there were.
 	bytes, odd int
 }
 
-// looking reads a review token by token. It keeps the path to where it is and
-// nothing else, and takes names for equal as json.Unmarshal does, without case.
+// looking reads a review token by token. It keeps only the path to the current value, and compares
+// names like json.Unmarshal, ignoring case.
 type looking struct {
 	look
 	path  []step
@@ -63,7 +63,7 @@ type step struct {
 	key  bool   // of an object: a name comes next
 }
 
-// lookAt reads body to its end, or as far as it must to see that it is too much.
+// lookAt reads body to its end, or until it is too much.
 func lookAt(body []byte) (look, error) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber() // a float would fail where Unmarshal does not look
@@ -118,8 +118,8 @@ func (l *looking) take(token json.Token) error {
 	return nil
 }
 
-// count: whatever stands in a list becomes one of its elements, null and what is of
-// another type, too.
+// count counts a value. Every item of a list becomes an element, also null and values of another
+// type.
 func (l *looking) count(top *step, delim bool) {
 	l.values++
 	if delim || top != nil && top.list {
@@ -143,7 +143,7 @@ func (l *looking) top() *step {
 	return &l.path[len(l.path)-1]
 }
 
-// done: after a value of an object comes a name.
+// done notes the end of a value. In an object a name follows.
 func (l *looking) done() {
 	if top := l.top(); top != nil && !top.list {
 		top.key = true
@@ -175,7 +175,7 @@ func oneOf(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, name) })
 }
 
-// read takes the few texts that matter.
+// read reads the few texts that matter.
 func (l *looking) read(text string) {
 	switch {
 	case l.at("apiVersion") && len(text) <= maxIdentity:
@@ -191,7 +191,7 @@ func (l *looking) read(text string) {
 	}
 }
 
-// at says whether the value that is read is at a path of names; "" is an object in a list.
+// at reports whether the current value is at a path of names. "" is an object in a list.
 func (l *looking) at(names ...string) bool {
 	if len(l.path) != len(names) {
 		return false
@@ -207,15 +207,15 @@ func (l *looking) at(names ...string) bool {
 	return true
 }
 
-// uidOf finds the UID in the beginning of a review, where API servers have it, so
-// that what is not read can be answered.
+// uidOf finds the UID at the beginning of a review, where API servers put it, so that a review that
+// is not read can be answered.
 func uidOf(head []byte) (look, bool) {
 	l, _ := lookAt(head)
 	return l, l.UID != ""
 }
 
-// weight is what it takes at most to look, decode, inject and answer, in bytes
-// allocated: TestWeightHolds, FuzzReview.
+// weight returns the most bytes that checking, decoding, injecting and answering allocate:
+// TestWeightHolds, FuzzReview.
 func (l look) weight() int {
 	return 128<<10 + 32*l.bytes + 128*l.odd + 200*l.values + 2200*l.composites + 8192*l.containers + 5120*l.wide + 2048*l.entries
 }

@@ -119,7 +119,7 @@ func split(text []byte) []part {
 	return parts
 }
 
-// isBlank says whether there is nothing but comments.
+// isBlank reports whether there is nothing but comments.
 func isBlank(body []byte) bool {
 	for line := range bytes.SplitSeq(body, []byte("\n")) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
@@ -236,7 +236,7 @@ type head struct {
 	Items []json.RawMessage `json:"items"`
 }
 
-// hasLabelledPods: the object is a pod with our label, or makes such pods.
+// hasLabelledPods reports whether the object is a pod with our label, or makes such pods.
 func hasLabelledPods(object []byte, kind string) bool {
 	type labelled struct {
 		Metadata struct {

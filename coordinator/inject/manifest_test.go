@@ -41,8 +41,7 @@ func TestManifestGolden(t *testing.T) {
 	}
 }
 
-// TestManifestEqualsTemplate: what comes out of a manifest is what Template
-// makes, whatever the way in which it is written.
+// What comes out of a manifest is what Template makes, whatever the way in which it is written.
 func TestManifestEqualsTemplate(t *testing.T) {
 	for _, name := range []string{"chart", "object"} {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +98,7 @@ func TestOtherDocumentsAreUntouched(t *testing.T) {
 	}
 }
 
-// TestLeftAsItIsWithAWarning: whoever labelled them meant something.
+// Whoever labelled them meant something.
 func TestLeftAsItIsWithAWarning(t *testing.T) {
 	const template = "spec: {template: {metadata: {labels: {rollcall.dev/cluster: x}}}}\n"
 	for text, want := range map[string]string{
@@ -181,8 +180,8 @@ func TestManifestErrors(t *testing.T) {
 	require.ErrorContains(t, err, `image of the agent is "A B"`)
 }
 
-// TestSharedPartsAreNotChanged: two templates that share what they contain by
-// an anchor get an agent each, and other users of the anchor get none.
+// Two templates that share what they contain by an anchor get an agent each, and other users of the
+// anchor get none.
 func TestSharedPartsAreNotChanged(t *testing.T) {
 	text := `apiVersion: v1
 kind: List
@@ -210,7 +209,7 @@ items:
 	require.Equal(t, 1, strings.Count(got, "rollcall-agent"))
 }
 
-// TestSetWithoutLabel: the coordinator would not find it.
+// The coordinator would not find it.
 func TestSetWithoutLabel(t *testing.T) {
 	for _, labels := range []string{"", ", labels: {rollcall.dev/cluster: other}"} {
 		_, warnings := injectText(t, strings.Replace(injectable, "namespace: prod", "namespace: prod"+labels, 1))

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// operation is one step of a JSON patch (RFC 6902). Injection adds and replaces,
-// and takes nothing away but the labels of a guard.
+// operation is one step of a JSON patch (RFC 6902). Injection adds and replaces, and removes
+// nothing but the labels of a guard.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -30,10 +30,9 @@ func newOperation(op string, keys []string, value any) operation {
 	return operation{Op: op, Path: path.String(), Value: value, keys: keys}
 }
 
-// diff is the patch that makes before into after. Both are read as JSON, so
-// that what is equal there is not touched. A list that became shorter is
-// replaced as a whole; a key that vanished is an error, since nothing that is
-// injected takes anything away.
+// diff is the patch that makes before into after. Both are read as JSON, so that what is equal
+// there is not touched. A list that became shorter is replaced as a whole; a key that vanished is
+// an error, since nothing that is injected removes anything.
 func diff(before, after any) ([]operation, error) {
 	a, err := generic(before)
 	if err != nil {

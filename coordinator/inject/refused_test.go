@@ -50,7 +50,7 @@ func largePod(t *testing.T) *corev1.Pod {
 	return pod
 }
 
-// TestLargePodGetsItsAgent: no bound is near to what runs.
+// No bound is near to what runs.
 func TestLargePodGetsItsAgent(t *testing.T) {
 	h, _ := newWebhook(t)
 	pod := largePod(t)
@@ -83,8 +83,7 @@ func say(t *testing.T, h *Webhook, from string, body io.Reader) (int, *admission
 	return w.Code, answer.Response
 }
 
-// TestUnreadIsLetThrough: what is too much is let through as it is, with a warning,
-// counted, and logged once.
+// What is too much is let through as it is, with a warning, counted, and logged once.
 func TestUnreadIsLetThrough(t *testing.T) {
 	for reason, body := range map[string][]byte{
 		refusedSize:  append(of("", one), bytes.Repeat([]byte(" "), maxReview)...),
@@ -121,8 +120,8 @@ func (s slow) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestStrangerHoldsHisShareOnly: whoever lets reviews wait, of all bytes that one
-// address may have, keeps none of another address waiting.
+// Whoever lets reviews wait, of all bytes that one address may have, keeps none of another address
+// waiting.
 func TestStrangerHoldsHisShareOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, _ := newWebhook(t)
@@ -151,7 +150,7 @@ func TestStrangerHoldsHisShareOnly(t *testing.T) {
 	})
 }
 
-// TestDecodingIsBounded: no more at a time than there are turns, nor than may weigh.
+// No more at a time than there are turns, nor than may weigh.
 func TestDecodingIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, _ := newWebhook(t)
@@ -174,8 +173,7 @@ func TestDecodingIsBounded(t *testing.T) {
 	})
 }
 
-// TestLookMissesNothing: what json.Unmarshal takes for a pod of ours, in whatever
-// spelling, is decoded.
+// What json.Unmarshal takes for a pod of ours, in whatever spelling, is decoded.
 func TestLookMissesNothing(t *testing.T) {
 	h, _ := newWebhook(t)
 	plain := string(of("", one))

@@ -15,19 +15,19 @@ import (
 // ConfigurationName is the MutatingWebhookConfiguration that the chart makes.
 const ConfigurationName = "rollcall-coordinator"
 
-// Registration tells the API server by which authorities to know the webhook,
-// in the MutatingWebhookConfiguration. Every replica may do so: it writes only
-// when something differs.
+// Registration writes the webhook's authorities into the MutatingWebhookConfiguration, for the API
+// server. Every replica may do so: it writes only if something differs.
 type Registration struct {
 	Client kubernetes.Interface
-	// Bundle is what the configuration should have, given what it has, in PEM; empty = not known yet.
+	// Bundle returns what the configuration should have, given what it has, in PEM. It is empty if
+	// not known yet.
 	Bundle func(registered []byte) []byte
-	// Registered is told what it has, after each look that was answered; nothing, if there is no
+	// Registered is called with what it has, after each successful look, or with nil if there is no
 	// configuration of ours.
 	Registered func(bundle []byte)
 	// Wait is how long the next look may wait.
 	Wait func() time.Duration
-	// Wake has the next look be now.
+	// Wake makes the next look happen now.
 	Wake <-chan struct{}
 	// Logger. Default: slog.Default.
 	Logger *slog.Logger
@@ -75,7 +75,7 @@ func (r Registration) Run(ctx context.Context) error {
 		}
 		wait.Stop()
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // to be told to end is no failure
+			return nil //nolint:nilerr // the end of ctx is no failure
 		}
 	}
 }
@@ -85,7 +85,7 @@ func (r Registration) look(ctx context.Context) error {
 	defer cancel()
 	err := r.Ensure(ctx)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		r.Registered(nil) // without the webhook there is no right to read it either
+		r.Registered(nil) // without the webhook there is no permission to read it either
 	}
 	return err
 }

@@ -141,7 +141,7 @@ func TestRegistrationFollows(t *testing.T) {
 
 		require.NotContains(t, log.String(), "level=ERROR")
 
-		// An API server that is away for a moment is asked again soon.
+		// An API server that is unavailable for a moment is asked again soon.
 		var down atomic.Bool
 		down.Store(true)
 		client.PrependReactor("update", "*", func(clienttesting.Action) (bool, runtime.Object, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/door"
 )
 
-// Why a review was not looked at, in rollcall_webhook_refused_total.
+// Reasons for which a review was not checked, in rollcall_webhook_refused_total.
 const (
 	refusedSize  = "size"  // more bytes than maxReview
 	refusedShape = "shape" // more in it than in any pod that runs
@@ -25,8 +25,8 @@ const (
 // headBytes are read first: API servers have a review's UID in them.
 const headBytes = 4 << 10
 
-// ServeHTTP implements http.Handler. It reads what is bounded, looks before it
-// decodes, and lets through what it does not look at.
+// ServeHTTP implements http.Handler. It reads up to a limit, checks before it decodes, and lets
+// through what it does not check.
 func (h *Webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		http.Error(w, "only POST is answered here", http.StatusMethodNotAllowed)
@@ -71,7 +71,7 @@ func (h *Webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.unread(w, body, refusedSlow)
 		return
 	}
-	// It has come; who waits for his turn is not slow.
+	// It has arrived; a review that waits for its turn is not slow.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	h.review(w, r, body)
 }
@@ -86,7 +86,7 @@ func readUpTo(from io.Reader, body []byte) ([]byte, error) {
 	return body, err
 }
 
-// review answers what was read.
+// review answers the review that was read.
 func (h *Webhook) review(w http.ResponseWriter, r *http.Request, body []byte) {
 	done := h.budget.turn(r.Context())
 	if done == nil {
@@ -94,7 +94,7 @@ func (h *Webhook) review(w http.ResponseWriter, r *http.Request, body []byte) {
 		return
 	}
 	answer, refused := h.decide(r.Context(), body)
-	done() // a caller who does not read the answer keeps nobody from his turn
+	done() // a client that does not read the answer does not block others
 	switch {
 	case refused != "":
 		h.unread(w, body, refused)
@@ -107,7 +107,8 @@ func (h *Webhook) review(w http.ResponseWriter, r *http.Request, body []byte) {
 	}
 }
 
-// decide answers a review, or says why it is not looked at; neither for what is none.
+// decide answers a review, or says why it is not checked. It returns neither for something that is
+// no review.
 func (h *Webhook) decide(ctx context.Context, body []byte) (answer *admissionv1.AdmissionReview, refused string) {
 	seen, err := lookAt(body)
 	switch {
@@ -131,9 +132,8 @@ func (h *Webhook) decide(ctx context.Context, body []byte) (answer *admissionv1.
 	return &admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: h.Admit(review.Request)}, ""
 }
 
-// unread lets a pod through that was not looked at. Without its UID there is no
-// answer that an API server would take; it lets the pod through by itself then
-// (failurePolicy Ignore).
+// unread lets a pod through that was not checked. Without its UID there is no answer that an API
+// server would accept; then the API server lets the pod through by itself (failurePolicy Ignore).
 func (h *Webhook) unread(w http.ResponseWriter, body []byte, reason string) {
 	h.refused.WithLabelValues(reason).Inc()
 	h.opts.Lately.Note("webhook: "+reason, "")

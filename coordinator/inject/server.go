@@ -13,8 +13,8 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/door"
 )
 
-// Serve answers at WebhookPath on the listener until ctx ends, and then lets
-// the requests that are under way finish. It closes the listener.
+// Serve serves WebhookPath on the listener until ctx ends, and then lets pending requests finish.
+// It closes the listener.
 func Serve(ctx context.Context, listener net.Listener, conf *tls.Config, webhook http.Handler, logger *slog.Logger) error {
 	mux := http.NewServeMux()
 	mux.Handle(WebhookPath, webhook)
@@ -26,8 +26,8 @@ func Serve(ctx context.Context, listener net.Listener, conf *tls.Config, webhook
 		WriteTimeout:      10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
-		// What a connection may have under way, and what it may have sent that nobody
-		// has read yet. An API server that needs more opens another.
+		// Limits of what a connection may have under way, and of what it may have sent that is not
+		// read yet. An API server that needs more opens another connection.
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: 16, MaxReadFrameSize: 16 << 10,
 			MaxReceiveBufferPerConnection: 64 << 10, MaxReceiveBufferPerStream: 64 << 10,

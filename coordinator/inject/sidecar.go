@@ -144,8 +144,8 @@ func resources(spec *corev1.PodSpec) corev1.ResourceRequirements {
 	}
 }
 
-// guaranteed says whether every container has limits for processor and memory
-// and requests no less. Requests that are left out are as large as the limits.
+// guaranteed reports whether every container has limits for processor and memory and requests no
+// less. Requests that are left out are as large as the limits.
 func guaranteed(spec *corev1.PodSpec) bool {
 	return all(spec, func(r corev1.ResourceRequirements) bool {
 		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
@@ -165,7 +165,7 @@ func limited(r corev1.ResourceRequirements, name corev1.ResourceName) bool {
 	return there && !limit.IsZero()
 }
 
-// all says whether something holds for the resources of every container.
+// all reports whether something holds for the resources of every container.
 func all(spec *corev1.PodSpec, holds func(corev1.ResourceRequirements) bool) bool {
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for _, container := range containers {

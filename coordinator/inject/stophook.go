@@ -10,7 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// addStopHook has the kubelet call the agent before it stops the database.
+// addStopHook makes the kubelet call the agent before it stops the database.
 func addStopHook(database *corev1.Container, annotation, token string, grace int64, keep bool) ([]Warning, error) {
 	switch annotation {
 	case "", v1alpha1.PreStopChain, v1alpha1.PreStopKeep:

@@ -11,8 +11,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 )
 
-// tokenOf makes stop tokens of one pod, which begin with its name. So a token that was
-// made for it is told from that of a template, and nobody takes the one for the other.
+// tokenOf returns a function that creates stop tokens of one pod, which begin with its name. So the
+// pod's own token can be told from that of a template.
 func tokenOf(pod string, secret func() string) func() string {
 	if secret == nil {
 		secret = rand.Text
@@ -27,9 +27,8 @@ func tokenPrefix(pod string) string {
 	return pod + "."
 }
 
-// giveToken replaces the stop token of a template by one of the pod's own, in the
-// agent and in whatever hook shows it. Where no hook does, nobody knows who would
-// go on with the former, and it stays.
+// giveToken replaces the stop token of a template by one of the pod's own, in the agent and in
+// every hook that sends it. If no hook does, the old token stays, because its user is not known.
 func giveToken(pod *corev1.Pod, token func() string) {
 	agent := kube.AgentOf(&pod.Spec)
 	if agent == nil {
@@ -53,7 +52,7 @@ func giveToken(pod *corev1.Pod, token func() string) {
 	}
 }
 
-// showing are the places of a preStop hook with the token.
+// showing returns the places of a preStop hook with the token.
 func showing(l *corev1.Lifecycle, token string) (places []*string) {
 	if l == nil || l.PreStop == nil {
 		return nil

@@ -26,26 +26,27 @@ const WebhookPath = "/inject"
 // object that is larger than 1.5 MiB, and pods of databases have some 20 KiB.
 const maxReview = 2 << 20
 
-// Lookup finds a DatabaseCluster in memory. The webhook must answer fast and
-// while the API server is busy, so it asks nobody.
+// Lookup finds a DatabaseCluster in memory. The webhook must answer fast and while the API server
+// is busy, so it sends no requests.
 type Lookup func(namespace, name string) (*v1alpha1.DatabaseCluster, bool)
 
-// WebhookOptions are for NewWebhook.
+// WebhookOptions are the options of a Webhook.
 type WebhookOptions struct {
 	// Image and PullPolicy of the agent, as in Options.
 	Image      string
 	PullPolicy corev1.PullPolicy
-	// Lookup finds DatabaseClusters. Default: none is known. A pod whose
-	// DatabaseCluster is not there (yet) gets an agent all the same, which waits.
+	// Lookup finds DatabaseClusters. Default: none is known. A pod whose DatabaseCluster does not
+	// exist (yet) still gets an agent, which waits.
 	Lookup Lookup
-	// Secret is the metadata of a Secret, live, nil where there is none. It must answer or
-	// give up within a second. Default: every Secret may be mounted.
+	// Secret returns the metadata of a Secret, live, or nil if there is none. It must return within
+	// a second. Default: every Secret may be mounted.
 	Secret func(ctx context.Context, namespace, name string) (*metav1.ObjectMeta, error)
-	// Armed: there is an admission policy that heeds a closed guard. Default: there is.
+	// Armed reports whether there is an admission policy that enforces a closed guard. Default:
+	// there is.
 	Armed func() bool
 	// Logger. Default: slog.Default.
 	Logger *slog.Logger
-	// Lately remembers for people what was not looked at. Default: nothing does.
+	// Lately records for people what was not checked. Default: nothing does.
 	Lately *door.Refusals
 	// Registerer of metrics. Default: none.
 	Registerer prometheus.Registerer
@@ -128,7 +129,7 @@ func (h *Webhook) admit(request *admissionv1.AdmissionRequest, response *admissi
 	if err := json.Unmarshal(request.Object.Raw, &pod); err != nil {
 		return resultInvalid, fmt.Errorf("the object is not a pod: %w", err)
 	}
-	// Not ours to change, and not to be compared at length.
+	// They are not ours to change, and would be long to compare.
 	pod.ManagedFields, pod.Status = nil, corev1.PodStatus{}
 	name := pod.Labels[v1alpha1.LabelCluster]
 	if name == "" {
@@ -178,15 +179,15 @@ func (h *Webhook) admit(request *admissionv1.AdmissionRequest, response *admissi
 	return result, nil
 }
 
-// log tells of a pod, 60 at once and one a second: whoever reaches the port can make
-// pods up. What is not told here the pod's annotation has.
+// log logs about a pod, 60 times at once and once a second: anybody who reaches the port can invent
+// pods. What is not logged is in the pod's annotation.
 func (h *Webhook) log(level slog.Level, what, namespace, pod, reason string) {
 	if h.lines.TryAccept() {
 		h.opts.Logger.Log(context.Background(), level, what, "namespace", clip(namespace), "pod", clip(pod), "reason", clip(reason))
 	}
 }
 
-// clip bounds what a log has of others' words.
+// clip limits how much of others' text is logged.
 func clip(text string) string {
 	const most = 512
 	if len(text) <= most {
@@ -195,7 +196,7 @@ func clip(text string) string {
 	return text[:most] + "..."
 }
 
-// options are those for one pod, by what is known of its DatabaseCluster.
+// options returns the options for one pod, by what is known about its DatabaseCluster.
 func (h *Webhook) options(namespace, name string) Options {
 	opts := Options{
 		Image:       h.opts.Image,
@@ -216,9 +217,9 @@ func (h *Webhook) options(namespace, name string) Options {
 	return opts
 }
 
-// withheld is why a Secret is not for the agents of a DatabaseCluster. One that is not there
-// yet is mounted, and so is one of which the API server does not tell in time: agents
-// use what is in it only once the coordinator has seen that they may.
+// withheld says why a Secret is not for the agents of a DatabaseCluster. A Secret that does not
+// exist yet is mounted, and so is one about which the API server does not answer in time: agents
+// use its content only once the coordinator has seen that they may.
 func (h *Webhook) withheld(namespace, secret, cluster string) string {
 	meta, err := h.opts.Secret(context.Background(), namespace, secret)
 	switch {
@@ -234,8 +235,8 @@ func (h *Webhook) withheld(namespace, secret, cluster string) string {
 	return string(consent.NotGiven(meta, cluster))
 }
 
-// annotate says on the pod what a person should know: what a webhook warns of
-// reaches only the StatefulSet controller, which tells nobody.
+// annotate says on the pod what a person should know: warnings of a webhook reach only the
+// StatefulSet controller, which shows them to nobody.
 func annotate(pod *corev1.Pod, text string) {
 	if pod.Annotations == nil {
 		pod.Annotations = map[string]string{}

@@ -226,8 +226,7 @@ func TestWebhookKnowsCredentials(t *testing.T) {
 	require.Equal(t, "solr-admin", secret.SecretName)
 }
 
-// TestWebhookNeverRefuses: whatever is wrong, the pod gets through, and says
-// what a person should know.
+// Whatever is wrong, the pod gets through, and says what a person should know.
 func TestWebhookNeverRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*corev1.Pod)
@@ -305,8 +304,8 @@ func TestWebhookRefusesGarbage(t *testing.T) {
 	require.ErrorContains(t, err, "no image of the agent")
 }
 
-// TestServe: over TLS, with a certificate that the bundle in the webhook's
-// registration verifies under the name by which the API server calls it.
+// Over TLS, with a certificate that the bundle in the webhook's registration verifies under the
+// name by which the API server calls it.
 func TestServe(t *testing.T) {
 	client := fake.NewClientset()
 	opts := pki.Options{Namespace: "rollcall-system", Service: "rollcall-coordinator"}

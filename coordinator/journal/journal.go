@@ -15,7 +15,7 @@ import (
 // Version of the format.
 const Version = 1
 
-// Journal of one database cluster.
+// Journal is the journal of one database cluster.
 type Journal struct {
 	Version int `json:"version"`
 	// Cluster is namespace/name.
@@ -78,9 +78,9 @@ func Decode(data []byte) (Journal, error) {
 	return j, nil
 }
 
-// Differs tells whether two plans say different things: who should go, who
-// goes now and how, and which rule holds whom. Texts, ages and forecasts,
-// which change with every second, are no difference.
+// Differs reports whether two plans say different things: who should go, who goes now and how, and
+// which rule holds which pod. Texts, ages and forecasts, which change with every second, are no
+// difference.
 func Differs(a, b model.Plan) bool {
 	return a.Phase != b.Phase ||
 		!slices.Equal(a.Order, b.Order) ||

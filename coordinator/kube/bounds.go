@@ -12,28 +12,29 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// What is kept of an object that others write has a bound: it is in the memory of every
-// coordinator, and Kubernetes takes objects of 1.5 MiB.
+// What is kept of an object that others write is bounded: it is in the memory of every coordinator,
+// and Kubernetes accepts objects of 1.5 MiB.
 const (
-	// MaxSelector bounds a label selector, as SelectorSize counts. That of a StatefulSet is
-	// part of the URL by which its pods are asked for.
+	// MaxSelector bounds a label selector, as counted by SelectorSize. A StatefulSet's selector is
+	// part of the URL with which its pods are listed.
 	MaxSelector = 8 << 10
-	// MaxPools are those of one DatabaseCluster: each has a watch of its own, of about 100 KiB.
+	// MaxPools is the maximum for one DatabaseCluster. Each pool has a watch of its own, of about
+	// 100 KiB.
 	MaxPools = 256
 
-	// MaxMissing is how many more pods the StatefulSets of one DatabaseCluster may want than there are.
-	// Each has a place in what is decided on, and spec.replicas costs whoever writes it nothing.
+	// MaxMissing is how many more pods the StatefulSets of one DatabaseCluster may desire than
+	// exist. Each takes memory in a decision, and setting spec.replicas costs its author nothing.
 	MaxMissing = 1000
 
 	maxName     = 512
 	maxImage    = 1 << 10
-	maxTogether = 4 << 10 // of a text that is made of many
+	maxTogether = 4 << 10 // of a text that is composed of many
 	maxLabels   = 16 << 10
 	maxProblem  = 1 << 10
 )
 
-// SelectorSize is about how many bytes a selector takes in memory. Short values take more
-// than they are long.
+// SelectorSize returns about how many bytes a selector takes in memory. Short values take more than
+// their length.
 func SelectorSize(s *metav1.LabelSelector) int {
 	if s == nil {
 		return 0
@@ -53,7 +54,7 @@ func SelectorSize(s *metav1.LabelSelector) int {
 	return size
 }
 
-// missing counts the pods that pools want and that are not there.
+// missing counts the pods that pools desire and that do not exist.
 func missing(pools []Pool, pods []Pod) int {
 	there := map[string]int{}
 	for i := range pods {
@@ -66,8 +67,8 @@ func missing(pools []Pool, pods []Pod) int {
 	return n
 }
 
-// bounded is a text that is kept. Of one that is longer than any of its kind need be, the
-// beginning is, with a digest, so that two that differ still do.
+// bounded returns a text that is kept. Of a text that is longer than necessary it returns the
+// beginning and a digest, so that two that differ still do.
 func bounded(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -76,8 +77,8 @@ func bounded(text string, most int) string {
 	return v1alpha1.Cut(text, most-len(digest)) + digest
 }
 
-// brief is what is kept and logged of an error of a watch. That of a request begins with its
-// URL, which may be so long that nobody finds the end.
+// brief returns what is kept and logged of an error of a watch. An error of a request begins with
+// its URL, which may be so long that people do not find the end.
 func brief(err error) string {
 	text := err.Error()
 	if request := (*url.Error)(nil); errors.As(err, &request) {

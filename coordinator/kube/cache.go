@@ -18,20 +18,19 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// ClusterObjects is what Kubernetes says of one database cluster. All of it is
-// shared and must not be changed.
+// ClusterObjects is what Kubernetes says about one database cluster. All of it is shared and must
+// not be changed.
 type ClusterObjects struct {
 	Cluster *v1alpha1.DatabaseCluster
-	// Pools in the order of their names.
+	// Pools are in the order of their names.
 	Pools []Pool
-	// Pods that the pools own, by pool and ordinal.
+	// Pods are those that the pools own, by pool and ordinal.
 	Pods []Pod
-	// Nodes that exist, of those on which the pods run.
+	// Nodes are the existing ones on which the pods run.
 	Nodes map[string]Node
 }
 
-// Cache keeps what Kubernetes says current. Its methods may be called at any
-// time, from anywhere.
+// Cache keeps what Kubernetes says current. It is safe for concurrent use.
 type Cache struct {
 	client kubernetes.Interface
 	log    *slog.Logger
@@ -44,12 +43,12 @@ type Cache struct {
 	// poolsChanged asks Run to compare the pod watches with the pools.
 	poolsChanged chan struct{}
 
-	// starting has a place for each watch of pods that may begin at once.
+	// starting has a slot for each watch of pods that may begin at once.
 	starting chan struct{}
 
 	mu   sync.Mutex
 	pods map[types.UID]*podWatch
-	// crowded are the pools that find pods of too many others, and why they are not watched.
+	// crowded are the pools that select the pods of too many others, and why they are not watched.
 	crowded map[types.UID]string
 	begun   time.Time // since when all pools are known
 }
@@ -69,7 +68,7 @@ func New(opts Options) (*Cache, error) {
 		starting:     make(chan struct{}, startTogether),
 		pods:         map[types.UID]*podWatch{},
 	}
-	nobody := func(string) {} // without these there is nobody to be told
+	nobody := func(string) {} // without these there are no subscribers
 	onWatchError(c.clusters, c.log, "databaseclusters", nobody)
 	onWatchError(c.pools, c.log, "statefulsets", nobody)
 	onWatchError(c.nodes, c.log, "nodes", nobody)
@@ -83,9 +82,8 @@ func New(opts Options) (*Cache, error) {
 	return c, errors.Join(err1, err2, err3)
 }
 
-// Subscribe has f called with the key of each cluster of which anything has
-// changed, possibly many times and concurrently; f must return at once. It must
-// be called before Run.
+// Subscribe calls f with the key of each cluster of which anything has changed, possibly many times
+// and concurrently. f must return at once. Subscribe must be called before Run.
 func (c *Cache) Subscribe(f func(Key)) { c.subscribers = append(c.subscribers, f) }
 
 // Run keeps the cache current until ctx ends, and returns when everything it
@@ -111,12 +109,12 @@ func (c *Cache) Run(ctx context.Context) error {
 	}
 }
 
-// KnowsClusters tells whether the cache knows of all clusters, pools and nodes.
+// KnowsClusters reports whether the cache knows all clusters, pools and nodes.
 func (c *Cache) KnowsClusters() bool {
 	return c.clusters.HasSynced() && c.pools.HasSynced() && c.nodes.HasSynced()
 }
 
-// Clusters are the keys of all DatabaseClusters, in order.
+// Clusters returns the keys of all DatabaseClusters, in order.
 func (c *Cache) Clusters() []Key {
 	var keys []Key
 	for _, object := range c.clusters.GetStore().List() {
@@ -139,8 +137,8 @@ func (c *Cache) Claims() map[Key]int {
 	return counts
 }
 
-// Cluster is what Kubernetes says of one cluster. It answers false while that is
-// not yet completely known, and for a DatabaseCluster that does not exist.
+// Cluster returns what Kubernetes says about one cluster. It returns false while that is not
+// completely known, and for a DatabaseCluster that does not exist.
 func (c *Cache) Cluster(key Key) (ClusterObjects, bool) {
 	if !c.KnowsClusters() {
 		return ClusterObjects{}, false
@@ -166,7 +164,7 @@ func (c *Cache) Cluster(key Key) (ClusterObjects, bool) {
 	return o, true
 }
 
-// podsOf are the pods of pools; false while not all are known.
+// podsOf returns the pods of pools. It returns false while not all are known.
 func (c *Cache) podsOf(pools []Pool) (pods []Pod, known bool) {
 	for _, pool := range pools {
 		watch := c.watchOf(pool)
@@ -190,7 +188,7 @@ func (c *Cache) setsOf(key Key) []any {
 	return objects
 }
 
-// tooMany is how many pools a DatabaseCluster has, where these are more than are followed.
+// tooMany returns how many pools a DatabaseCluster has if these are more than are followed.
 func (c *Cache) tooMany(key Key) int {
 	if n := len(c.setsOf(key)); n > MaxPools {
 		return n
@@ -208,7 +206,7 @@ func (c *Cache) poolsOf(key Key) []Pool {
 	return pools
 }
 
-// DatabaseCluster is the object alone, as it is known, whatever is not known of its pods.
+// DatabaseCluster returns the object alone, as it is known, even if its pods are not.
 func (c *Cache) DatabaseCluster(key Key) (*v1alpha1.DatabaseCluster, bool) {
 	object, exists, _ := c.clusters.GetStore().GetByKey(key.String())
 	if !c.KnowsClusters() || !exists {
@@ -217,14 +215,14 @@ func (c *Cache) DatabaseCluster(key Key) (*v1alpha1.DatabaseCluster, bool) {
 	return object.(*v1alpha1.DatabaseCluster), true
 }
 
-// Exists tells whether there is such a DatabaseCluster. It must not be asked
-// before KnowsClusters.
+// Exists reports whether there is such a DatabaseCluster. It must not be called before
+// KnowsClusters is true.
 func (c *Cache) Exists(key Key) bool {
 	_, exists, _ := c.clusters.GetStore().GetByKey(key.String())
 	return exists
 }
 
-// Pool is the StatefulSet of a name, if it belongs to a database cluster.
+// Pool returns the StatefulSet of a name, if it belongs to a database cluster.
 func (c *Cache) Pool(namespace, name string) (Pool, bool) {
 	object, exists, _ := c.pools.GetStore().GetByKey(Key{Namespace: namespace, Name: name}.String())
 	if !exists {
@@ -246,7 +244,7 @@ func (c *Cache) changed(key Key) {
 	}
 }
 
-// nodeChanged tells of every cluster that has a pod on the node.
+// nodeChanged notifies every cluster that has a pod on the node.
 func (c *Cache) nodeChanged(node *Node) {
 	c.mu.Lock()
 	watches := make([]*podWatch, 0, len(c.pods))

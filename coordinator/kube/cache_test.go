@@ -293,7 +293,7 @@ func TestCacheFollowsPools(t *testing.T) {
 	w.addSet(t, set)
 	w.eventually(t, func() bool { return len(w.names(search)) == 1 })
 
-	// The set is deleted and made anew: its old pods belong to nobody.
+	// The set is deleted and made again: its old pods belong to nobody.
 	require.NoError(t, w.kubernetes.AppsV1().StatefulSets("prod").Delete(t.Context(), "search", metav1.DeleteOptions{}))
 	w.eventually(t, func() bool { return len(w.watches()) == 0 })
 	again := statefulSet("search", "s1")

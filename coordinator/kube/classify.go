@@ -8,20 +8,19 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// shortRun is how long a container must have run for the kubelet to forget its
-// earlier failures; exits after shorter runs belong to one crash loop.
+// shortRun is how long a container must have run for the kubelet to forget its earlier failures.
+// Exits after shorter runs belong to one crash loop.
 const shortRun = 10 * time.Minute
 
-// state is the outcome of classify.
+// state is the result of classify.
 type state struct {
 	phase   Phase
 	since   time.Time
 	problem Problem
 }
 
-// classify derives a pod's phase from its own status alone. container names the
-// database container. It looks at no clock: the same pod always gives the same
-// answer, however late it is asked.
+// classify derives a pod's phase from its own status alone. container names the database container.
+// It uses no clock: the same pod always gives the same result.
 func classify(pod *corev1.Pod, container string) state {
 	created := pod.CreationTimestamp.Time
 	if pod.DeletionTimestamp != nil {
@@ -51,8 +50,8 @@ func classify(pod *corev1.Pod, container string) state {
 	if crashLoops(database) {
 		return state{Failed, changed(pod, corev1.PodReady, created), CrashLoop}
 	}
-	// A restart of the container does not begin the phase anew: what keeps
-	// restarting must one day be late.
+	// A restart of the container does not begin the phase again, because a container that keeps
+	// restarting must be late at some time.
 	since := changed(pod, corev1.PodReady, created)
 	if r := database.State.Running; r != nil && database.RestartCount == 0 && r.StartedAt.After(since) {
 		since = r.StartedAt.Time
@@ -60,8 +59,8 @@ func classify(pod *corev1.Pod, container string) state {
 	return state{Started, since, besideDatabase(pod, container)}
 }
 
-// ranOnce tells whether a container's process has ever been started. A start
-// that the runtime refused is recorded as a termination of a process that never was.
+// ranOnce reports whether a container's process has ever been started. A start that the runtime
+// refused is recorded as a termination of a process that never was.
 func ranOnce(c *corev1.ContainerStatus) bool {
 	if c.State.Running != nil {
 		return true
@@ -78,10 +77,10 @@ func refusedStart(t *corev1.ContainerStateTerminated) bool {
 	return t.Reason == "StartError" || t.Reason == "ContainerCannotRun"
 }
 
-// crashLoops tells whether a container that ran and is not ready keeps failing.
-// One crash is not yet a loop: a database that lost the race for a dependency
-// at its first start is all right at its second, and one that ran for a month and was
-// killed for its memory is back in a moment, whatever happened to it the year before.
+// crashLoops reports whether a container that ran and is not ready keeps failing. One crash is not
+// yet a loop: a database that lost the race for a dependency at its first start is fine at its
+// second, and one that ran for a month and was killed for its memory is back in a moment, whatever
+// happened a year before.
 func crashLoops(c *corev1.ContainerStatus) bool {
 	switch {
 	case c.State.Waiting != nil:
@@ -91,21 +90,20 @@ func crashLoops(c *corev1.ContainerStatus) bool {
 	case c.State.Terminated != nil:
 		return c.RestartCount >= 1 && endedSoon(c.State.Terminated)
 	}
-	// Running: between two failures, if the last run was a short one.
+	// It is running between two failures, if the last run was a short one.
 	return c.RestartCount >= 2 && endedSoon(c.LastTerminationState.Terminated)
 }
 
-// endedSoon: it was a short run.
+// endedSoon reports whether a run was short.
 func endedSoon(run *corev1.ContainerStateTerminated) bool {
 	return run != nil && run.FinishedAt.Sub(run.StartedAt.Time) < shortRun
 }
 
-// killedAtStart tells whether the kubelet keeps killing a container that does
-// not pass its startup probe. The kubelet writes no reason of its own for that:
-// the process ends by a signal (143, or 137 after the grace period), not before
-// the probe may have failed often enough and not long after, and has not
-// "started" since. A database that starts slowly runs longer than what counts as
-// a short run, and waits for no back-off, so nothing else tells.
+// killedAtStart reports whether the kubelet keeps killing a container that does not pass its
+// startup probe. The kubelet writes no reason of its own for that: the process ends by a signal
+// (143, or 137 after the grace period), not before the probe may have failed often enough and not
+// long after, and has not "started" since. A database that starts slowly runs longer than what
+// counts as a short run, and waits for no back-off, so nothing else tells.
 func killedAtStart(pod *corev1.Pod, c *corev1.ContainerStatus) bool {
 	spec := containerNamed(pod.Spec.Containers, c.Name)
 	last := c.LastTerminationState.Terminated
@@ -123,7 +121,7 @@ func killedAtStart(pod *corev1.Pod, c *corev1.ContainerStatus) bool {
 	return ran >= least && ran <= most
 }
 
-// startWindow is how long a container runs that its startup probe ends.
+// startWindow returns how long a container runs that its startup probe ends.
 func startWindow(p *corev1.Probe, podGrace *int64) (least, most time.Duration) {
 	const rounding = 2 * time.Second
 	second := func(n int32, otherwise int32) time.Duration {
@@ -140,13 +138,13 @@ func startWindow(p *corev1.Probe, podGrace *int64) (least, most time.Duration) {
 			grace = time.Duration(*g) * time.Second
 		}
 	}
-	slowest := max(period, second(p.TimeoutSeconds, 1)) // a probe that hangs puts off the next
+	slowest := max(period, second(p.TimeoutSeconds, 1)) // a probe that hangs delays the next
 	least = delay + time.Duration(failures-1)*period - rounding
 	most = delay + time.Duration(failures+1)*slowest + grace + 10*time.Second
 	return least, most
 }
 
-// isSidecar: an init container that runs as long as the pod does.
+// isSidecar reports whether an init container runs as long as the pod does.
 func isSidecar(pod *corev1.Pod, name string) bool {
 	c := containerNamed(pod.Spec.InitContainers, name)
 	return c != nil && c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
@@ -208,7 +206,7 @@ func brokenContainer(c *corev1.ContainerStatus) Problem {
 		return CrashLoop
 	}
 	if c.State.Waiting == nil {
-		// Running between two failures, if it is not one that ended well.
+		// It is running between two failures, unless the last run ended well.
 		if last := c.LastTerminationState.Terminated; c.State.Running != nil && last != nil && last.ExitCode != 0 && crashLoops(c) {
 			return CrashLoop
 		}
@@ -227,8 +225,8 @@ func brokenContainer(c *corev1.ContainerStatus) Problem {
 	return ""
 }
 
-// asked is when a pod's deletion was accepted; the deletion timestamp itself is
-// when its grace period ends.
+// asked returns when a pod's deletion was accepted. The deletion timestamp itself is when its grace
+// period ends.
 func asked(pod *corev1.Pod) time.Time {
 	at := pod.DeletionTimestamp.Time
 	if g := pod.DeletionGracePeriodSeconds; g != nil {

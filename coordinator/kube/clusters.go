@@ -6,9 +6,9 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// clusterHandler calls changed with the key of every DatabaseCluster that was
-// added, changed or removed. Our own status writes are changes too: a decision
-// made before one is seen would miss a claim.
+// clusterHandler calls changed with the key of every DatabaseCluster that was added, changed or
+// removed. Our own status writes count as changes: a decision made before one is seen would miss a
+// claim.
 func clusterHandler(changed func(Key)) cache.ResourceEventHandler {
 	call := func(object any) {
 		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {

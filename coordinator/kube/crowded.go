@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// maxSharing is how many StatefulSets of a namespace may find the same pod by their selectors. Each of them is
-	// sent whatever changes of it, at once and whole, and a pod may be of 1.5 MiB.
+	// maxSharing is how many StatefulSets of a namespace may select the same pod. Each of them
+	// receives every change of it, complete and at the same time, and a pod may have 1.5 MiB.
 	maxSharing = 16
-	// maxSets are those of a namespace of which it is looked at which pods they share.
+	// maxSets is how many StatefulSets of a namespace are checked for pods that they share.
 	maxSets = 2000
 )
 
-// exactly are the labels for which a selector demands one value, as sorted text, "a=b,c=d".
+// exactly returns the labels for which a selector requires one value, as sorted text, "a=b,c=d".
 func exactly(set *appsv1.StatefulSet) string {
 	selector := set.Spec.Selector
 	if selector == nil {
@@ -40,13 +40,13 @@ func exactly(set *appsv1.StatefulSet) string {
 	return labels.Set(exact).String()
 }
 
-// demands are those labels.
+// demands returns those labels.
 func (p *Pool) demands() labels.Set {
 	set, _ := labels.ConvertSelectorToLabelsMap(p.exact) // labels are plain text
 	return set
 }
 
-// mayShare tells whether one pod may be found by both: nothing that they demand excludes it.
+// mayShare reports whether both may select the same pod: nothing that they require excludes it.
 func mayShare(a, b labels.Set) bool {
 	for key, value := range a {
 		if other, ok := b[key]; ok && other != value {
@@ -56,8 +56,8 @@ func mayShare(a, b labels.Set) bool {
 	return true
 }
 
-// crowdedOf are the pools of one namespace that are not watched, and why: maxSharing older ones may find the
-// pods that they find.
+// crowdedOf returns the pools of one namespace that are not watched, and why: maxSharing older ones
+// may select the same pods.
 func crowdedOf(pools []Pool) map[types.UID]string {
 	slices.SortFunc(pools, func(a, b Pool) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name)) })
 	var taken []labels.Set
@@ -87,7 +87,7 @@ func crowdedOf(pools []Pool) map[types.UID]string {
 	return crowded
 }
 
-// mayFollow are the pools whose pods can be asked for.
+// mayFollow returns the pools whose pods can be listed.
 func (c *Cache) mayFollow() []Pool {
 	var all []Pool
 	for _, key := range c.Clusters() {
@@ -103,7 +103,7 @@ func (c *Cache) mayFollow() []Pool {
 	return all
 }
 
-// crowd finds out anew which pools are not watched, and answers them.
+// crowd determines which pools are not watched, and returns them.
 func (c *Cache) crowd(all []Pool) map[types.UID]string {
 	byNamespace := map[string][]Pool{}
 	for _, pool := range all {
@@ -121,7 +121,7 @@ func (c *Cache) crowd(all []Pool) map[types.UID]string {
 	return crowded
 }
 
-// refused says why the pods of a pool are not asked for; empty where they are.
+// refused says why the pods of a pool are not listed. It is empty if they are.
 func (c *Cache) refused(pool Pool) string {
 	if why := pool.refused(); why != "" {
 		return why

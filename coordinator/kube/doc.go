@@ -1,6 +1,6 @@
-// Package kube is what Kubernetes says: DatabaseClusters, the StatefulSets that
-// belong to them, their pods and the nodes these run on, kept current by watches
-// and reduced to the few facts that a decision depends on.
+// Package kube has what Kubernetes says: DatabaseClusters, the StatefulSets that belong to them,
+// their pods and the nodes these run on, kept current by watches and reduced to the few facts that
+// a decision depends on.
 //
 // It decides nothing and writes nothing.
 package kube

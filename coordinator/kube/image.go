@@ -2,12 +2,12 @@ package kube
 
 import "strings"
 
-// Tag is the tag of an image reference, empty when it has none.
+// Tag returns the tag of an image reference. It is empty if there is none.
 func Tag(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	colon := strings.LastIndexByte(image, ':')
 	if colon < strings.LastIndexByte(image, '/') || colon < 0 {
-		return "" // of a port, or none
+		return "" // it belongs to a port, or there is none
 	}
 	return image[colon+1:]
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// ownLabels differ from pod to pod.
+// ownLabels are the labels that differ from pod to pod.
 var ownLabels = []string{appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel, v1alpha1.LabelGuard, v1alpha1.LabelGuardCluster}
 
-// sharedLabels are all others, sorted, as "a=b,c=d"; equal ones are one string. More than
-// maxLabels, as Kubernetes takes them, are none.
+// sharedLabels returns all others, sorted, as "a=b,c=d". Equal texts are one string. If they are
+// longer than maxLabels, it returns none.
 func sharedLabels(all map[string]string) (text string, many bool) {
 	size := 0
 	for key, value := range all {
@@ -35,8 +35,8 @@ func sharedLabels(all map[string]string) (text string, many bool) {
 	return unique.Make(strings.Join(pairs, ",")).Value(), false
 }
 
-// Labels are the labels of the pod. Those that a StatefulSet's controller gives
-// to each pod by itself are taken to be there. With ManyLabels they are not all.
+// Labels returns the labels of the pod. The labels that a StatefulSet's controller gives to each
+// pod are assumed to exist. With ManyLabels some are missing.
 func (p *Pod) Labels() labels.Set {
 	set := labels.Set{appsv1.StatefulSetPodNameLabel: p.Name, appsv1.PodIndexLabel: strconv.Itoa(p.Ordinal)}
 	if p.Guard != "" {

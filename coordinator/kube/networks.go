@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// What podCIDRs are cut from is mostly not longer: a /16 is what most installers take, and
-// Kubernetes' own controller cuts nothing longer than a /64 from a /48.
+// Networks from which podCIDRs are cut mostly have no longer prefixes: most installers use a /16,
+// and Kubernetes' own controller cuts nothing longer than a /64 from a /48.
 const (
 	networkBits4 = 16
 	networkBits6 = 48
@@ -14,16 +14,17 @@ const (
 
 // Networks are those in which the pods of a database have their addresses.
 type Networks struct {
-	// Known around the podCIDRs of the nodes; empty while no pod has an address.
+	// Known are the networks around the podCIDRs of the nodes. It is empty while no pod has an
+	// address.
 	Known []netip.Prefix
-	// Elsewhere: a pod's address is in none of its node's podCIDRs. The network plugin takes
-	// addresses from elsewhere, or the pod has its node's, so podCIDRs say nothing.
+	// Elsewhere is true if a pod's address is in none of its node's podCIDRs. Then the network
+	// plugin uses other addresses, or the pod has its node's address, so podCIDRs say nothing.
 	Elsewhere bool
 }
 
-// PodNetworks are told by the nodes' podCIDRs, where those are what the pods' addresses
-// are taken from. Each is widened to what Kubernetes cuts podCIDRs from, so that the next
-// node is mostly in it, too: what it is used for must not depend on the exact bounds.
+// PodNetworks returns the networks by the nodes' podCIDRs, if the pods' addresses are in these.
+// Each is widened to the network from which Kubernetes cuts podCIDRs, so that it mostly contains
+// the next node, too. Its users must not depend on the exact bounds.
 func (o *ClusterObjects) PodNetworks() Networks {
 	var n Networks
 	for i := range o.Pods {

@@ -13,7 +13,7 @@ func nodeWith(name string, cidrs ...string) Node {
 	return *nodeOf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{PodCIDRs: cidrs}})
 }
 
-// TestPodNetworks: podCIDRs say where pods are only where each pod's address is of its own node's.
+// PodCIDRs say where pods are only where each pod's address is of its own node's.
 func TestPodNetworks(t *testing.T) {
 	nodes := map[string]Node{
 		"a": nodeWith("a", "10.244.0.0/24", "fd00:10:244::/64"), "b": nodeWith("b", "10.244.7.0/24"), "far": nodeWith("far", "10.9.1.0/26"),

@@ -13,18 +13,18 @@ import (
 // Node is what is kept of a node.
 type Node struct {
 	Name string
-	// Labels are the node's; which of them is the zone is for each cluster to say.
+	// Labels are the node's. Each cluster says which of them is the zone.
 	Labels   map[string]string
 	Cordoned bool
-	// Silent: its kubelet no longer reports.
+	// Silent is true if its kubelet no longer reports.
 	Silent bool
 	Taints []Taint
-	// PodCIDRs are those that Kubernetes has given to the node for its pods. Some network
-	// plugins take addresses from elsewhere.
+	// PodCIDRs are those that Kubernetes has given to the node for its pods. Some network plugins
+	// use other addresses.
 	PodCIDRs []netip.Prefix
 }
 
-// Taint of a node. Since is zero where Kubernetes does not note it.
+// Taint is a taint of a node. Since is zero if Kubernetes does not record it.
 type Taint struct {
 	Key    string
 	Value  string
@@ -32,7 +32,7 @@ type Taint struct {
 	Since  time.Time
 }
 
-// Tolerates: the pod has no objection to the taint, for as long as it lasts.
+// Tolerates reports whether the pod tolerates the taint, for as long as it lasts.
 func (p *Pod) Tolerates(t Taint) bool {
 	var list []corev1.Toleration
 	if p.Tolerations == "" || json.Unmarshal([]byte(p.Tolerations), &list) != nil {
@@ -42,8 +42,8 @@ func (p *Pod) Tolerates(t Taint) bool {
 	return slices.ContainsFunc(list, func(o corev1.Toleration) bool { return o.ToleratesTaint(klog.Background(), &taint, true) })
 }
 
-// tolerations leaves out what Kubernetes adds to every pod: that it may stay for
-// some minutes on a node that does not answer. What is longer than any list need be is none.
+// tolerations leaves out what Kubernetes adds to every pod: that it may stay for some minutes on a
+// node that does not answer. A list that is too long counts as empty.
 func tolerations(list []corev1.Toleration) string {
 	var kept []corev1.Toleration
 	for _, o := range list {

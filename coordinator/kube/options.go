@@ -9,7 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// Options of a Cache.
+// Options are the options of a Cache.
 type Options struct {
 	// Kubernetes is required.
 	Kubernetes kubernetes.Interface

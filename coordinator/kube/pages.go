@@ -7,13 +7,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// pageSize is how many objects are read at once, by commands that have little memory. Each may
-// take 1.5 MiB, and some times that once it is decoded.
+// pageSize is how many objects are read at once by commands that have little memory. Each may take
+// 1.5 MiB, and several times that once it is decoded.
 const pageSize = 2
 
-// Pages has list called for each page of a list, of as many objects as the options say, until it answers that there is no other.
-// What has changed since the first one is as it was, unless that has taken too long for the
-// API server to know it: then it is as it is.
+// Pages calls list for each page of a list, with as many objects as the options say, until there is
+// no other page. Later pages show the state of the first one, unless that is too old for the API
+// server: then they show the current state.
 func Pages(options metav1.ListOptions, list func(metav1.ListOptions) (more string, err error)) error {
 	if options.Limit == 0 {
 		options.Limit = pageSize
@@ -30,7 +30,7 @@ func Pages(options metav1.ListOptions, list func(metav1.ListOptions) (more strin
 	}
 }
 
-// fresh is where a list goes on that has expired; empty for any other error.
+// fresh returns where an expired list continues. It is empty for any other error.
 func fresh(err error) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || !apierrors.IsResourceExpired(err) {

@@ -19,18 +19,18 @@ type Pod struct {
 	UID             types.UID
 	ResourceVersion string
 	Pool            string
-	// Ordinal in its pool, the number that ends the name.
+	// Ordinal is its number in its pool, which ends the name.
 	Ordinal int
 	// Node is empty while the pod has none.
 	Node string
 	// IP is empty while the pod has none.
 	IP       string
 	Revision string
-	// Created is when the API server made the object.
+	// Created is when the API server created the object.
 	Created time.Time
-	// Guard is the value of the guard's label, empty without one.
+	// Guard is the value of the guard's label. It is empty without one.
 	Guard string
-	// GuardCluster names the DatabaseCluster that the guard is of, empty without one.
+	// GuardCluster names the DatabaseCluster that the guard belongs to. It is empty without one.
 	GuardCluster string
 	Claim        string
 	Unit         string
@@ -38,40 +38,40 @@ type Pod struct {
 	Phase   Phase
 	Since   time.Time
 	Problem Problem
-	// Agent: an agent's container is in this pod, running or not.
+	// Agent is true if an agent's container is in this pod, running or not.
 	Agent bool
-	// Credentials is the Secret that its agent mounts; empty: none.
+	// Credentials is the Secret that its agent mounts. It is empty if there is none.
 	Credentials string
-	// Container is the database container; Image is what it was told to run.
+	// Container is the database container, Image its image.
 	Container string
 	Image     string
 	Restarts  int
 
-	// Deleted is when the grace period ends; zero unless the pod is terminating.
+	// Deleted is when the grace period ends. It is zero unless the pod is terminating.
 	Deleted time.Time
 	// GraceSeconds is the grace period of the pod's template.
 	GraceSeconds int64
 
-	// Shared are the labels that it has in common with others of its revision, as
-	// sorted text, "a=b,c=d", that is kept once for all of them.
+	// Shared are the labels that it shares with others of its revision, as sorted text, "a=b,c=d",
+	// that is kept once for all of them.
 	Shared string
-	// ManyLabels: these are longer than maxLabels, and are not kept.
+	// ManyLabels is true if these are longer than maxLabels, and are not kept.
 	ManyLabels bool
 
 	Shape Shape
-	// Replace is when somebody asked for its replacement; zero = nobody. NeverReplace:
-	// it is not replaced because it fails.
+	// Replace is when somebody requested its replacement. It is zero if nobody has. NeverReplace is
+	// true if it is not replaced when it fails.
 	Replace      time.Time
 	NeverReplace bool
-	// Restart: somebody asked for its restart.
+	// Restart is true if somebody has requested its restart.
 	Restart bool
-	// NoVolume: it cannot start, because one of its volume claims does not exist.
+	// NoVolume is true if it cannot start, because one of its volume claims does not exist.
 	NoVolume bool
-	// Tolerations without those that end by themselves, as JSON; empty = none.
+	// Tolerations are those that do not end by themselves, as JSON. It is empty if there are none.
 	Tolerations string
 }
 
-// podOf reduces a pod to its facts, and to nil when the pool does not own it.
+// podOf reduces a pod to its facts. It returns nil if the pool does not own it.
 func podOf(pod *corev1.Pod, pool Pool) *Pod {
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil || owner.UID != pool.UID {
@@ -110,7 +110,7 @@ func podOf(pod *corev1.Pod, pool Pool) *Pod {
 	return p
 }
 
-// credentialsOf is the name of the Secret with which the agent's volume was made.
+// credentialsOf returns the name of the Secret with which the agent's volume was created.
 func credentialsOf(spec *corev1.PodSpec) string {
 	for i := range spec.Volumes {
 		if v := &spec.Volumes[i]; v.Name == v1alpha1.CredentialsVolume && v.Secret != nil {
@@ -120,8 +120,8 @@ func credentialsOf(spec *corev1.PodSpec) string {
 	return ""
 }
 
-// replaceAsked reads what somebody has noted on the pod about its replacement. One
-// that is asked for without a time that can be read was asked for from birth.
+// replaceAsked reads what somebody has noted on the pod about its replacement. A request without a
+// readable time counts from the pod's creation.
 func replaceAsked(pod *corev1.Pod) (at time.Time, never bool) {
 	text, noted := pod.Annotations[v1alpha1.AnnotationReplace]
 	if !noted || text == v1alpha1.ReplaceNever {
@@ -134,14 +134,14 @@ func replaceAsked(pod *corev1.Pod) (at time.Time, never bool) {
 	return at, false
 }
 
-// lacksVolume reads what the scheduler says of a pod whose volume claim is missing.
+// lacksVolume reads what the scheduler says about a pod whose volume claim is missing.
 func lacksVolume(pod *corev1.Pod) bool {
 	c := condition(pod, corev1.PodScheduled)
 	return c != nil && c.Status == corev1.ConditionFalse &&
 		strings.Contains(c.Message, "persistentvolumeclaim \"") && strings.Contains(c.Message, "\" not found")
 }
 
-// ordinalOf reads the number that a StatefulSet gives to its pod.
+// ordinalOf returns the number that a StatefulSet gives to its pod.
 func ordinalOf(pod, set string) (int, bool) {
 	text, ok := strings.CutPrefix(pod, set+"-")
 	if !ok {
@@ -151,8 +151,8 @@ func ordinalOf(pod, set string) (int, bool) {
 	return n, err == nil && n >= 0 && strconv.Itoa(n) == text
 }
 
-// databaseContainer picks the container that runs the database: the one that the
-// annotation names, else the first that is not the agent.
+// databaseContainer returns the container that runs the database: the one that the annotation
+// names, or else the first that is not the agent.
 func databaseContainer(annotations map[string]string, spec *corev1.PodSpec) (name, image string) {
 	want := annotations[v1alpha1.AnnotationContainer]
 	for i := range spec.Containers {
@@ -164,12 +164,12 @@ func databaseContainer(annotations map[string]string, spec *corev1.PodSpec) (nam
 	return bounded(want, maxName), ""
 }
 
-// HasAgent: an agent's container is in the pod, running or not.
+// HasAgent reports whether an agent's container is in the pod, running or not.
 func HasAgent(spec *corev1.PodSpec) bool {
 	return AgentOf(spec) != nil || containerNamed(spec.Containers, v1alpha1.AgentContainer) != nil
 }
 
-// AgentOf is the sidecar that injection adds; nil: there is none.
+// AgentOf returns the sidecar that injection adds, or nil if there is none.
 func AgentOf(spec *corev1.PodSpec) *corev1.Container {
 	return containerNamed(spec.InitContainers, v1alpha1.AgentContainer)
 }

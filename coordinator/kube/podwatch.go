@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// While a watch begins, whole objects are in memory, so not all begin at once.
-// One that does not get anywhere makes room after a while.
+// While a watch begins, whole objects are in memory, so not all begin at once. A watch that makes
+// no progress makes room after a while.
 const (
 	startTogether = 8
 	startPatience = 2 * time.Second
@@ -22,18 +22,18 @@ type podWatch struct {
 	pool     Pool
 	cluster  Key
 	informer cache.SharedIndexInformer
-	// synced also means that subscribers have been told of all pods.
+	// synced also means that subscribers have been notified of all pods.
 	synced cache.InformerSynced
 	cancel context.CancelFunc
 	ended  chan struct{}
 	began  time.Time
-	// problem is why the watch ended last, failing since when it has not gone well.
+	// problem is why the watch ended last, failing since when it has been failing.
 	problem string
 	failing time.Time
 }
 
-// followPools starts a watch for each pool of an existing DatabaseCluster and
-// stops those of pools that are no more, or that cannot be followed.
+// followPools starts a watch for each pool of an existing DatabaseCluster, and stops those of pools
+// that no longer exist or cannot be followed.
 func (c *Cache) followPools(ctx context.Context) {
 	want := map[types.UID]Pool{}
 	all := c.mayFollow()

@@ -33,50 +33,50 @@ type Pool struct {
 	Management string
 	// Partition is counted from Start.
 	Partition int
-	// NoPartition: the strategy is RollingUpdate and names no partition. That is not
-	// the same as 0: what is recreated below status.currentReplicas comes back on the
-	// old revision, so pods can only go in Kubernetes' own order.
+	// NoPartition is true if the strategy is RollingUpdate and has no partition. That is not the
+	// same as 0: a pod that is recreated below status.currentReplicas comes back on the old
+	// revision, so pods can only go in Kubernetes' own order.
 	NoPartition bool
-	// PartitionNote is the partition that was last written by Rollcall, empty if none.
+	// PartitionNote is the partition that Rollcall wrote last. It is empty if there is none.
 	PartitionNote string
-	// Image of the database container in the new template.
+	// Image is that of the database container in the new template.
 	Image  string
 	Unit   string
 	Paused bool
 	Force  bool
-	// AllowShutdown: a scale to 0 is meant.
+	// AllowShutdown is true if a scale to 0 is intended.
 	AllowShutdown bool
-	// Deleting: the set itself is being deleted.
+	// Deleting is true if the set itself is being deleted.
 	Deleting bool
-	// Joins is the name of the DatabaseCluster to which pods made from the template
-	// belong, by its label; empty without one.
+	// Joins is the name of the DatabaseCluster to which pods of the template belong, by its label.
+	// It is empty without one.
 	Joins string
-	// Shape of the pods that are made from the template.
+	// Shape is that of the pods of the template.
 	Shape Shape
 
-	// Created is when the API server made the object.
+	// Created is when the API server created the object.
 	Created time.Time
 
-	// selector finds the pool's pods, exact are the labels for which it demands one value.
+	// selector selects the pool's pods. exact are the labels for which it requires one value.
 	selector string
 	exact    string
-	// tooLong is the size of a selector that is longer than MaxSelector, and is not kept.
+	// tooLong is the size of a selector that is longer than MaxSelector and is not kept.
 	tooLong int
 }
 
-// Observed tells whether the status speaks of the present spec.
+// Observed reports whether the status is about the current spec.
 func (p Pool) Observed() bool { return p.ObservedGeneration >= p.Generation }
 
-// Ordered tells whether the partition is somebody else's: not as Rollcall wrote it
-// last. Where Rollcall has not written any, none is an order.
+// Ordered reports whether somebody else has set the partition: it is not as Rollcall wrote it last.
+// If Rollcall has not written any, it is no order.
 func (p Pool) Ordered() bool {
 	return p.PartitionNote != "" && p.PartitionNote != strconv.Itoa(p.Partition)
 }
 
-// Selector finds the pool's pods.
+// Selector selects the pool's pods.
 func (p Pool) Selector() string { return p.selector }
 
-// refused says why the pods of a pool are not asked for; empty where they are.
+// refused says why the pods of a pool are not listed. It is empty if they are.
 func (p Pool) refused() string {
 	if p.tooLong == 0 {
 		return ""

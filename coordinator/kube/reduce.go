@@ -10,8 +10,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// Reduce makes of whole objects of one namespace what a Cache would have of a
-// database cluster, were it to know these and no others.
+// Reduce returns what a Cache would have of a database cluster that consisted of these objects of
+// one namespace only.
 func Reduce(cluster *v1alpha1.DatabaseCluster, sets []*appsv1.StatefulSet, pods []*corev1.Pod, nodes []*corev1.Node) ClusterObjects {
 	o := ClusterObjects{Cluster: cluster, Nodes: map[string]Node{}}
 	for _, set := range sets {

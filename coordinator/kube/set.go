@@ -6,7 +6,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// HasSetOf tells whether the StatefulSet of a pod is one of the pools.
+// HasSetOf reports whether the StatefulSet of a pod is one of the pools.
 func HasSetOf(pools []Pool, pod string) bool {
 	return slices.ContainsFunc(pools, func(p Pool) bool { return p.Name == model.SetOf(pod) })
 }

@@ -13,22 +13,22 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// Shape is what of a pod, or of the template of a pool, a restart on the same
-// volume may not be able to change.
+// Shape is what a restart on the same volume may not be able to change in a pod, or in the template
+// of a pool.
 type Shape struct {
-	// NodeSelector as sorted text, "a=b,c=d".
+	// NodeSelector is sorted text, "a=b,c=d".
 	NodeSelector string
 	// Volumes are the names of the templates of its own volume claims, sorted, "data,logs".
 	Volumes string
 	// Security is what decides who owns the files: of the pod, and of each container,
 	// "fsGroup 1 -, db 1:1".
 	Security string
-	// Requests are the sums of what is asked for, InitRequests those of containers
-	// that run before.
+	// Requests are the sums of the requested resources, InitRequests those of containers that run
+	// before.
 	Requests, InitRequests Requests
 }
 
-// Templates are the names of the templates of its volume claims.
+// Templates returns the names of the templates of its volume claims.
 func (s Shape) Templates() []string {
 	if s.Volumes == "" {
 		return nil
@@ -36,20 +36,20 @@ func (s Shape) Templates() []string {
 	return strings.Split(s.Volumes, ",")
 }
 
-// Requests of some containers together.
+// Requests are those of some containers together.
 type Requests struct {
 	MilliCPU int64
 	Memory   int64
 }
 
-// Grew says whether more is asked for than before.
+// Grew reports whether more is requested than before.
 func (r Requests) Grew(before Requests) bool {
 	return r.MilliCPU > before.MilliCPU || r.Memory > before.Memory
 }
 
-// OtherOwner says whether files would be another's in a pod of the template: by what
-// the pod has, or one of the template's containers. Others were added to the pod. Where
-// there are too many to be kept one by one, all count.
+// OtherOwner reports whether files would have another owner in a pod of the template, by the
+// settings of the pod or of one of the template's containers. Other containers were added to the
+// pod. If there are too many to be kept one by one, all count.
 func (s Shape) OtherOwner(template Shape) bool {
 	if strings.Contains(s.Security, "#") || strings.Contains(template.Security, "#") {
 		return s.Security != template.Security
@@ -65,9 +65,8 @@ func (s Shape) OtherOwner(template Shape) bool {
 	return false
 }
 
-// OwnVolumes are the names of the volume claims that a StatefulSet has made for
-// this very pod: each is named after one of its volumes and the pod. Others are not
-// the pod's alone.
+// OwnVolumes returns the names of the volume claims that a StatefulSet has created for this very
+// pod: each is named after one of its volumes and the pod. Others are not the pod's alone.
 func OwnVolumes(pod *corev1.Pod) []string {
 	var names []string
 	for _, volume := range ownVolumes(pod) {
@@ -111,7 +110,7 @@ func shapeOf(spec *corev1.PodSpec, volumes []string) Shape {
 	}
 }
 
-// together is a text made of many, of bounded length.
+// together returns a text composed of many, of bounded length.
 func together(text string) string { return shared(bounded(text, maxTogether)) }
 
 // shared keeps equal texts once.
@@ -128,8 +127,8 @@ func requestsOf(containers []corev1.Container) Requests {
 	return sum
 }
 
-// securityOf is who owns the files of a pod's volumes, and as whom its containers
-// run: as the container says, or else the pod.
+// securityOf returns who owns the files of a pod's volumes, and as which user its containers run:
+// as the container says, or else the pod.
 func securityOf(spec *corev1.PodSpec) string {
 	pod := spec.SecurityContext
 	if pod == nil {

@@ -127,8 +127,8 @@ func TestOtherOwner(t *testing.T) {
 	}
 }
 
-// TestTolerations: what Kubernetes adds to every pod is for some minutes only, and is
-// no toleration of a taint that stays.
+// What Kubernetes adds to every pod is for some minutes only, and is no toleration of a taint that
+// stays.
 func TestTolerations(t *testing.T) {
 	minutes := int64(300)
 	p := &Pod{Tolerations: tolerations([]corev1.Toleration{

@@ -7,17 +7,17 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// For so long a coordinator that starts waits for the pods of a pool: while asking for them
-// fails, and while there is no answer at all.
+// How long a starting coordinator waits for the pods of a pool: while listing them fails, and while
+// there is no answer at all.
 const (
 	failsFor  = 5 * time.Second
 	silentFor = time.Minute
 )
 
-// Synced tells whether the cache knows of all clusters, pools and nodes, and of all pods of
-// all clusters, but for those that have been asked for in vain, or are not asked for. Those
-// are their own database's trouble, for which Cluster answers false and of which Missing
-// tells, and no reason for all others to be without a coordinator.
+// Synced reports whether the cache knows all clusters, pools and nodes, and all pods of all
+// clusters, except those that could not be listed, or are not listed. These only concern their own
+// database, for which Cluster returns false and which Missing explains; the others must not be
+// without a coordinator because of them.
 func (c *Cache) Synced() bool {
 	if !c.KnowsClusters() {
 		return false
@@ -35,7 +35,7 @@ func (c *Cache) Synced() bool {
 	return true
 }
 
-// answered: the pods of a pool are known, or need not be waited for.
+// answered reports whether the pods of a pool are known, or do not have to be awaited.
 func (c *Cache) answered(pool Pool) bool {
 	w := c.watchOf(pool)
 	c.mu.Lock()
@@ -45,7 +45,7 @@ func (c *Cache) answered(pool Pool) bool {
 	switch {
 	case w == nil: // it is about to begin
 		return late(time.Now())
-	case late(w.began): // it was made since, as somebody may do all the time
+	case late(w.began): // it was created since, which may happen at any time
 		return true
 	case w.synced():
 		return true
@@ -63,7 +63,7 @@ func (c *Cache) begin() {
 	c.begun = time.Now()
 }
 
-// watchOf is the watch of a pool's pods, as the pool is now; nil without one.
+// watchOf returns the watch of a pool's pods, as the pool is now, or nil.
 func (c *Cache) watchOf(pool Pool) *podWatch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,8 +73,8 @@ func (c *Cache) watchOf(pool Pool) *podWatch {
 	return nil
 }
 
-// Missing says what of a DatabaseCluster is not known, for which Cluster answers false; empty
-// where all is.
+// Missing says what is not known about a DatabaseCluster for which Cluster returns false. It is
+// empty if everything is known.
 func (c *Cache) Missing(key Key) string {
 	if n := c.tooMany(key); n > 0 {
 		return fmt.Sprintf("it has %d StatefulSets, and Rollcall follows at most %d of one DatabaseCluster: take the label %s off those that are not of this database",

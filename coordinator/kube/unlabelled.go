@@ -14,13 +14,13 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// unlabelledPage is how many pods are in memory at a time that are not reduced yet.
+// unlabelledPage is how many pods that are not reduced yet are in memory at a time.
 const unlabelledPage = 8
 
-// Unlabelled finds, with the API server itself, the pods that say by their label that they
-// are of a database, and adds the pools of those that have lost theirs to what is known of
-// it. It answers how many such pods there are. A StatefulSet that is labelled as another
-// database's, or that is gone, is left alone.
+// Unlabelled finds, with the API server itself, the pods that have the label of a database, and
+// adds the pools among their owners that have lost theirs to what is known about it. It returns how
+// many such pods exist. A StatefulSet that is labelled as another database's, or that is gone, is
+// left alone.
 func Unlabelled(ctx context.Context, client kubernetes.Interface, o *ClusterObjects) (pods int, err error) {
 	cluster := o.Cluster
 	looked := map[string]*Pool{}
@@ -75,8 +75,8 @@ func (o *ClusterObjects) addUnlabelled(ctx context.Context, client kubernetes.In
 	return nil
 }
 
-// unlabelled is a StatefulSet as a pool of a database whose label it has lost; nil for one
-// that is not.
+// unlabelled returns a StatefulSet as a pool of a database whose label it has lost. It returns nil
+// for one that is not.
 func unlabelled(ctx context.Context, client kubernetes.Interface, cluster *v1alpha1.DatabaseCluster, name string) (*Pool, error) {
 	set, err := client.AppsV1().StatefulSets(cluster.Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {

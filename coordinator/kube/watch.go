@@ -46,14 +46,15 @@ type Source[List runtime.Object] interface {
 
 // Watched says which objects an Informer has.
 type Watched struct {
-	// What they are, for people.
+	// What names them for people.
 	What string
-	// Labels and Fields are selectors; empty for all.
+	// Labels and Fields are selectors. Empty means all.
 	Labels, Fields string
 	Indexers       cache.Indexers
 }
 
-// Informer keeps of each object the facts that reduce leaves, as an Entry; nil: it is none of ours.
+// Informer keeps the facts that reduce returns for each object, as an Entry. reduce returns nil for
+// an object that is not ours.
 func Informer[List runtime.Object, Facts, Whole any, Object interface {
 	*Whole
 	runtime.Object
@@ -87,7 +88,7 @@ func Informer[List runtime.Object, Facts, Whole any, Object interface {
 	return informer
 }
 
-// onWatchError logs why a watch ended, and tells; the informer tries again with back-off.
+// onWatchError logs why a watch ended, and calls tell. The informer tries again with back-off.
 func onWatchError(informer cache.SharedIndexInformer, log *slog.Logger, what string, tell func(string)) {
 	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
 		if ctx.Err() == nil {

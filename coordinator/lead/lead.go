@@ -1,7 +1,6 @@
-// Package lead elects the one coordinator that tries to act. It fences nothing:
-// safety rests on the claims and on preconditions. What it adds is a bound on
-// every request of a leader, so that a leader which lost touch with the API
-// server falls silent before another can follow it.
+// Package lead elects the one coordinator that tries to act. It fences nothing: safety rests on the
+// claims and on preconditions. It adds a deadline to every request of a leader, so that a leader
+// without connection to the API server stops sending before another can follow it.
 package lead
 
 import (
@@ -25,10 +24,10 @@ const (
 	leaseDuration = 15 * time.Second
 	// renewDeadline is how long a leader that cannot renew goes on.
 	renewDeadline = 10 * time.Second
-	// retryPeriod lies between two tries.
+	// retryPeriod is the time between two tries.
 	retryPeriod = 2 * time.Second
-	// teardown bounds how long the work of a leader may take to end before the
-	// Lease is given back; after that it runs out by itself.
+	// teardown bounds how long the work of a leader may take to end before the Lease is released.
+	// After that the Lease expires by itself.
 	teardown = 10 * time.Second
 )
 
@@ -40,7 +39,7 @@ type Options struct {
 	Namespace string
 	// Identity of this coordinator: its pod's name.
 	Identity string
-	// OnLeader is told the identity of every new leader, this one included.
+	// OnLeader is called with the identity of every new leader, including this one.
 	OnLeader func(identity string)
 	Logger   *slog.Logger
 }
@@ -68,7 +67,7 @@ type Elector struct {
 	options Options
 }
 
-// New makes an Elector; Run makes it compete.
+// New returns an Elector. Run makes it compete.
 func New(options Options) (*Elector, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -76,10 +75,9 @@ func New(options Options) (*Elector, error) {
 	return &Elector{options: options}, nil
 }
 
-// Run competes until ctx ends and calls work for each term that is won. The
-// context of work ends with the term; the next term begins only after work has
-// returned. When ctx ends, work is ended first and the Lease given back after
-// it, so that nobody follows while this coordinator still acts.
+// Run competes until ctx ends and calls work for each term that is won. The context of work ends
+// with the term; the next term begins only after work has returned. When ctx ends, work is ended
+// first and the Lease released after it, so that no other leads while this coordinator still acts.
 func (e *Elector) Run(ctx context.Context, work func(ctx context.Context, term *Term) error) error {
 	for ctx.Err() == nil {
 		if err := e.compete(ctx, work); err != nil {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// Term is one reign. Its end moves on with every renewal of the Lease: last
-// renewal, as measured before the request was sent, plus the renew deadline.
+// Term is the time for which a coordinator leads. Its end moves with every renewal of the Lease:
+// last renewal, as measured before the request was sent, plus the renew deadline.
 type Term struct {
 	window time.Duration
 
@@ -17,8 +17,8 @@ type Term struct {
 	renewed time.Time
 }
 
-// Bound gives a request a deadline not later than the term's end as it is
-// known now. Whoever sends a write in the name of the leader goes through it.
+// Bound gives a request a deadline not later than the term's end as it is known now. Every write in
+// the name of the leader uses it.
 func (t *Term) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, t.End())
 }

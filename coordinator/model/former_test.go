@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFormerNamesAreRead: a snapshot with former names is the same as one with the current ones.
+// A snapshot with former names is the same as one with the current ones.
 func TestFormerNamesAreRead(t *testing.T) {
 	const current = `{"version": 1, "now": "2026-11-20T12:00:00Z", "cluster": {"namespace": "prod", "name": "search",
 		"spec": {"engine": "Solr", "overrides": [{"rule": "rollout-halted", "pods": ["*"], "reason": "r", "expires": "2026-11-21T12:00:00Z"},
@@ -36,7 +36,7 @@ func TestFormerNamesAreRead(t *testing.T) {
 	require.Equal(t, RuleRolloutHalted, plan.Holds[0].Rule)
 }
 
-// TestFormerNamesAreReadFromACluster: by the decoder of the API server's clients, which is not Decode.
+// By the decoder of the API server's clients, which is not Decode.
 func TestFormerNamesAreReadFromACluster(t *testing.T) {
 	var c Claim
 	require.NoError(t, json.Unmarshal([]byte(`{"id": "a", "pod": "p", "uid": "u", "phase": "Prepared"}`), &c))
@@ -49,7 +49,7 @@ func TestFormerNamesAreReadFromACluster(t *testing.T) {
 	require.Contains(t, string(written), `"rule":"rollout-halted"`)
 }
 
-// TestFormerNamesAreNoCurrentOnes: no name that is used now is read as another one.
+// No name that is used now is read as another one.
 func TestFormerNamesAreNoCurrentOnes(t *testing.T) {
 	for _, rule := range Rules() {
 		require.Empty(t, formerRules[rule], rule)

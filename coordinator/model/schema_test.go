@@ -21,8 +21,8 @@ var update = flag.Bool("update", false, "write the schemas")
 
 const schemaDir = "../../deploy/schema"
 
-// TestPublishedSchemas: the JSON schemas say what Decode and DecodePlan read.
-// They are made from the types, their comments and their constants.
+// The JSON schemas say what Decode and DecodePlan read. They are made from the types, their
+// comments and their constants.
 func TestPublishedSchemas(t *testing.T) {
 	source := parseSource(t)
 	for file, c := range map[string]struct {

@@ -25,7 +25,7 @@ func threePods(t testing.TB) model.Snapshot {
 	return s
 }
 
-// TestBadInputNamesTheField: each change makes no sense, and the answer says where.
+// Each change makes no sense, and the answer says where.
 func TestBadInputNamesTheField(t *testing.T) {
 	bad := model.IntOrPercent{Text: "most"}
 	none, lessSeconds := int32(-1), int64(-1)

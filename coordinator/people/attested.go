@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// keepAttested is how long a request says who somebody is, from when it was made. Rights are
-	// asked about meanwhile as often as those of a token.
+	// keepAttested is how long after its creation a request identifies a person. Permissions are
+	// checked as often in that time as those of a token.
 	keepAttested = 10 * time.Minute
 	// skewAllowed is how far the clocks of the API server and of the coordinator may differ.
 	skewAllowed = 5 * time.Minute
-	// readAtOnce bounds the requests that are in memory: whoever makes one may make it as large as
-	// the API server lets any object be.
+	// readAtOnce bounds the requests that are in memory: their creator may make them as large as
+	// the API server allows.
 	readAtOnce = 2
 )
 
-// attested are those who have shown their request.
+// attested are the people who have shown their request.
 type attested struct {
 	known   cache[digest, *person]
 	refused cache[digest, error]
@@ -38,7 +38,7 @@ type attested struct {
 // proof is the digest of a key, by which a caller has signed on the connection they call on.
 type proof digest
 
-// readProof verifies what is shown. It costs the API server nothing.
+// readProof verifies a proof without asking the API server.
 func readProof(ctx context.Context, value string) (proof, error) {
 	refuse := func(why string) error {
 		return grpcstatus.Errorf(codes.Unauthenticated, "the proof by a CertificateSigningRequest that was shown does not count: %s", why)
@@ -58,8 +58,8 @@ func readProof(ctx context.Context, value string) (proof, error) {
 	return proof(key), nil
 }
 
-// identify says who has made the request with the key. The request is deleted once it is read; the
-// answer is remembered until its time is over.
+// identify returns who has created the request with the key. The request is deleted once it is
+// read; the answer is remembered until it expires.
 func (p proof) identify(ctx context.Context, g *Gate) (digest, *person, error) {
 	key := digest(p)
 	if who, ok := g.attested.known.get(key, g.now()); ok {
@@ -96,7 +96,7 @@ func (p proof) identify(ctx context.Context, g *Gate) (digest, *person, error) {
 }
 
 func (g *Gate) readRequest(ctx context.Context, key digest) (*person, error) {
-	// Another call of the same person may have read it meanwhile.
+	// Another call of the same person may have read it in the meantime.
 	if who, ok := g.attested.known.get(key, g.now()); ok {
 		return who, nil
 	}
@@ -117,7 +117,7 @@ func (g *Gate) readRequest(ctx context.Context, key digest) (*person, error) {
 	if err := isFor(object, key); err != nil {
 		return nil, grpcstatus.Errorf(codes.Unauthenticated, "CertificateSigningRequest %s says nothing about you: %v", name, err)
 	}
-	// It has done what it was made for, whether or not it is in time.
+	// It has served its purpose, whether or not it is in time.
 	defer g.deleteRequest(ctx, object)
 	made, now := object.CreationTimestamp.Time, g.now()
 	if age := now.Sub(made); age >= keepAttested || age < -skewAllowed {
@@ -141,7 +141,7 @@ func (g *Gate) readRequest(ctx context.Context, key digest) (*person, error) {
 	return who, nil
 }
 
-// deleteRequest takes away what has been read: Kubernetes itself keeps it for a day.
+// deleteRequest deletes what has been read: Kubernetes itself keeps it for a day.
 func (g *Gate) deleteRequest(ctx context.Context, object *certificatesv1.CertificateSigningRequest) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewPatience)
 	defer cancel()

@@ -158,7 +158,7 @@ func (r *records) GetRequestMetadata(ctx context.Context, uri ...string) (map[st
 	return m, err
 }
 
-// TestAProofIsOfOneConnection: whoever has seen a proof, and knows all of the request, is not that person.
+// Whoever has seen a proof, and knows all of the request, is not that person.
 func TestAProofIsOfOneConnection(t *testing.T) {
 	w := newWorld(t)
 	w.api.may["ada get prod"] = true
@@ -198,7 +198,7 @@ func TestAProofIsOfOneConnection(t *testing.T) {
 	requireCode(t, codes.Unauthenticated, err)
 }
 
-// TestRequestsOfOthers: the name of a request, or one that was made for another purpose, is of no use to anybody.
+// The name of a request, or one that was made for another purpose, is of no use to anybody.
 func TestRequestsOfOthers(t *testing.T) {
 	w := newWorld(t)
 	w.api.may["ada get prod"] = true
@@ -242,8 +242,8 @@ func signedBy(t *testing.T, key *ecdsa.PrivateKey, name string) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
 }
 
-// TestMadeUpRequestsKeepNobodyWaiting: whoever makes keys up, from however many addresses, leaves those alone who come
-// through the API server; and those who are known.
+// Whoever makes keys up, from however many addresses, leaves those alone who come through the API
+// server; and those who are known.
 func TestMadeUpRequestsKeepNobodyWaiting(t *testing.T) {
 	w := newWorld(t)
 	w.api.may["ada get prod"] = true

@@ -7,23 +7,23 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// Audience is whom a method is for.
+// Audience says who may call a method.
 type Audience int
 
-// The audiences. The zero value is that of methods nobody has declared.
+// The audiences. The zero value is that of methods without a declaration.
 const (
 	// Nobody may call it here.
 	Nobody Audience = iota
-	// Certificates: those with the role of a coordinator or reader.
+	// Certificates means callers with the role of a coordinator or reader.
 	Certificates
-	// Asker: also a person who may get DatabaseClusters in the namespace asked about.
+	// Asker also means a person who may get DatabaseClusters in the namespace of the request.
 	Asker
-	// Lister: also a person; the answer has what they may list.
+	// Lister also means any person; the answer has what they may list.
 	Lister
 )
 
-// audiences are those of all methods. Agents' methods are served by agents; they
-// stand here so that a coordinator never serves them unnoticed.
+// audiences are those of all methods. Agents' methods are served by agents; they are listed here so
+// that a coordinator never serves them by mistake.
 var audiences = map[string]Audience{
 	rollcallv1.CoordinatorService_ListClusters_FullMethodName: Lister,
 	rollcallv1.CoordinatorService_GetCluster_FullMethodName:   Asker,

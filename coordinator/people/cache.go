@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Bounds of what is remembered. A right that is taken away is gone after
-// keepAllowed at the latest, and one that is given counts after keepRefused.
+// Limits of what is remembered. A permission that is revoked is gone after keepAllowed at the
+// latest, and a new one counts after keepRefused.
 const (
 	keepAllowed = 10 * time.Second
 	keepRefused = 3 * time.Second
@@ -53,7 +53,7 @@ func (c *cache[K, V]) put(key K, value V, until, now time.Time) {
 		}
 	}
 	if len(c.entries) >= maxEntries {
-		// Somebody sends a great many: all are asked about anew.
+		// Somebody sends a great many: all are checked again.
 		clear(c.entries)
 	}
 	c.entries[key] = entry[V]{value, until}

@@ -29,7 +29,7 @@ type forwardedOne struct {
 	until time.Time
 }
 
-// admit tells whether the connection of a call may have another one looked at.
+// admit reports whether the connection of a call may have another one looked at.
 func (f *forwarded) admit(ctx context.Context, now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -46,7 +46,8 @@ func (f *forwarded) shown(ctx context.Context, name string, now time.Time) {
 	}
 }
 
-// first tells whether a call goes before those of strangers, as one on its connection was known of late.
+// first reports whether a call goes before those of strangers, as one on its connection was known
+// of late.
 func (f *forwarded) first(ctx context.Context, persons *persons, now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -19,7 +19,7 @@ func onPort(t *testing.T, address string, port int) context.Context {
 	return peer.NewContext(t.Context(), &peer.Peer{Addr: &net.TCPAddr{IP: net.ParseIP(address), Port: port}})
 }
 
-// TestOneAskerKeepsNobodyOut: somebody makes up requests on a forwarded port; whoever else comes by one gets in. With many
+// Somebody makes up requests on a forwarded port; whoever else comes by one gets in. With many
 // connections they leave those alone who have shown who they are on theirs.
 func TestOneAskerKeepsNobodyOut(t *testing.T) {
 	w := newWorld(t)

@@ -33,15 +33,15 @@ const (
 // Header is the name of the metadata that say who calls: "Request " and a proof, or "Bearer " and a token.
 const Header = "authorization"
 
-// Gate decides who may call what.
+// Gate decides who may call which methods.
 type Gate struct {
 	client kubernetes.Interface
-	// refuses says why certificates that the handshake took do not count any more.
+	// refuses says why certificates that the handshake accepted do not count any more.
 	refuses func(shown []*x509.Certificate) error
 	limit   flowcontrol.PassiveRateLimiter
 	now     func() time.Time
 	known   cache[digest, *person]
-	// vouched are tokens that the API server has known lately.
+	// vouched are tokens that the API server has accepted lately.
 	vouched   cache[digest, bool]
 	persons   persons
 	strangers strangers
@@ -49,19 +49,19 @@ type Gate struct {
 	attested  attested
 	rights    cache[right, bool]
 	refused   *prometheus.CounterVec
-	// Lately remembers for people who was refused. Default: nothing does.
+	// Lately records for people who was refused. Default: nothing does.
 	Lately *door.Refusals
 }
 
-// NewGate asks the API server with this client, and refuses about certificates, such as
-// (*pki.Keeper).Refuses. The gate limits itself; the client need not.
+// NewGate returns a Gate that asks the API server with this client, and uses refuses for
+// certificates, such as (*pki.Keeper).Refuses. The gate limits itself; the client does not have to.
 func NewGate(client kubernetes.Interface, refuses func(shown []*x509.Certificate) error) *Gate {
 	return &Gate{client: client, refuses: refuses, limit: flowcontrol.NewTokenBucketPassiveRateLimiter(perSecond, atOnce), now: time.Now,
 		attested: attested{reading: make(chan struct{}, readAtOnce), kept: rate.Sometimes{Interval: time.Minute}},
 		refused:  newRefused()}
 }
 
-// Why a token, or a request in its place, is refused, for the counter.
+// Reasons for refusing a token, or a request in its place, for the counter.
 const (
 	reasonUnknown = "unknown" // nobody's
 	reasonLimit   = "limit"   // more are shown than are asked about
@@ -81,7 +81,7 @@ func newRefused() *prometheus.CounterVec {
 // Metrics counts what the gate refuses.
 func (g *Gate) Metrics() prometheus.Collector { return g.refused }
 
-// ServerOptions put the gate before all methods of a server whose TLS is
+// ServerOptions returns the options that put the gate before all methods of a server whose TLS is
 // pki.Keeper.GateTLS.
 func (g *Gate) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(g.unary), grpc.ChainStreamInterceptor(g.stream)}
@@ -118,8 +118,8 @@ func (g *Gate) stream(server any, stream grpc.ServerStream, info *grpc.StreamSer
 	return handler(server, &guarded{ServerStream: stream, caller: c})
 }
 
-// guarded asks about a person with each message: a watch does not outlive a
-// right, nor the token, by more than the cache does.
+// guarded checks a person with each message: a watch outlives neither a permission nor the token by
+// more than the cache does.
 type guarded struct {
 	grpc.ServerStream
 	caller caller
@@ -150,8 +150,8 @@ func (s *guarded) SendMsg(m any) error {
 	return s.ServerStream.SendMsg(m)
 }
 
-// note remembers who was refused for what they showed, not what they asked for: that
-// somebody may not see a namespace is nothing to be looked into.
+// note records who was refused for their credentials, not for their requests: that somebody may not
+// see a namespace does not have to be investigated.
 func (g *Gate) note(err error) {
 	switch grpcstatus.Code(err) {
 	case codes.Unauthenticated:
@@ -161,7 +161,7 @@ func (g *Gate) note(err error) {
 	}
 }
 
-// caller is who calls a method.
+// caller is the caller of a method.
 type caller struct {
 	gate      *Gate
 	method    string
@@ -170,13 +170,13 @@ type caller struct {
 	shown     credential
 }
 
-// credential is what a person shows.
+// credential is how a person proves who they are.
 type credential interface {
-	// identify says whose it is, and what stands for it where answers are remembered.
+	// identify returns whose it is, and its key in caches.
 	identify(ctx context.Context, g *Gate) (digest, *person, error)
 }
 
-// enter finds out how a caller shows who they are.
+// enter finds out how a caller proves who they are.
 func (g *Gate) enter(ctx context.Context, method string) (caller, error) {
 	c := caller{gate: g, method: method, audience: audiences[method]}
 	if c.audience == Nobody {
@@ -211,8 +211,8 @@ func (g *Gate) enter(ctx context.Context, method string) (caller, error) {
 	return c, nil
 }
 
-// certified says whether the caller has shown a certificate with a role that
-// reads, and for which the authorities of now vouch.
+// certified reports whether the caller has shown a certificate with a role that may read, and that
+// the current authorities accept.
 func (g *Gate) certified(ctx context.Context) bool {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -226,7 +226,7 @@ func (g *Gate) certified(ctx context.Context) bool {
 	return role == config.RoleCoordinator || role == config.RoleReader
 }
 
-// ask is nil when the caller may have the request answered.
+// ask returns nil if the caller may have the request answered.
 func (c caller) ask(ctx context.Context, request any) error {
 	if c.certified {
 		return nil
@@ -254,7 +254,7 @@ func (c caller) ask(ctx context.Context, request any) error {
 	return err
 }
 
-// reduce leaves in a list what a person may see.
+// reduce reduces a list to what a person may see.
 func (c caller) reduce(ctx context.Context, answer any) (any, error) {
 	if c.certified {
 		return answer, nil
@@ -281,7 +281,7 @@ func (c caller) reduce(ctx context.Context, answer any) (any, error) {
 		}
 	}
 	if len(seen.GetClusters()) == 0 {
-		// The same whether there are any: that is not theirs to know.
+		// The answer is the same whether there are any, because that is not theirs to know.
 		return nil, forbidden(who, "list", "")
 	}
 	return seen, nil

@@ -12,8 +12,8 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// TestWhoMayNothingKeepsNobodyWaiting: bob, whom the API server knows and who may see nothing, asks about
-// namespaces that he makes up; ada goes on.
+// Bob, whom the API server knows and who may see nothing, asks about namespaces that he makes up;
+// ada goes on.
 func TestWhoMayNothingKeepsNobodyWaiting(t *testing.T) {
 	w := newWorld(t)
 	w.api.may["ada get prod"] = true
@@ -45,7 +45,7 @@ func (b byClock) TryAccept() bool { return b.AllowN(b.now(), 1) }
 func (byClock) Stop()             {}
 func (byClock) QPS() float32      { return perSecond }
 
-// TestOneNetworkIsOneAddress: of IPv6 one machine mostly has 2^64 addresses.
+// Of IPv6 one machine mostly has 2^64 addresses.
 func TestOneNetworkIsOneAddress(t *testing.T) {
 	var s strangers
 	now := time.Now()

@@ -21,11 +21,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A person shows who they are by a CertificateSigningRequest: the API server
-// itself writes into it who has made it, and takes that from nobody. It is never
-// approved, and nothing is signed.
+// A person proves who they are with a CertificateSigningRequest: the API server itself writes into
+// it who has created it. It is never approved, and nothing is signed.
 const (
-	// RequestSigner is the name of a signer that nobody is.
+	// RequestSigner is the name of a signer that does not exist.
 	RequestSigner = "rollcall.dev/asker"
 	// requestPrefix is before the digest of the key in the name of a request.
 	requestPrefix = "rollcall-asker-"
@@ -35,13 +34,14 @@ const (
 	exporter = "EXPORTER-rollcall-asker"
 )
 
-// Request is one that is being made, and its key, which stays in memory. It is credentials for gRPC.
+// Request is a request that is being created, and its key, which stays in memory. It is credentials
+// for gRPC.
 type Request struct {
 	key    *ecdsa.PrivateKey
 	public []byte
 }
 
-// NewRequest makes a key.
+// NewRequest creates a key.
 func NewRequest() (*Request, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -54,7 +54,7 @@ func NewRequest() (*Request, error) {
 	return &Request{key, public}, nil
 }
 
-// Object is what is to be created in the API server.
+// Object returns what is to be created in the API server.
 func (r *Request) Object() (*certificatesv1.CertificateSigningRequest, error) {
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: RequestSigner}}, r.key)
 	if err != nil {
@@ -70,10 +70,10 @@ func (r *Request) Object() (*certificatesv1.CertificateSigningRequest, error) {
 	}, nil
 }
 
-// RequireTransportSecurity: there is nothing to prove to somebody who is not verified.
+// RequireTransportSecurity returns true: there is nothing to prove to an unverified server.
 func (*Request) RequireTransportSecurity() bool { return true }
 
-// GetRequestMetadata has each call carry the proof of its connection.
+// GetRequestMetadata adds the proof of its connection to each call.
 func (r *Request) GetRequestMetadata(ctx context.Context, _ ...string) (map[string]string, error) {
 	call, _ := credentials.RequestInfoFromContext(ctx)
 	info, ok := call.AuthInfo.(credentials.TLSInfo)

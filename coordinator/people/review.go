@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TokenAudience is that of tokens that are made for Rollcall alone, such as by
-// kubectl create token --audience=rollcall. They are of no use elsewhere.
+// TokenAudience is that of tokens that are created for Rollcall alone, such as by kubectl create
+// token --audience=rollcall. They cannot be used elsewhere.
 const TokenAudience = "rollcall"
 
 // Of what people may read.
@@ -27,10 +27,10 @@ const (
 // reviewPatience is how long the API server may take for one answer.
 const reviewPatience = 5 * time.Second
 
-// person is whose token it is; nil: nobody's.
+// person is the owner of a token, or nil.
 type person = authenticationv1.UserInfo
 
-// right is what is asked about a person. An empty namespace means all.
+// right is a permission that is checked for a person. An empty namespace means all.
 type right struct {
 	shown     digest
 	verb      string
@@ -40,7 +40,7 @@ type right struct {
 // bearer is a token.
 type bearer string
 
-// identify says whose token it is.
+// identify returns whose token it is.
 func (b bearer) identify(ctx context.Context, g *Gate) (digest, *person, error) {
 	token := string(b)
 	key := digestOf([]byte(token))
@@ -116,12 +116,12 @@ func (g *Gate) review(ctx context.Context, token string, audiences []string) (*p
 	return &s.User, nil
 }
 
-// may says whether a person has a right.
+// may returns whether a person has a permission.
 func (g *Gate) may(ctx context.Context, who *person, r right) (bool, error) {
 	if allowed, ok := g.rights.get(r, g.now()); ok {
 		return allowed, nil
 	}
-	// In this order: who asks too much takes nothing from others.
+	// In this order, a person who asks too much takes nothing from others.
 	if !g.persons.of(who.Username, g.now()).AllowN(g.now(), 1) {
 		return false, grpcstatus.Errorf(codes.ResourceExhausted, "%s asks more than the coordinator asks the API server about for one person (%d a second): "+
 			"try again in a few seconds, or ask about one namespace", who.Username, personPerSecond)
@@ -151,7 +151,7 @@ func (g *Gate) may(ctx context.Context, who *person, r right) (bool, error) {
 	return allowed, nil
 }
 
-// admit bounds the questions that people cause.
+// admit limits the questions that people cause.
 func (g *Gate) admit() error {
 	if g.limit.TryAccept() {
 		return nil

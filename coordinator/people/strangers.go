@@ -13,17 +13,17 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/door"
 )
 
-// About tokens that nobody is known to have, and requests that have not been read, the API server is asked on average this
-// often in a second, and at once: from one address, and from all. Whoever comes anew costs two questions at most. Those who
-// are known have a limit of their own, so that nobody who makes tokens up keeps them waiting. So have, together, those who
-// come through the API server: each command of a person shows a request that has not been read. One connection of theirs has
-// a share, see forwarded.
+// The API server is asked about unknown tokens, and requests that have not been read, on average
+// this often in a second, and at once: from one address, and from all. A returning person costs two
+// questions at most. Known people have a limit of their own, so that invented tokens do not delay
+// them. People who come through the API server share a limit, because each command shows a request
+// that has not been read. One of their connections has a share, see forwarded.
 const (
 	strangersPerSecond, strangersAtOnce = 10, 50
 	addressPerSecond, addressAtOnce     = 5, 20
 	// maxAddresses are told apart; more have one limit together.
 	maxAddresses = 1024
-	// keepVouched is how long a token counts as known after the API server has known it last.
+	// keepVouched is how long a token counts as known after the API server has last accepted it.
 	keepVouched = 15 * time.Minute
 )
 
@@ -50,11 +50,11 @@ func (s *strangers) admit(ctx context.Context, now time.Time) bool {
 		}
 		address = door.Peer(ip).String() // of IPv6 one machine mostly has a network
 	}
-	// In this order: who asks too much takes nothing from others.
+	// In this order, a client that asks too much takes nothing from others.
 	return s.of(address, now).AllowN(now, 1) && s.all.AllowN(now, 1)
 }
 
-// of is the limit of an address.
+// of returns the limit of an address.
 func (s *strangers) of(address string, now time.Time) *rate.Limiter {
 	fresh := func() *rate.Limiter { return rate.NewLimiter(addressPerSecond, addressAtOnce) }
 	silent := func(l *rate.Limiter) bool { return l.TokensAt(now) >= addressAtOnce } // it has not asked lately

@@ -15,7 +15,7 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// TestMadeUpTokensKeepNobodyWaiting: 60 a second for a minute, while ada goes on.
+// 60 a second for a minute, while ada goes on.
 func TestMadeUpTokensKeepNobodyWaiting(t *testing.T) {
 	w := newWorld(t)
 	w.api.may["ada get prod"] = true

@@ -2,11 +2,12 @@ package people
 
 import "maps"
 
-// table has a value for each key, and never more than maxAddresses: where there would be more,
-// those that are idle make room. The zero value is ready.
+// table has a value for each key, and never more than maxAddresses: if there would be more, idle
+// ones make room. The zero value is ready.
 type table[V any] map[string]V
 
-// of is the value of a key, made anew where there is none; false: there are too many.
+// of returns the value of a key, and creates it if there is none. It returns false if there are too
+// many.
 func (t *table[V]) of(key string, fresh func() V, idle func(V) bool) (value V, ok bool) {
 	if value, ok = (*t)[key]; ok {
 		return value, true

@@ -11,9 +11,9 @@ import (
 const (
 	// AuthorityLife is how long a certificate authority is valid.
 	AuthorityLife = 10 * 365 * 24 * time.Hour
-	// Overlap is how long everybody trusts the next authority before it signs
-	// anything. It is much longer than it takes a changed Secret to reach every
-	// pod, and certificates of the old authority are renewed long before it ends.
+	// Overlap is how long the next authority is trusted before it signs anything. It is much longer
+	// than a changed Secret takes to reach every pod, and certificates of the old authority are
+	// renewed long before it ends.
 	Overlap = 7 * 24 * time.Hour
 	// RotateOverlap is the same for a rotation that a person asked for, and for how
 	// long the former authority is trusted afterwards. The kubelet brings a changed
@@ -23,23 +23,23 @@ const (
 
 // Authority signs certificates. It is a value; Advance returns the next one.
 //
-// Invariant: whoever has the bundle of an Authority trusts every certificate
-// that this one and its direct successors and predecessors issue, as long as
-// Advance is called at least once in every overlap (TestOverlap, TestRotate).
+// Invariant: a holder of an Authority's bundle trusts every certificate that this one and its
+// direct successors and predecessors issue, as long as Advance is called at least once in every
+// overlap (TestOverlap, TestRotate).
 type Authority struct {
 	signer Pair
-	// next is trusted already and signs later; zero most of the time.
+	// next is trusted already and signs later. It is zero most of the time.
 	next Pair
-	// signs is when next signs; zero: an Overlap after it was made.
+	// signs is when next signs. It is zero if an Overlap after it was made.
 	signs time.Time
 	// former signed before and are trusted until they end, or until drops.
 	former []*x509.Certificate
-	// drops is when former ones are trusted no more though they have not ended;
-	// zero unless a person asked for a rotation.
+	// drops is when former ones are no longer trusted though they have not ended. It is zero unless
+	// a person asked for a rotation.
 	drops time.Time
 }
 
-// NewAuthority makes an authority that is valid from now on. The name is for people.
+// NewAuthority creates an authority that is valid from now on. The name is for people.
 func NewAuthority(name string, now time.Time) (Authority, error) {
 	signer, err := newSigner(name, now)
 	if err != nil {
@@ -66,12 +66,12 @@ func (a Authority) name() string {
 	return name
 }
 
-// IsZero says that there is no authority.
+// IsZero reports whether there is no authority.
 func (a Authority) IsZero() bool { return a.signer.IsZero() }
 
-// Advance is the authority as it should be at the time now, and whether that
-// differs: after two thirds of its life a next one is made and published,
-// after the overlap that one signs, and former ones are dropped when they end.
+// Advance returns the authority as it should be at the time now, and whether that differs: after
+// two thirds of its life a next one is created and published, after the overlap that one signs, and
+// former ones are dropped when they end.
 func (a Authority) Advance(now time.Time) (Authority, bool, error) {
 	changed := false
 	if a.next.IsZero() && !now.Before(a.signer.RenewAt()) {
@@ -104,9 +104,9 @@ func (a Authority) Advance(now time.Time) (Authority, bool, error) {
 	return a, changed, nil
 }
 
-// Rotate begins a rotation that does not wait for the signer to grow old: the
-// next authority is published now, signs after a RotateOverlap, and a further one
-// later all former authorities are trusted no more.
+// Rotate begins a rotation that does not wait for the signer's age: the next authority is published
+// now and signs after a RotateOverlap; another one later all former authorities are no longer
+// trusted.
 func (a Authority) Rotate(now time.Time) (Authority, error) {
 	if a.next.IsZero() {
 		next, err := newSigner(a.name(), now)
@@ -120,7 +120,7 @@ func (a Authority) Rotate(now time.Time) (Authority, error) {
 	return a, nil
 }
 
-// nextSigns is when next becomes the signer.
+// nextSigns returns when next becomes the signer.
 func (a Authority) nextSigns() time.Time {
 	if a.signs.IsZero() {
 		return a.next.cert.NotBefore.Add(Overlap)
@@ -128,8 +128,8 @@ func (a Authority) nextSigns() time.Time {
 	return a.signs
 }
 
-// Step is when Advance has something to do for a rotation that is under way;
-// zero when none is.
+// Step returns when Advance has something to do for a rotation that is under way. It returns zero
+// if none is.
 func (a Authority) Step() time.Time {
 	if !a.next.IsZero() {
 		return a.nextSigns()
@@ -137,7 +137,7 @@ func (a Authority) Step() time.Time {
 	return a.drops
 }
 
-// Rotation is how far a rotation is, for people; empty when none is under way.
+// Rotation returns the progress of a rotation, for people. It is empty if none is under way.
 func (a Authority) Rotation() string {
 	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 	switch {
@@ -151,7 +151,7 @@ func (a Authority) Rotation() string {
 	return ""
 }
 
-// trusted are all certificates of the bundle, the signer's first.
+// trusted returns all certificates of the bundle, the signer's first.
 func (a Authority) trusted() []*x509.Certificate {
 	certs := []*x509.Certificate{a.signer.cert}
 	if !a.next.IsZero() {
@@ -160,10 +160,10 @@ func (a Authority) trusted() []*x509.Certificate {
 	return append(certs, a.former...)
 }
 
-// Bundle is what others need to trust what this authority issues, in PEM.
+// Bundle returns what others need to trust what this authority issues, in PEM.
 func (a Authority) Bundle() []byte { return encodeCertificates(a.trusted()) }
 
-// Pool is Bundle as crypto/x509 wants it.
+// Pool returns the Bundle as an x509.CertPool.
 func (a Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	for _, cert := range a.trusted() {
@@ -172,13 +172,13 @@ func (a Authority) Pool() *x509.CertPool {
 	return pool
 }
 
-// SignedBySigner says whether the present signer issued the certificate. One
-// of a former signer is still trusted, but due for renewal.
+// SignedBySigner reports whether the current signer issued the certificate. A certificate of a
+// former signer is still trusted, but due for renewal.
 func (a Authority) SignedBySigner(cert *x509.Certificate) bool {
 	return cert.CheckSignatureFrom(a.signer.cert) == nil
 }
 
-// NotAfter is when the present signer ends.
+// NotAfter returns when the current signer ends.
 func (a Authority) NotAfter() time.Time { return a.signer.cert.NotAfter }
 
 // Keys of the Secret in which an authority is kept.
@@ -193,7 +193,7 @@ const (
 	keyDrops = "former.until"
 )
 
-// Encode is the authority as the data of a Secret.
+// Encode returns the authority as the data of a Secret.
 func (a Authority) Encode() map[string][]byte {
 	data := map[string][]byte{
 		keySignerCert: a.signer.CertPEM(),

@@ -154,8 +154,8 @@ func TestRotate(t *testing.T) {
 	require.Error(t, trusts(a, stolen, start.Add(time.Hour)), "what the former signed is worth nothing")
 }
 
-// TestRotateAfterSilence: no coordinator ran when the steps were due. Each is made
-// up for, and the former is trusted for its whole overlap all the same.
+// No coordinator ran when the steps were due. Each is made up for, and the former is trusted for
+// its whole overlap all the same.
 func TestRotateAfterSilence(t *testing.T) {
 	a, err := newAuthority(t, epoch).Rotate(epoch)
 	require.NoError(t, err)

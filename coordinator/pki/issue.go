@@ -124,8 +124,8 @@ func (a Authority) Issue(p Profile, now time.Time) (Pair, error) {
 	return pair, nil
 }
 
-// Due says whether the pair must be issued anew: it is not what the profile
-// asks for, two thirds of its life are over, or another authority signs now.
+// Due reports whether the pair must be issued again: it is not what the profile asks for, two
+// thirds of its life are over, or another authority signs now.
 func (a Authority) Due(pair Pair, p Profile, now time.Time) bool {
 	if pair.IsZero() || !now.Before(pair.RenewAt()) || now.Before(pair.cert.NotBefore) {
 		return true

@@ -16,17 +16,17 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/trust"
 )
 
-// Keeper holds the certificates of one running coordinator. Its own client's
-// and server's certificates live in memory only; every replica issues its own.
+// Keeper holds the certificates of one running coordinator. Its own client's and server's
+// certificates live in memory only; every replica issues its own.
 //
-// The TLS configurations that it hands out stay right for as long as Run runs:
-// each handshake uses the certificates and the authorities of that moment. What they let in
-// is judged again: see Callers.
+// The TLS configurations that it hands out stay right for as long as Run runs: each handshake uses
+// the certificates and the authorities of that moment. Accepted connections are checked again: see
+// Callers.
 type Keeper struct {
 	keeping
 
-	// Callers are the connections of those who have shown a certificate. Run closes them
-	// when the authorities of now do not vouch for it any more.
+	// Callers are the connections of clients that have shown a certificate. Run closes them when
+	// the current authorities no longer accept it.
 	Callers trust.Connections
 }
 
@@ -36,8 +36,7 @@ const (
 	profileServer
 )
 
-// NewKeeper makes a Keeper that has nothing yet: call Ensure before the first
-// handshake.
+// NewKeeper returns a Keeper without certificates: call Ensure before the first handshake.
 func NewKeeper(client kubernetes.Interface, opts Options) (*Keeper, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -49,13 +48,14 @@ func NewKeeper(client kubernetes.Interface, opts Options) (*Keeper, error) {
 	return k, nil
 }
 
-// followed ends connections that the authority does not vouch for, and keeps the Secrets for people current.
+// followed ends connections that the authority does not accept, and keeps the Secrets for people
+// current.
 func (k *Keeper) followed(ctx context.Context, authority Authority) error {
 	k.Callers.Sweep(k.now(), k.Refuses)
 	return errors.Join(k.store.Reader(ctx, authority, k.now()), k.store.Trust(ctx, authority))
 }
 
-// Refuses says why a caller who has shown these certificates is not one of now.
+// Refuses says why the certificates that a caller has shown are not accepted now.
 func (k *Keeper) Refuses(shown []*x509.Certificate) error {
 	_, pool, err := k.current(profileServer)
 	if err != nil {
@@ -117,15 +117,14 @@ func verifyServer(state tls.ConnectionState, pool *x509.CertPool, serverName str
 	return nil
 }
 
-// ServerTLS is for what is served to certificates alone: clients must show one
-// with the role of a coordinator or reader.
+// ServerTLS is for services that require a certificate: clients must show one with the role of a
+// coordinator or reader.
 func (k *Keeper) ServerTLS() *tls.Config {
 	return k.serverTLS(tls.RequireAndVerifyClientCert)
 }
 
-// GateTLS is for a server with a gate behind it (package people): a client may
-// show no certificate, and is then to be asked for a token. One that shows a
-// certificate is refused unless it is one that ServerTLS takes.
+// GateTLS is for a server with a gate behind it (package people): a client may show no certificate,
+// and must then send a token. A certificate is refused unless ServerTLS accepts it.
 func (k *Keeper) GateTLS() *tls.Config {
 	return k.serverTLS(tls.VerifyClientCertIfGiven)
 }
@@ -148,7 +147,7 @@ func (k *Keeper) serverTLS(asked tls.ClientAuthType) *tls.Config {
 				if asked == tls.VerifyClientCertIfGiven && len(state.PeerCertificates) == 0 {
 					return nil
 				}
-				// The library would try whatever is shown beside it.
+				// The library would try everything that is shown together with it.
 				if err := trust.Verify(state.PeerCertificates, pool, x509.ExtKeyUsageClientAuth, k.now()); err != nil {
 					return err
 				}

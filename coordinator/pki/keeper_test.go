@@ -42,8 +42,7 @@ func readerPair(t *testing.T, client kubernetes.Interface) Pair {
 	return pair
 }
 
-// TestReplicasAgree: any number of coordinators that start at once end up with
-// one authority.
+// Any number of coordinators that start at once end up with one authority.
 func TestReplicasAgree(t *testing.T) {
 	client := fake.NewClientset()
 	keepers := make([]*Keeper, 8)
@@ -101,8 +100,8 @@ func TestKeeperHandshakes(t *testing.T) {
 	require.ErrorContains(t, serverErr, "didn't provide a certificate")
 }
 
-// TestRenewalWithoutRestart: configurations that were handed out once go on
-// working through renewals and a change of authority.
+// Configurations that were handed out once go on working through renewals and a change of
+// authority.
 func TestRenewalWithoutRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
@@ -150,7 +149,7 @@ func TestRenewalWithoutRestart(t *testing.T) {
 	})
 }
 
-// TestRotationIsAskedForByAnnotation: two coordinators go through it together, and once.
+// Two coordinators go through it together, and once.
 func TestRotationIsAskedForByAnnotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// lookTime is how long one look at the stored authority may take.
+	// lookTime is how long reading the stored authority may take.
 	lookTime = 10 * time.Second
-	// looksApart is the least time between two looks, however often the Secret changes.
+	// looksApart is the least time between two reads, however often the Secret changes.
 	looksApart = 200 * time.Millisecond
 	// watchAgain is how long after a watch has ended the next one begins.
 	watchAgain = 500 * time.Millisecond
@@ -114,8 +114,8 @@ func (k *keeping) adopt(authority Authority) error {
 	return nil
 }
 
-// Run keeps everything current until ctx ends. Failures are logged and tried
-// again; what there is stays in use meanwhile.
+// Run keeps everything current until ctx ends. Failures are logged and tried again; in the meantime
+// the current certificates stay in use.
 func (k *keeping) Run(ctx context.Context) error {
 	look := make(chan struct{}, 1)
 	var watching sync.WaitGroup

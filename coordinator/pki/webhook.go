@@ -191,7 +191,7 @@ func authorities(bundle []byte) map[string]*x509.Certificate {
 	found := map[string]*x509.Certificate{}
 	certs, err := ParseCertificates(bundle)
 	if err != nil {
-		return found // not of ours: it is written anew
+		return found // not of ours: it is written again
 	}
 	for _, cert := range certs {
 		found[string(cert.SubjectKeyId)] = cert
@@ -199,7 +199,7 @@ func authorities(bundle []byte) map[string]*x509.Certificate {
 	return found
 }
 
-// trustsAny says whether the authority, or one that it has followed, is in the bundle.
+// trustsAny reports whether the authority, or one that it has followed, is in the bundle.
 func trustsAny(bundle []byte, a Authority) bool {
 	registered := authorities(bundle)
 	return slices.ContainsFunc(a.trusted(), func(cert *x509.Certificate) bool { return registered[string(cert.SubjectKeyId)].Equal(cert) })

@@ -43,8 +43,8 @@ func poolOf(bundle []byte) *tls.Config {
 	return &tls.Config{RootCAs: pool, ServerName: webhookName, MinVersion: tls.VersionTLS13}
 }
 
-// TestWebhookHasAnAuthorityOfItsOwn: what signs agents, people and coordinators cannot pose as
-// the webhook, and what signs the webhook is nobody to them.
+// What signs agents, people and coordinators cannot pose as the webhook, and what signs the webhook
+// is nobody to them.
 func TestWebhookHasAnAuthorityOfItsOwn(t *testing.T) {
 	client := fake.NewClientset()
 	k := newKeeper(t, client)
@@ -85,8 +85,8 @@ func TestWebhookHasAnAuthorityOfItsOwn(t *testing.T) {
 	require.Equal(t, []string{webhookName}, w.pairs[0].cert.DNSNames)
 }
 
-// TestFormerAuthorityIsNotBroughtBack: a start of coordinators, all of this version, does not have
-// the API server trust rollcall-ca again; one that finds it there leaves it for a while.
+// A start of coordinators, all of this version, does not have the API server trust rollcall-ca
+// again; one that finds it there leaves it for a while.
 func TestFormerAuthorityIsNotBroughtBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
@@ -109,8 +109,8 @@ func TestFormerAuthorityIsNotBroughtBack(t *testing.T) {
 	})
 }
 
-// TestNoRightToTheSecret: with the roles of a version before, the webhook is served and registered
-// as it was then. An API server that does not answer changes nothing.
+// With the roles of a version before, the webhook is served and registered as it was then. An API
+// server that does not answer changes nothing.
 func TestNoRightToTheSecret(t *testing.T) {
 	client := fake.NewClientset()
 	k := newKeeper(t, client)
@@ -129,8 +129,7 @@ func TestNoRightToTheSecret(t *testing.T) {
 	require.NoError(t, serverErr)
 }
 
-// TestChangeIsSeenWithinASecond: in place of a minute, by each coordinator, and after the
-// watch was cut off, too.
+// In place of a minute, by each coordinator, and after the watch was cut off, too.
 func TestChangeIsSeenWithinASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
@@ -211,7 +210,7 @@ func TestChangeIsSeenWithinASecond(t *testing.T) {
 	})
 }
 
-// TestStepsAreTakenInTime: a rotation goes on when its Secret says so, not up to a minute later.
+// A rotation goes on when its Secret says so, not up to a minute later.
 func TestStepsAreTakenInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()

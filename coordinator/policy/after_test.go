@@ -12,8 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/test/race"
 )
 
-// removed are the pods that steps take away; those of an announced shutdown
-// are nobody's loss.
+// removed returns the pods that steps remove. Pods of an announced shutdown do not count.
 func removed(j *naive.Judge, steps []model.Step) (pods []*model.Pod) {
 	for _, step := range steps {
 		if p := j.Pod(step.Pod); step.Action != model.ActionRestore && !j.Shutdown(p) {
@@ -23,9 +22,9 @@ func removed(j *naive.Judge, steps []model.Step) (pods []*model.Pod) {
 	return pods
 }
 
-// requireSafeAfterwards counts, from the snapshot alone, what is away once all
-// steps are taken: pods, zones, ordered pools, the fleet and every group.
-// Overrides, outages and force are asked for, so nothing is counted with them.
+// requireSafeAfterwards counts, from the snapshot alone, what is unavailable once all steps are
+// taken: pods, zones, ordered pools, the fleet and every group. Overrides, outages and force are
+// deliberate, so nothing is counted with them.
 func requireSafeAfterwards(t testing.TB, s *model.Snapshot, steps []model.Step) {
 	t.Helper()
 	j := naive.NewJudge(s)
@@ -34,7 +33,7 @@ func requireSafeAfterwards(t testing.TB, s *model.Snapshot, steps []model.Step) 
 		return
 	}
 	away := j.Away()
-	var charged, names []string // charged: neither away before nor outside of the budget
+	var charged, names []string // charged: neither unavailable before nor outside of the budget
 	restarts := 0
 	for _, p := range removed(j, steps) {
 		names = append(names, p.Name)
@@ -59,11 +58,11 @@ func requireSafeAfterwards(t testing.TB, s *model.Snapshot, steps []model.Step) 
 		for _, other := range slices.Concat(away, charged) {
 			o := j.Pod(other)
 			if o == nil {
-				continue // only a claim speaks of it
+				continue // only a claim names it
 			}
 			ordered := j.Pool(p).Management == model.ManagementOrderedReady && o.Pool == p.Pool && o != p && !j.Together(o, p)
 			stays := o.Phase == model.PodPhaseReady && !slices.Contains(names, o.Name)
-			// Two that are away by themselves would wait for each other.
+			// Two that are unavailable by themselves would wait for each other.
 			alone := slices.Contains(away, p.Name) && stays && !j.Claimed(o)
 			early := j.BeforeItsTurn(p.Name) && (o.Ordinal > p.Ordinal || stays)
 			require.False(t, ordered && !j.Broken(p) && !early && !alone, "%s and %s of an ordered pool unavailable at once", p.Name, o.Name)
@@ -74,9 +73,9 @@ func requireSafeAfterwards(t testing.TB, s *model.Snapshot, steps []model.Step) 
 	}
 }
 
-// requireEnough: the group has what it must, or no less than before. Of one
-// that cannot be protected at most one pod goes, and others of its domains, while
-// all else is there.
+// requireEnough requires that the group has what it must have, or no less than before. Of a group
+// that cannot be protected at most one pod goes, and others of its domains, while everything else
+// is available.
 func requireEnough(t testing.TB, s *model.Snapshot, j *naive.Judge, g *model.Group, gone []string) {
 	t.Helper()
 	_, before := j.Group(g, nil)
@@ -114,7 +113,7 @@ func requireEnough(t testing.TB, s *model.Snapshot, j *naive.Judge, g *model.Gro
 	}
 }
 
-// TestBudgetsHoldAfterwards: nothing is exceeded once all steps are taken.
+// Nothing is exceeded once all steps are taken.
 func TestBudgetsHoldAfterwards(t *testing.T) {
 	policy.EachSnapshot(t, func(t *testing.T, g policy.Generator, s model.Snapshot) {
 		if g.Broken() == "" {
@@ -123,11 +122,11 @@ func TestBudgetsHoldAfterwards(t *testing.T) {
 	})
 }
 
-// stages are how far a step can have come when the next decision is made.
+// stages are how far a step may have come when the next decision is made.
 var stages = []model.ClaimPhase{model.PhaseClaimed, model.PhaseOpened, model.PhaseGone}
 
-// carriedOut is the snapshot after some steps were begun: claimed, or removed
-// and still terminating, or gone and missed by the database.
+// carriedOut returns the snapshot after some steps were begun: claimed, or removed and still
+// terminating, or gone and missed by the database.
 func carriedOut(s model.Snapshot, steps []model.Step, stage model.ClaimPhase) model.Snapshot {
 	s = *s.DeepCopy()
 	j := naive.NewJudge(&s)
@@ -149,7 +148,7 @@ func carriedOut(s model.Snapshot, steps []model.Step, stage model.ClaimPhase) mo
 		case stage == model.PhaseOpened:
 			p.Phase, p.Since = model.PodPhaseTerminating, s.Now
 		case stage == model.PhaseGone:
-			// The unit is kept, as that of a pool's annotation is.
+			// The unit is kept, like that of a pool's annotation.
 			*p = model.Pod{Name: p.Name, Pool: p.Pool, Ordinal: p.Ordinal, Unit: p.Unit, Phase: model.PodPhaseMissing, Since: s.Now}
 			lose(&s, p.Name)
 		}
@@ -168,9 +167,9 @@ func lose(s *model.Snapshot, pod string) {
 	}
 }
 
-// requireContinued decides again after each prefix of the steps: nobody is
-// taken twice, what goes then is safe together with what went before, and
-// after claims alone the rest of the plan is what it was.
+// requireContinued decides again after each prefix of the steps: no pod is taken twice, what goes
+// then is safe together with what went before, and after claims alone the rest of the plan is
+// unchanged.
 func requireContinued(t testing.TB, s model.Snapshot, stage model.ClaimPhase) {
 	t.Helper()
 	steps := goes(policy.Decide(s))
@@ -183,7 +182,7 @@ func requireContinued(t testing.TB, s model.Snapshot, stage model.ClaimPhase) {
 		requireSafeAfterwards(t, &s, slices.Concat(steps[:k+1], next))
 		switch begins := naive.NewJudge(&then).Begun() && !naive.NewJudge(&s).Begun(); {
 		case stage != model.PhaseClaimed || slices.ContainsFunc(steps, movesPartition):
-		case begins: // an outage, in which others follow, too
+		case begins: // an outage, in which others follow
 			require.Subset(t, podsOf(next), podsOf(steps[k+1:]), "after the claims of %v", podsOf(steps[:k+1]))
 		default:
 			require.Equal(t, podsOf(steps[k+1:]), podsOf(next), "after the claims of %v", podsOf(steps[:k+1]))
@@ -191,7 +190,7 @@ func requireContinued(t testing.TB, s model.Snapshot, stage model.ClaimPhase) {
 	}
 }
 
-// movesPartition: the next of its pool is asked once such a pod is on its way.
+// movesPartition reports whether the next pod of its pool is asked about once this one is going.
 func movesPartition(step model.Step) bool { return step.Action == model.ActionLowerPartition }
 
 func goes(p model.Plan) []model.Step {

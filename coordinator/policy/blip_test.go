@@ -9,13 +9,13 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// failsByContainer: the container itself shows that the pod has failed.
+// failsByContainer reports whether the container itself shows that the pod has failed.
 func failsByContainer(p *model.Pod) bool {
 	return p.Phase == model.PodPhaseFailed || cluster.Loops(p.Problem)
 }
 
-// TestABlipIsNoFailure: nobody is taken for failed because a member has not been live for
-// less than a start may take, or for a time that nobody knows.
+// No pod is considered failed because a member has not been live for less than a start may take, or
+// for an unknown time.
 func TestABlipIsNoFailure(t *testing.T) {
 	eachSnapshot(t, func(t *testing.T, g generator, s model.Snapshot) {
 		shorter := s.Cluster.Spec.WithDefaults().Policy.StartSeconds - 1
@@ -34,9 +34,9 @@ func TestABlipIsNoFailure(t *testing.T) {
 	})
 }
 
-// TestABlipLeavesTheBudgetsAsTheyAre: who is not live for a moment may be back in the
-// next, so taking such pods takes something away: never more Ready pods than the budget
-// has, also when all of them are not live.
+// A pod that is not live for a moment may be back in the next, so restarting such pods makes
+// something unavailable: never more Ready pods than the budget has, even if all of them are not
+// live.
 func TestABlipLeavesTheBudgetsAsTheyAre(t *testing.T) {
 	went := 0
 	eachSnapshot(t, func(t *testing.T, _ generator, s model.Snapshot) {

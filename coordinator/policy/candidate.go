@@ -9,20 +9,20 @@ import (
 type candidate struct {
 	*cluster.Pod
 	reason  model.Reason
-	broken  bool // by itself: never started, or failed
+	broken  bool // it never started, or failed
 	failed  bool // to return, on its pool's revision
-	outside bool // broken, and taking it takes nothing away: outside the budget
-	dead    bool // one of a database in which nobody is live
+	outside bool // outside the budget: broken, and restarting it makes nothing unavailable
+	dead    bool // no pod of its database is live
 	lost    bool // its data does not survive
 	leaves  bool // it does not come back, or comes back elsewhere
-	forced  bool // a person handed it to its controller: no rule is asked
+	forced  bool // a person handed it to its controller, so no rule is asked
 	action  model.Action
 	prepare model.Prepare
 	place   int // in the order
 	replace replacement
 }
 
-// candidates lists who should go, unordered.
+// candidates returns the pods that should go, unordered.
 func candidates(x *cluster.Index) []candidate {
 	list := make([]candidate, 0, len(x.Pods))
 	for i := range x.Pods {
@@ -56,14 +56,13 @@ func candidates(x *cluster.Index) []candidate {
 	return list
 }
 
-// nothingLost: a restart of the broken candidate takes nothing away. While
-// nobody is live, nobody is left who could know more of a member, and it is not
-// served.
+// nothingLost reports whether a restart of the broken candidate makes nothing unavailable. If no
+// pod is live, nobody could know more about a member, and it is not served anyway.
 func nothingLost(x *cluster.Index, c *candidate, why model.Reason) bool {
 	return cluster.CostsNothing(c.Pod, why == model.ReasonNeverStarted || x.Dead && !c.lost)
 }
 
-// restartReason is the first reason for which a pod should go.
+// restartReason returns the first reason for which a pod should go.
 func restartReason(x *cluster.Index, p *cluster.Pod) model.Reason {
 	leaves, why := cluster.GoesForGood(p), replacementReason(x, p)
 	switch {
@@ -105,9 +104,9 @@ func chooseAction(x *cluster.Index, c *candidate) {
 func chooseDrain(x *cluster.Index, c *candidate) {
 	switch {
 	case c.OwnPool.Shutdown, x.Outage() && !c.lost:
-		c.prepare = model.PrepareNone // everybody goes, so nobody is left to take over
+		c.prepare = model.PrepareNone // all pods go, so none is left to take over
 	case c.action == model.ActionReplace:
-		c.prepare = model.PrepareEvacuate // the database itself must say that nothing is left on it
+		c.prepare = model.PrepareEvacuate // the database itself must confirm that nothing is left on it
 	case c.outside, !c.Agent:
 		c.prepare = model.PrepareNone
 	case c.lost:
@@ -132,24 +131,24 @@ func chooseDrain(x *cluster.Index, c *candidate) {
 	}
 }
 
-// bringsNoUpdate: nothing comes back, or what ran before comes back elsewhere. A restart that was
-// asked for may bring what the template only refers to.
+// bringsNoUpdate reports whether nothing comes back, or the old version comes back elsewhere. A
+// requested restart may bring what the template only refers to.
 func (c *candidate) bringsNoUpdate() bool {
 	return c.action == model.ActionRemove || (c.action == model.ActionReplace || c.leaves) && !cluster.IsOutdated(c.Pod)
 }
 
-// rolls: who is of a higher rank waits for it. One that is scaled away, adopted, or replaced on
-// the same template, brings nothing that the others would have to be ready for.
+// rolls reports whether pods of a higher rank wait for it. A pod that is scaled down, adopted, or
+// replaced on the same template brings nothing that the others would have to be ready for.
 func (c *candidate) rolls() bool {
 	return c.reason != model.ReasonScaleDown && c.reason != model.ReasonAdopt && (c.reason != model.ReasonReplacement || cluster.IsOutdated(c.Pod))
 }
 
-// cannotBeDone: nobody is there who could empty the pod.
+// cannotBeDone reports whether nobody can empty the pod.
 func (c *candidate) cannotBeDone() bool {
 	return c.action == model.ActionReplace && c.Refused == model.RuleVeto
 }
 
-// restarts: the pod goes and comes back.
+// restarts reports whether the pod goes and comes back.
 func restarts(a model.Action) bool {
 	return a == model.ActionRestart || a == model.ActionLowerPartition
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// A broken pod below the hold line is corrected together with those that the line frees before it.
+// A broken pod below the partition is corrected together with the pods that the partition frees
+// before it.
 
-// correction is what goes with a broken pod below the line, which takes
-// nothing away by itself: every outdated pod in between. It answers nothing
-// unless all of them may go now, together. That is tried once for a pool and
-// plan, as it costs a decision.
+// correction returns what goes with a broken pod below the partition that makes nothing unavailable
+// by itself: every outdated pod in between. It returns nothing unless all of them may go now,
+// together. That is tried once for a pool and plan, because it costs a decision.
 func (d *decision) correction(c *candidate, asked []bool) (unit []*candidate, corrected *cluster.Pod) {
 	w := &d.waiting[c.PoolPos]
 	if !c.outside || w.tried {
@@ -27,7 +27,7 @@ func (d *decision) correction(c *candidate, asked []bool) (unit []*candidate, co
 	}
 	with := map[*cluster.Pod]bool{c.Pod: true}
 	for _, p := range between {
-		with[p] = !d.isChosen[p.At] // one may go without the line
+		with[p] = !d.isChosen[p.At] // one may go without the partition
 	}
 	for i := range d.order {
 		if o := &d.order[i]; with[o.Pod] {
@@ -45,8 +45,9 @@ func (d *decision) correction(c *candidate, asked []bool) (unit []*candidate, co
 	return unit, c.Pod
 }
 
-// firstCorrected is whose correction a pool's controller comes to first: of an OrderedReady one, that of the
-// lowest that is broken, also for one above it that leaves its node without the line.
+// firstCorrected returns the pod whose correction a pool's controller comes to first. In an
+// OrderedReady pool that is the lowest broken one, also for a pod above it that leaves its node
+// without moving the partition.
 func (d *decision) firstCorrected(c *candidate) *candidate {
 	if c.OwnPool.Management != model.ManagementOrderedReady || !c.frees() && !c.atPartition() {
 		return c
@@ -59,10 +60,11 @@ func (d *decision) firstCorrected(c *candidate) *candidate {
 	return c
 }
 
-// isCorrection: it is broken, and the line is to come down to it.
+// isCorrection reports whether the pod is broken, and the partition is to be lowered to it.
 func (c *candidate) isCorrection() bool { return c.outside && c.frees() }
 
-// mayAllGo tries on a decision of its own, which has taken what this one has.
+// mayAllGo tries this on a decision of its own, which starts from the pods that this one has
+// chosen.
 func (d *decision) mayAllGo(unit []*candidate, corrected *candidate) bool {
 	trial := d.trial()
 	trial.corrected = trial.order[corrected.place].Pod
@@ -80,8 +82,8 @@ func (d *decision) mayAllGo(unit []*candidate, corrected *candidate) bool {
 	return true
 }
 
-// correctedBehind is the lowest of the pods to be corrected whose claims do not count for the candidate,
-// because the line frees them after it.
+// correctedBehind returns the lowest of the pods to be corrected whose claims do not count for the
+// candidate, because the partition frees them after it.
 func (d *decision) correctedBehind(c *candidate, behind []model.Claim) (lowest *cluster.Pod) {
 	for i := range d.order {
 		o := &d.order[i]
@@ -93,13 +95,14 @@ func (d *decision) correctedBehind(c *candidate, behind []model.Claim) (lowest *
 	return lowest
 }
 
-// goesWith: who is asked goes with the correction of a pod of an OrderedReady pool, and this one is that pod
-// or above it. The controller makes none of them before that one is back.
+// goesWith reports whether the pod that is asked about goes with the correction of a pod of an
+// OrderedReady pool, and p is that pod or above it. The controller creates none of them before that
+// pod is back.
 func (d *decision) goesWith(p *cluster.Pod) bool {
 	return d.corrected != nil && p.OwnPool == d.corrected.OwnPool && p.OwnPool.Management == model.ManagementOrderedReady && p.Ordinal >= d.corrected.Ordinal
 }
 
-// corrects: the line is to come down to the pod for its correction.
+// corrects reports whether the partition is to be lowered to the pod for its correction.
 func (d *decision) corrects(p *cluster.Pod) bool {
 	return slices.ContainsFunc(d.order, func(o candidate) bool { return o.Pod == p && o.isCorrection() })
 }

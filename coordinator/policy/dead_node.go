@@ -7,12 +7,12 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// In a database in which nobody is live nothing more can be lost by a restart. But whoever may
-// still come back must be waited for: see the section "Nobody live" of the page.
+// If no pod of a database is live, a restart can lose nothing more. But a pod that may still come
+// back must be waited for: see the section "Nobody live" of the page.
 
-// oneAtATime is for a database in which nobody is live: nothing more can be
-// lost by a restart, so broken pods go, but one after the other, and only
-// when everybody who could speak has said that he is not live.
+// oneAtATime is for a database of which no pod is live. A restart can lose nothing more, so broken
+// pods go, but one after the other, and only when every pod that could report has said that it is
+// not live.
 func (d *decision) oneAtATime(c *candidate) *finding {
 	for i := range d.x.Pods {
 		p := &d.x.Pods[i]
@@ -20,7 +20,7 @@ func (d *decision) oneAtATime(c *candidate) *finding {
 		case p == c.Pod || !p.Desired:
 			continue
 		case d.goesWith(p) && d.x.KnownDead(p):
-			continue // its controller makes none of them before the lowest is corrected
+			continue // its controller creates none of them before the lowest is corrected
 		case d.isChosen[i]:
 			return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s goes first", p.Name),
 				p.Name+" back, or failed again")
@@ -33,8 +33,8 @@ func (d *decision) oneAtATime(c *candidate) *finding {
 	return nil
 }
 
-// servesUnseen: to Kubernetes it is there, and it has no agent that could say otherwise. So
-// nothing is taken from it, and there is nothing to wait for.
+// servesUnseen reports whether Kubernetes finds the pod Ready, and it has no agent that could say
+// otherwise. Then there is nothing to wait for.
 func (d *decision) servesUnseen(p *cluster.Pod) bool {
 	return p.Phase == model.PodPhaseReady && !p.Agent && p.OwnReport == nil && !d.x.NodeGone(p) && p.ClaimHasGone()
 }

@@ -9,21 +9,20 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/forecast"
 )
 
-// Decide is the plan for a snapshot: who should go, in which order, who goes
-// now, and which rule holds each of the others.
+// Decide is the plan for a snapshot: which pods should go, in which order, which go now, and which
+// rule holds each of the others.
 //
-// It is total: bad input is a hold by the rule bad-input. It depends on
-// nothing but its argument, writes nothing of it, and does not depend on the
-// order of any list in it except that of the pools.
+// It is total: bad input is a hold by the rule bad-input. It depends on nothing but its argument,
+// writes nothing of it, and does not depend on the order of any list in it except that of the
+// pools.
 func Decide(s model.Snapshot) model.Plan {
 	d := newDecision(&s, "", false)
 	d.pass()
 	return d.plan()
 }
 
-// Explain is every rule that holds a pod now, in the order of the rules; the
-// first is the one that the plan names. It is empty for a pod that goes, or
-// should not.
+// Explain returns every rule that holds a pod now, in the order of the rules. The first is the one
+// that the plan names. It is empty for a pod that goes, or should not go.
 func Explain(s model.Snapshot, pod string) []model.Hold {
 	d := newDecision(&s, "", false)
 	d.explain = pod
@@ -40,38 +39,39 @@ type decision struct {
 	flights  *cluster.Flights
 	budget   model.Budget // before the pass
 	order    []candidate
-	own      string // the pod whose claim does not count
-	drained  bool   // asked again after the prepare
-	curing   bool   // who is asked has a broken copy, and goes before its turn
-	// corrected: who is asked goes with the correction of this pod, which the line frees after it
+	own      string // the pod whose claim is ignored
+	drained  bool   // rechecked after the drain
+	curing   bool   // the pod that is asked about has a broken copy, and goes before its turn
+	// corrected is the pod with whose correction the rechecked pod goes. The partition frees it
+	// afterwards.
 	corrected *cluster.Pod
 
 	simulated        *forecast.Rollout
-	simulatedSeconds float64 // of the sequence, 0 when it was not simulated
+	simulatedSeconds float64 // of the sequence; 0 if it was not simulated
 	sequence         []int32 // in which the candidates are asked, by place in the order
 
 	findings []*finding       // of the rules of the whole cluster, by place in rules
 	outdated []bool           // by pool
 	refusals []refusal        // of new versions, in the order of the pools
-	begun    bool             // an outage has, and some have yet to follow
-	crossing []bool           // by pool: what runs does not talk to its new version, and all go at once
-	behind   *behind          // nil: nobody would stay behind then
-	lowest   *cluster.Pod     // the lowest rank that is outdated, away or chosen
-	lowAway  *cluster.Pod     // the lowest rank that is away or chosen
-	lowSame  *cluster.Pod     // the same, or to go and not outdated
-	turns    [][]*cluster.Pod // of pools that are OrderedReady: who is away or chosen
-	lasts    []int            // places in the order of those that go last
-	freed    []bool           // by pod: the line is to come down to it
+	begun    bool             // an outage has begun, and some pods have yet to follow
+	crossing []bool           // by pool: what runs does not talk to the new version, so all go at once
+	behind   *behind          // nil if no pod would stay behind
+	lowest   *cluster.Pod     // the lowest rank that is outdated, unavailable or chosen
+	lowAway  *cluster.Pod     // the lowest rank that is unavailable or chosen
+	lowSame  *cluster.Pod     // the same, or going and not outdated
+	turns    [][]*cluster.Pod // of OrderedReady pools: the pods that are unavailable or chosen
+	lasts    []int            // places in the order of the pods that go last
+	freed    []bool           // by pod: the partition is to be lowered to it
 	canary   []canaryPool
-	waiting  []waiting      // by pool: who is below its hold line
-	raised   []*cluster.Pod // by pool: for whom its hold line goes back up
-	stuck    bool           // one of them is broken, and the line cannot go down to it
+	waiting  []waiting      // by pool: the pods below its partition
+	raised   []*cluster.Pod // by pool: the pod for which its partition goes back up
+	stuck    bool           // one of them is broken, and the partition cannot be lowered to it
 
 	isChosen []bool // by pod
-	needed   int    // room that the rest of the unit that is asked about needs
+	needed   int    // room that the rest of the current unit needs
 	taken    []int  // places in the order
 	steps    []model.Step
-	waits    []wait // of those held, by place in the order
+	waits    []wait // of held pods, by place in the order
 	holds    []model.Hold
 	retryAt  time.Time
 
@@ -82,13 +82,12 @@ type decision struct {
 // canaryPool counts the pods of a pool that have gone for its update revision.
 type canaryPool struct {
 	gone, chosen int
-	back         []time.Time    // since when those that are back are settled, the longest first
-	soaking      int            // that is all that those lack
-	lost         []*cluster.Pod // those that are not back for another reason
+	back         []time.Time    // since when the returned ones are settled, the longest first
+	soaking      int            // those that only have to soak
+	lost         []*cluster.Pod // those that have not returned for another reason
 }
 
-// newDecision prepares a run. The claim of the pod own, if there is one, does
-// not count.
+// newDecision begins a run. The claim of the pod own, if there is one, is ignored.
 func newDecision(s *model.Snapshot, own string, prepared bool) *decision {
 	d := &decision{problems: model.Validate(s), own: own, drained: prepared}
 	d.x = cluster.New(s, own)
@@ -115,14 +114,14 @@ func newDecision(s *model.Snapshot, own string, prepared bool) *decision {
 	return d
 }
 
-// trial is a decision of its own on the same snapshot, in which nobody has been chosen.
+// trial returns a new decision on the same snapshot, in which no pod has been chosen.
 func (d *decision) trial() *decision {
 	trial := newDecision(d.x.Snapshot, d.own, d.drained)
 	trial.behind = d.behind
 	return trial
 }
 
-// look gathers what rules compare a candidate with.
+// look gathers what the rules compare a candidate with.
 func (d *decision) look() {
 	d.outdated = make([]bool, len(d.x.Pools))
 	d.turns = make([][]*cluster.Pod, len(d.x.Pools))
@@ -195,10 +194,11 @@ func (d *decision) pass() {
 	d.holds = slices.DeleteFunc(held, func(h model.Hold) bool { return h.Rule == "" })
 }
 
-// askAll asks each once, in the sequence, and answers the holds by place in the order.
+// askAll asks about each candidate once, in the sequence, and returns the holds by place in the
+// order.
 func (d *decision) askAll() []model.Hold {
 	d.sequence = d.schedule()
-	held := make([]model.Hold, len(d.order)) // none has no rule
+	held := make([]model.Hold, len(d.order)) // an empty one has no rule
 	asked := make([]bool, len(d.order))
 	for _, i := range d.sequence {
 		if asked[i] {
@@ -229,8 +229,8 @@ func (d *decision) askUnit(unit []*candidate, asked []bool, held []model.Hold) {
 	}
 }
 
-// ask asks every rule about a candidate. It returns the hold of the first rule
-// that fails, or the notes of the overrides that were needed.
+// ask asks every rule about a candidate. It returns the hold of the first rule that fails, or the
+// notes of the overrides that were needed.
 func (d *decision) ask(c *candidate) (*model.Hold, []string) {
 	var notes []string
 	var hold *model.Hold
@@ -255,7 +255,7 @@ func (d *decision) ask(c *candidate) (*model.Hold, []string) {
 		h := model.Hold{Pod: c.Name, Rule: r.name, Group: f.group, Reason: f.reason, Unblocks: f.unblocks}
 		if hold == nil {
 			hold = &h
-			if !d.curing { // else it keeps the hold that it had
+			if !d.curing { // otherwise it keeps its hold
 				d.waits[c.place] = wait{onRequest: d.onRequest(r.name, c), others: f.others}
 			}
 		}

@@ -65,8 +65,7 @@ func TestBudgetOfThePlan(t *testing.T) {
 	}, Decide(s).Budget)
 }
 
-// TestBudgetWhileEverybodyIsMissing: where no pod is, none lacks an agent, so
-// the limit is that of the policy.
+// If no pod exists, none lacks an agent, so the limit is that of the policy.
 func TestBudgetWhileEverybodyIsMissing(t *testing.T) {
 	s := threePods(t)
 	noClaims(&s)
@@ -80,7 +79,7 @@ func TestBudgetWhileEverybodyIsMissing(t *testing.T) {
 	require.Equal(t, model.ClusterIdle, p.Phase, "nothing should go, and not everything is back")
 }
 
-// TestRetryOnlyForClocks: a time is given when one will change the answer.
+// A time is given if a clock will change the answer.
 func TestRetryOnlyForClocks(t *testing.T) {
 	at := func(d time.Duration) *model.Time { x := model.At(noon.Add(d)); return &x }
 	for _, c := range []struct {
@@ -166,7 +165,7 @@ func TestNotesOfAStep(t *testing.T) {
 	}, Decide(s).Steps[0].Notes)
 }
 
-// TestShapeOfThePlan: empty lists are lists, and what is not set is null.
+// Empty lists are lists, and what is not set is null.
 func TestShapeOfThePlan(t *testing.T) {
 	s := threePods(t)
 	noClaims(&s)
@@ -196,9 +195,9 @@ func TestNothingIsKnownOfTheZeroSnapshot(t *testing.T) {
 	require.Equal(t, "p-0", p.Holds[len(p.Holds)-1].Pod)
 }
 
-// TestPodsThatComeBackServe: what Kubernetes does not call Ready yet counts as
-// away, but it is live: all of them at once would be more than may go. Who is not
-// Ready in time costs nothing more, and what it holds decides: of those one goes before its turn.
+// A pod that Kubernetes does not call Ready yet counts as unavailable, but it is live: all such
+// pods at once would be more than may go. A pod that is not Ready in time costs nothing more, and
+// its groups decide: one such pod goes before its turn.
 func TestPodsThatComeBackServe(t *testing.T) {
 	for since, rule := range map[time.Duration]model.Rule{
 		5 * time.Second: model.RulePodBudget, 599 * time.Second: model.RulePodBudget, 600 * time.Second: model.RuleShardBudget,

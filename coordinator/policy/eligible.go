@@ -7,7 +7,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// noneEligible asks that a member is left that may lead, of every group that needs a leader and
+// noneEligible requires that a member that may lead is left in every group that needs a leader and
 // can be protected.
 func (d *decision) noneEligible(c *candidate) *finding {
 	for i := range c.Hosts {
@@ -22,8 +22,9 @@ func (d *decision) noneEligible(c *candidate) *finding {
 	return nil
 }
 
-// leaderless: nobody is left who may lead. Where nobody else ever could, no order of restarts
-// keeps a leader, and it is as with any other group that cannot be protected.
+// leaderless handles a group without a remaining member that may lead. If no other member ever
+// could lead, no order of restarts keeps a leader, and the group is treated like any other that
+// cannot be protected.
 func (d *decision) leaderless(c *candidate, o outcome) *finding {
 	g := o.group
 	switch only := d.ledOnlyFrom(c.Pod, g); {
@@ -39,8 +40,9 @@ func (d *decision) leaderless(c *candidate, o outcome) *finding {
 	return found(g.ID+" would have no Active member that may lead", d.mayLead(c, g)).of(g.ID)
 }
 
-// ledOnlyFrom: of a group of data whether a member may lead is of its kind, and no other place has
-// one. Elsewhere it is a matter of the moment, such as of how far a replica lags.
+// ledOnlyFrom reports whether the pod alone has the members of a data group that may lead. In a
+// group of data that depends on the kind of the member; in others it changes from moment to moment,
+// for example with how far a replica lags.
 func (d *decision) ledOnlyFrom(p *cluster.Pod, g *cluster.Group) bool {
 	own := false
 	for j := range g.Members {

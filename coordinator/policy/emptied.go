@@ -3,22 +3,22 @@ package policy
 import "github.com/rollcall-dev/rollcall/coordinator/model"
 import "cmp"
 
-// A claim of a replacement that says that its pod is empty can not be given up, and its
-// charge frees nobody. So what rations who may go does not hold it, nor what waits for others
-// that may wait for it: its pod is counted as away already, and has nothing that
-// could be lost. What people ordered, what the database itself refuses, and what the
-// groups lose that it is still in, hold it on.
+// A claim of a replacement that says that its pod is empty cannot be given up, and its charge frees
+// no other pod. So the rules that ration who may go do not hold it, nor do those that wait for pods
+// that may wait for it: its pod counts as unavailable already, and has nothing that could be lost.
+// What people ordered, what the database itself refuses, and what the groups would lose that it is
+// still in, still hold it.
 
-// sparesEmptied are the rules that do not hold a pod that is written down as empty.
+// sparesEmptied are the rules that do not hold a pod that is recorded as empty.
 var sparesEmptied = map[model.Rule]bool{
 	model.RuleFleetFull: true, model.RuleApproval: true, model.RuleCanary: true, model.RuleRolloutHalted: true, model.RuleNoLeader: true, model.RuleHealth: true,
 	model.RuleOtherOperation: true, model.RuleOrderedReady: true, model.RuleNoReport: true, model.RuleStaleReport: true, model.RuleVersionOrder: true, model.RuleRankOrder: true, model.RuleLeaderLast: true,
 	model.RuleZoneUnknown: true, model.RuleZoneBudget: true, model.RulePodBudget: true, model.RuleMoving: true,
 }
 
-// firstOfEmptied is the first hold of a pod that is written down as empty. That copies are
-// missing may be for want of this very pod; that the database works not at all, or that nobody knows,
-// is no time to delete a volume.
+// firstOfEmptied returns the first hold of a pod that is recorded as empty. Copies may be missing
+// because this very pod is missing. But while the database does not work at all, or nobody knows,
+// no volume is deleted.
 func firstOfEmptied(holds []model.Hold, verdict model.Verdict) *model.Hold {
 	for i := range holds {
 		rule := holds[i].Rule
@@ -29,10 +29,10 @@ func firstOfEmptied(holds []model.Hold, verdict model.Verdict) *model.Hold {
 	return nil
 }
 
-// writtenEmpty: the claim replaces a pod and says that nothing is left on it.
+// writtenEmpty reports whether the claim replaces a pod and says that nothing is left on it.
 func writtenEmpty(c *model.Claim) bool { return c.Action == model.ActionReplace && c.EmptiedAt != nil }
 
-// isWrittenEmpty: the pod is there, and its claim says so.
+// isWrittenEmpty reports whether the pod exists and its claim says that it is empty.
 func isWrittenEmpty(s *model.Snapshot, pod string) bool {
 	claim := claimOn(s, pod)
 	return claim != nil && writtenEmpty(claim) && isThere(s, claim)
@@ -47,7 +47,7 @@ func claimOn(s *model.Snapshot, pod string) *model.Claim {
 	return nil
 }
 
-// isThere: the very pod of the claim is there, and nobody has deleted it.
+// isThere reports whether the very pod of the claim exists, and nobody has deleted it.
 func isThere(s *model.Snapshot, claim *model.Claim) bool {
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.Name == claim.Pod {
@@ -57,9 +57,9 @@ func isThere(s *model.Snapshot, claim *model.Claim) bool {
 	return false
 }
 
-// withoutLaterEmptied are the claims without those of other pods that are written
-// down as empty, still there, and come after this one: two of them would count each
-// other as away for ever. The first goes by who is there in fact, the next when it is back.
+// withoutLaterEmptied returns the claims without those of other pods that are recorded as empty,
+// still exist, and come after this one: two of them would count each other as unavailable for ever.
+// The first goes by the pods that really exist, the next when the first is back.
 func withoutLaterEmptied(s *model.Snapshot, pod string) []model.Claim {
 	own := claimOn(s, pod)
 	kept := make([]model.Claim, 0, len(s.Cluster.Status.Claims))

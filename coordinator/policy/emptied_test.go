@@ -9,8 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// twoEmptied has four pods without copies of their own; solr-2 and solr-3 are
-// replaced, and written down as empty, when one might be away.
+// twoEmptied has four pods without copies of their own. solr-2 and solr-3 are replaced, and
+// recorded as empty, although only one may be unavailable.
 func twoEmptied(t testing.TB) model.Snapshot {
 	t.Helper()
 	return decodeYAML(t, []byte(`
@@ -46,8 +46,8 @@ groups:
 `))
 }
 
-// Two claims that can not be given up any more do not wait for each other: one goes, and
-// the other when that is back, though they share a group that needs one of them.
+// Two claims that can no longer be given up do not wait for each other: one goes, and the other
+// when that is back, even if they share a group that needs one of them.
 func TestEmptiedPodsDoNotHoldEachOther(t *testing.T) {
 	s := twoEmptied(t)
 	step, hold := Recheck(s, "solr-2")
@@ -76,9 +76,8 @@ func TestEmptiedPodsDoNotHoldEachOther(t *testing.T) {
 	require.Equal(t, model.RuleRole, hold.Rule)
 }
 
-// Whatever is limited, ordered or handed to an emptied pod in the middle, it may go; of
-// one that is not written down as empty the rule holds. What people or the database
-// say against it holds both.
+// An emptied pod may go whatever is limited, ordered or handed to it in the meantime. For a pod
+// that is not recorded as empty the rule holds. What people or the database object to holds both.
 func TestAnEmptiedPodIsNotHeldByWhatRations(t *testing.T) {
 	claim := func(id, pod, uid string) model.Claim {
 		return model.Claim{ID: id, Pod: pod, UID: uid, Action: model.ActionRestart, Prepare: model.PrepareHandoff, Phase: model.PhaseDrained}

@@ -11,9 +11,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/naive"
 )
 
-// TestFastIsSafe: whoever goes fast passes every rule again, one after the
-// other, by the implementation that counts nothing in advance; no budget is
-// exceeded; and the order is the same.
+// Pods that go fast pass every rule again, one after the other, in the implementation that counts
+// nothing in advance. No budget is exceeded, and the order is the same.
 func TestFastIsSafe(t *testing.T) {
 	differs := 0
 	policy.EachSnapshot(t, func(t *testing.T, g policy.Generator, s model.Snapshot) {

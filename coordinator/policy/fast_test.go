@@ -9,8 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// TestFastKeepsRanksAndLastPods: a sequence changes places only within a rank,
-// behind the broken ones and before the last.
+// A sequence changes places only within a rank, behind the broken pods and before the last ones.
 func TestFastKeepsRanksAndLastPods(t *testing.T) {
 	eachSnapshot(t, func(t *testing.T, _ generator, s model.Snapshot) {
 		s.Cluster.Spec.Update.Schedule = model.Fast
@@ -27,7 +26,7 @@ func TestFastKeepsRanksAndLastPods(t *testing.T) {
 	})
 }
 
-// TestFastDoesNotDependOnTheInputsOrder: ties are broken by the order.
+// Ties are broken by the order.
 func TestFastDoesNotDependOnTheInputsOrder(t *testing.T) {
 	eachSnapshot(t, func(t *testing.T, g generator, s model.Snapshot) {
 		s.Cluster.Spec.Update.Schedule = model.Fast
@@ -35,7 +34,7 @@ func TestFastDoesNotDependOnTheInputsOrder(t *testing.T) {
 	})
 }
 
-// TestCanariesAndPartitionsKeepTheOrder: there the order means more than speed.
+// For these the order is about more than speed.
 func TestCanariesAndPartitionsKeepTheOrder(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*model.Snapshot)
@@ -56,7 +55,7 @@ func TestCanariesAndPartitionsKeepTheOrder(t *testing.T) {
 	}
 }
 
-// TestFastForecasts: what the scripts say about what is gained.
+// The scripts show what is gained.
 func TestFastForecasts(t *testing.T) {
 	for script, want := range map[string]struct{ ordered, fast model.Forecast }{
 		"fast_longest_first": {model.Forecast{Waves: 2, Seconds: 40, BoundSeconds: 30}, model.Forecast{Waves: 2, Seconds: 30, BoundSeconds: 30}},
@@ -70,7 +69,7 @@ func TestFastForecasts(t *testing.T) {
 	}
 }
 
-// TestTerminatingPods is part of the forecast, with the time that is left.
+// Terminating pods are part of the forecast, with their remaining time.
 func TestTerminatingPods(t *testing.T) {
 	s := threePods(t)
 	noClaims(&s)

@@ -12,13 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// flowChart are the boxes of the chart; there is no a4.
+// flowChart are the boxes of the chart. There is no a4.
 var flowChart = strings.Fields("a0 a1 a2 a3 a5 a6 a7 a8 a9 b1 b2 b3 b4 b5 b6 b7 b8 b9 c1 c2 c3 c4")
 
 const openSearchSeed = "testdata/opensearch_seed_"
 
-// TestTheFlowChartIsComplete reads the table in DESIGN.md: each box is there once,
-// each script that it names exists, and none of the chart is left out.
+// TestTheFlowChartIsComplete reads the table in DESIGN.md: each box is there once, each script that
+// it names exists, and no box of the chart is missing.
 func TestTheFlowChartIsComplete(t *testing.T) {
 	text, err := os.ReadFile("DESIGN.md")
 	require.NoError(t, err)
@@ -56,8 +56,7 @@ func TestTheFlowChartIsComplete(t *testing.T) {
 	require.Subset(t, named, flow)
 }
 
-// TestScriptsSayWhichSentenceTheyStandFor: each begins with the part of the
-// document that it is about, and quotes it.
+// Each script begins with the part of the document that it is about, and quotes it.
 func TestScriptsSayWhichSentenceTheyStandFor(t *testing.T) {
 	files, err := filepath.Glob(openSearchSeed + "*.txt")
 	require.NoError(t, err)
@@ -73,8 +72,8 @@ func TestScriptsSayWhichSentenceTheyStandFor(t *testing.T) {
 // mocoSources are the packages whose tests the table about MOCO names.
 var mocoSources = []string{".", "../model", "../act", "../status"}
 
-// TestTheMOCOTableIsComplete reads the table in DESIGN.md: every script of the two
-// kinds is named by it, what it names is there, and no weakness is left out.
+// TestTheMOCOTableIsComplete reads the table in DESIGN.md: it names every script of the two kinds,
+// everything that it names exists, and no weakness is missing.
 func TestTheMOCOTableIsComplete(t *testing.T) {
 	text, err := os.ReadFile("DESIGN.md")
 	require.NoError(t, err)
@@ -130,7 +129,7 @@ func TestTheMOCOTableIsComplete(t *testing.T) {
 	}
 }
 
-// TestMySQLScriptsSayWhatTheyStandFor: each begins with where it comes from.
+// Each script begins with its source.
 func TestMySQLScriptsSayWhatTheyStandFor(t *testing.T) {
 	files, err := filepath.Glob("testdata/mysql_seed_*.txt")
 	require.NoError(t, err)

@@ -7,7 +7,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// Forbidden says why nothing may be taken away, whatever it is; empty: it may.
+// Forbidden says why nothing may be removed at all. It returns an empty reason if it may.
 func Forbidden(s *model.Snapshot) string {
 	update := &s.Cluster.Spec.Update
 	switch {
@@ -21,10 +21,10 @@ func Forbidden(s *model.Snapshot) string {
 	return ""
 }
 
-// ForceDeletes are the pods whose objects are to be deleted without anybody
-// knowing that their containers have ended: those that are terminating on a node
-// that is gone, and that a person has named in an override of node-gone. They
-// need not be candidates, and may be claimed; that they are away is charged.
+// ForceDeletes returns the pods that are to be deleted without anybody knowing that their
+// containers have ended: those that are terminating on a node that is gone, and that a person has
+// named in an override of node-gone. They do not have to be candidates, and may be claimed. They
+// count as unavailable.
 func ForceDeletes(s model.Snapshot) []model.Pod {
 	over := activeOverrides(s.Cluster.Spec.Overrides, s.Now.Time)
 	if len(over[model.RuleNodeGone]) == 0 {

@@ -9,8 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// onDeadNode is a pod that terminates on a node that is gone, and an override
-// that names it.
+// onDeadNode has a pod that terminates on a node that is gone, and an override that names it.
 func onDeadNode(t *testing.T, changes ...func(*model.Snapshot)) model.Snapshot {
 	s := threePods(t)
 	s.Nodes = []model.Node{{Name: "node1", Gone: true}, {Name: "node2"}}
@@ -23,8 +22,8 @@ func onDeadNode(t *testing.T, changes ...func(*model.Snapshot)) model.Snapshot {
 	return s
 }
 
-// Only an override by name deletes the object of a pod whose containers nobody
-// has seen end, and only while its node is gone.
+// Only an override by name deletes a pod whose containers nobody has seen end, and only while its
+// node is gone.
 func TestForceDeletes(t *testing.T) {
 	names := func(s model.Snapshot) []string {
 		var list []string

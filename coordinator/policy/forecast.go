@@ -6,9 +6,9 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/forecast"
 )
 
-// forecast simulates the rollout from here as if all else were well: each
-// candidate goes as soon as the budgets allow, in the sequence in which they
-// are asked, takes as long as estimated and soaks.
+// forecast simulates the rollout from here as if everything else were healthy: each candidate goes
+// as soon as the budgets allow, in the sequence in which they are asked about, takes as long as
+// estimated and soaks.
 func (d *decision) forecast() model.Forecast {
 	if len(d.order) == 0 && d.ledger.Claimed == 0 {
 		return model.Forecast{}
@@ -16,7 +16,7 @@ func (d *decision) forecast() model.Forecast {
 	return d.rollout().Forecast(d.sequence, d.simulatedSeconds)
 }
 
-// rollout is made when it is first asked for.
+// rollout is created when it is first needed.
 func (d *decision) rollout() *forecast.Rollout {
 	if d.simulated == nil {
 		d.simulated = rolloutOf(d)
@@ -24,7 +24,7 @@ func (d *decision) rollout() *forecast.Rollout {
 	return d.simulated
 }
 
-// rolloutOf makes jobs of the candidates and of who is away. Its resources are the groups,
+// rolloutOf makes jobs of the candidates and of the unavailable pods. Its resources are the groups,
 // in the order of the index, and the OrderedReady pools.
 func rolloutOf(d *decision) *forecast.Rollout {
 	x := d.x
@@ -71,7 +71,7 @@ func rolloutOf(d *decision) *forecast.Rollout {
 	return r
 }
 
-// addNeeds adds what the pod takes away from its pool and its groups.
+// addNeeds adds what the pod takes from its pool and its groups.
 func addNeeds(p *cluster.Pod, r *forecast.Rollout, pools []int32, underway bool) {
 	if pools[p.PoolPos] >= 0 {
 		r.Need(pools[p.PoolPos], 1)
@@ -83,7 +83,7 @@ func addNeeds(p *cluster.Pod, r *forecast.Rollout, pools []int32, underway bool)
 	}
 }
 
-// beginsSegment: ranks go one after the other, and a last pod goes alone.
+// beginsSegment reports whether ranks go one after the other, and a last pod goes alone.
 func beginsSegment(before, c *candidate) bool {
 	if c.outside && !c.dead || before.broken != c.broken {
 		return false
@@ -91,12 +91,12 @@ func beginsSegment(before, c *candidate) bool {
 	return before.Rank != c.Rank || c.Last
 }
 
-// interchangeable: speed may decide which of the two goes first.
+// interchangeable reports whether speed may decide which of the two goes first.
 func interchangeable(a, b *candidate) bool {
 	return !a.broken && !b.broken && !a.forced && !b.forced && a.Rank == b.Rank && !a.Last && !b.Last && a.Live == b.Live
 }
 
-// underway: the pod will go without being chosen again.
+// underway reports whether the pod will go without being chosen again.
 func (c *candidate) underway() bool {
 	return c.Phase == model.PodPhaseTerminating || c.Claim != nil && c.Claim.UID == c.UID
 }
@@ -109,7 +109,7 @@ func (d *decision) secondsUnavailable(p *cluster.Pod) float64 {
 	return estimate + d.x.Soak.Seconds()
 }
 
-// secondsLeft of a pod that is on its way. One that takes longer than
+// secondsLeft returns the remaining time of a pod that is going. One that takes longer than
 // estimated is taken to be nearly back.
 func (d *decision) secondsLeft(p *cluster.Pod) float64 {
 	const nearly = 0.1

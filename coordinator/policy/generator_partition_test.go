@@ -7,7 +7,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// partitions makes the snapshot one whose pools are driven by the line.
+// partitions makes the snapshot one whose pools are driven by the partition.
 func (g generator) partitions(s *model.Snapshot) {
 	s.Cluster.Spec.Update.RollingUpdate = model.RollingUpdateByPartition
 	s.Cluster.Spec.Guard = pick(g, model.GuardEnforce, model.GuardEnforce, model.GuardOff)
@@ -25,7 +25,7 @@ func (g generator) partitions(s *model.Snapshot) {
 	}
 }
 
-// lastByPartition has a pod that goes last on the line of each pool.
+// lastByPartition adds a pod that goes last to each pool that is driven by the partition.
 func (g generator) lastByPartition(s *model.Snapshot) {
 	s.Cluster.Spec.Update.RollingUpdate = model.RollingUpdateByPartition
 	for i := range s.Pools {
@@ -42,8 +42,8 @@ func (g generator) lastByPartition(s *model.Snapshot) {
 	}
 }
 
-// claimedByPartition makes the snapshot one whose pools are driven by the line, with room for several pods at once
-// and copies that recover, and answers the claims of what goes.
+// claimedByPartition makes the snapshot one whose pools are driven by the partition, with room for
+// several pods at once and copies that recover, and returns the claims of the pods that go.
 func (g generator) claimedByPartition(s *model.Snapshot) []model.Claim {
 	g.partitions(s)
 	three := model.Count(3)
@@ -56,8 +56,9 @@ func (g generator) claimedByPartition(s *model.Snapshot) []model.Claim {
 	return claimsOf(Decide(*s))
 }
 
-// brokenBelow makes the snapshot one with pools by line, most of them OrderedReady and without guards, of which
-// one or two outdated pods are broken, below others that serve.
+// brokenBelow makes the snapshot one with pools that are driven by the partition, most of them
+// OrderedReady and without guards, of which one or two outdated pods are broken, below others that
+// serve.
 func (g generator) brokenBelow(s *model.Snapshot) {
 	g.partitions(s)
 	s.Cluster.Spec.Guard = pick(g, model.GuardOff, model.GuardOff, model.GuardOff, model.GuardEnforce)
@@ -78,7 +79,7 @@ func (g generator) brokenBelow(s *model.Snapshot) {
 	}
 }
 
-// morePods of a pool, on top.
+// morePods adds pods at the top of a pool.
 func (g generator) morePods(s *model.Snapshot, pool *model.Pool) {
 	i := slices.IndexFunc(s.Pods, func(p model.Pod) bool { return p.Pool == pool.Name && p.Ordinal == pool.Start && p.Report != nil })
 	for more := 1 + g.IntN(3); i >= 0 && more > 0; more-- {
@@ -95,7 +96,7 @@ func (g generator) morePods(s *model.Snapshot, pool *model.Pool) {
 	}
 }
 
-// breakPod makes most others of its pool outdated pods that serve.
+// breakPod breaks a pod, and makes most others of its pool outdated pods that serve.
 func (g generator) breakPod(s *model.Snapshot, pool string, ordinal int32) {
 	for i := range s.Pods {
 		switch p := &s.Pods[i]; {
@@ -122,8 +123,8 @@ func (g generator) breakPod(s *model.Snapshot, pool string, ordinal int32) {
 	}
 }
 
-// claimedBelow are claims on some of the pods that are to be freed by lowering the line, as a coordinator
-// may have made them a while ago, and of what goes by the plan.
+// claimedBelow returns claims on some of the pods that are to be freed by lowering the partition,
+// as a coordinator may have made them a while ago, and on the pods that go by the plan.
 func (g generator) claimedBelow(s *model.Snapshot) []model.Claim {
 	plan := Decide(*s)
 	if len(plan.Steps) > 0 && g.rarely(2) {
@@ -139,7 +140,7 @@ func (g generator) claimedBelow(s *model.Snapshot) []model.Claim {
 	return claimsOf(model.Plan{Steps: steps})
 }
 
-// claimsOf are the claims of a plan's steps, prepared.
+// claimsOf returns the claims of a plan's steps, drained.
 func claimsOf(p model.Plan) []model.Claim {
 	var all []model.Claim
 	for _, step := range p.Steps {

@@ -11,9 +11,9 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// TestGeneratorReachesEveryRule measures what the properties and the twin are
-// tried on: each rule is the reason of a hold in at least one snapshot of a
-// hundred, and in three of ten something goes.
+// TestGeneratorReachesEveryRule measures the snapshots on which the properties and the twin are
+// tested: each rule is the reason of a hold in at least one snapshot of a hundred, and in three of
+// ten something goes.
 func TestGeneratorReachesEveryRule(t *testing.T) {
 	const least, leastSteps = 0.01, 0.30
 	number, steps, holds := max(*snapshots, 5_000), 0, map[model.Rule]int{}
@@ -40,7 +40,7 @@ func TestGeneratorReachesEveryRule(t *testing.T) {
 	require.GreaterOrEqual(t, float64(steps), leastSteps*float64(number), "too few snapshots in which something goes")
 }
 
-// TestNonsenseIsNamed: what the generator breaks is the reason why nothing goes.
+// What the generator breaks is the reason why nothing goes.
 func TestNonsenseIsNamed(t *testing.T) {
 	broken := 0
 	eachSnapshot(t, func(t *testing.T, g generator, s model.Snapshot) {

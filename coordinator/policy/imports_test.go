@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestStandardLibraryOnly: a decision depends on nothing that has to be
-// fetched, and on nothing that looks at a clock's wall, a file or the network.
+// A decision depends on nothing that has to be fetched, and on nothing that looks at a clock's
+// wall, a file or the network.
 func TestStandardLibraryOnly(t *testing.T) {
 	const rooms = "github.com/rollcall-dev/rollcall/coordinator/"
 	own := []string{rooms + "model", rooms + "policy/cluster", rooms + "policy/forecast"}

@@ -20,7 +20,8 @@ type layout struct {
 	byPartition bool
 }
 
-// lasts is a database of such pools, rolled by plans alone, without a guard: one pod may be away.
+// lasts is a database of such pools, rolled by plans alone, without a guard: one pod may be
+// unavailable.
 type lasts struct {
 	t      *testing.T
 	s      model.Snapshot
@@ -78,7 +79,7 @@ func (m *lasts) toGo() []*model.Pod {
 	return all
 }
 
-// behind: the line comes to the pod only after one that goes last.
+// behind reports whether the partition comes to the pod only after one that goes last.
 func (m *lasts) behind(p *model.Pod) bool {
 	pool := m.pool(p)
 	return pool.Strategy == model.StrategyRollingUpdate && p.Ordinal < pool.Partition && slices.ContainsFunc(m.toGo(), func(o *model.Pod) bool {
@@ -92,7 +93,8 @@ func (m *lasts) move(p model.Plan) {
 	}
 }
 
-// roll carries out plans until there is nothing left to do. Lines that take nothing away move first.
+// roll carries out plans until there is nothing left to do. Partition moves that free no pod come
+// first.
 func (m *lasts) roll() {
 	for {
 		m.s.Now = model.At(m.s.Now.Add(time.Minute))
@@ -155,8 +157,8 @@ func (m *lasts) restart(step model.Step) {
 	}
 }
 
-// TestLastPodsOfTwoPartitions: a pod that goes last does not wait for those that the line of another
-// pool frees only after one that goes last, and later than itself.
+// A pod that goes last does not wait for those that the partition of another pool frees only after
+// one that goes last, and later than itself.
 func TestLastPodsOfTwoPartitions(t *testing.T) {
 	line := func(pods string) layout { return layout{pods, true} }
 	onDelete := func(pods string) layout { return layout{pods, false} }
@@ -180,8 +182,8 @@ func TestLastPodsOfTwoPartitions(t *testing.T) {
 	}
 }
 
-// TestLastPodsAtThePartitionLeaveTheirNode: whom the line keeps below waits until the pod is on its way. It comes
-// back on the old revision, and goes once more when the line comes to it.
+// Pods below the partition wait until the pod is going. It comes back on the old revision, and goes
+// once more when the partition comes to it.
 func TestLastPodsAtThePartitionLeaveTheirNode(t *testing.T) {
 	for pods, want := range map[string]string{
 		"ooD": "a-2 a-2 a-1 a-0",
@@ -196,8 +198,8 @@ func TestLastPodsAtThePartitionLeaveTheirNode(t *testing.T) {
 	}
 }
 
-// TestLastPodsNeverWaitForEachOther: whoever goes last in pools of either kind, a rollout ends. A pod
-// that goes last waits for all that the line does not keep behind another one.
+// Whoever goes last in pools of either kind, a rollout ends. A pod that goes last waits for all
+// that the partition does not keep behind another one.
 func TestLastPodsNeverWaitForEachOther(t *testing.T) {
 	const letters = "oOrR"
 	for n := range 4 * 4 * 4 * 4 * 4 * 8 {

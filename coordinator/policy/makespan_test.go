@@ -13,14 +13,14 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// rollout is a database in virtual time: pods that go come back when their
-// time is over, and leaders move off before. Everything else is as it should be.
+// rollout is a database in virtual time: pods that go come back when their time is over, and
+// leaders move off before. Everything else is healthy.
 type rollout struct {
 	s     model.Snapshot
 	start time.Time
-	truth []float64 // seconds that each pod is away
+	truth []float64 // seconds that each pod is unavailable
 	pods  map[string]int
-	back  map[int]float64 // who is away, and when it is back
+	back  map[int]float64 // the unavailable pods, and when they are back
 	now   float64
 }
 
@@ -32,9 +32,8 @@ func newRollout(s model.Snapshot, truth []float64) *rollout {
 	return r
 }
 
-// run lets choose say who goes whenever it is asked, which is after every
-// return of a pod, or, when polled, at the next multiple of so many seconds.
-// It is the time at which everybody is back.
+// run calls choose to select who goes after every return of a pod or, when polled, at the next
+// multiple of so many seconds. It returns the time at which all pods are back.
 func (r *rollout) run(t *testing.T, poll float64, choose func(*rollout) []int) float64 {
 	left := len(r.s.Pods)
 	for {
@@ -108,7 +107,7 @@ func (r *rollout) eachMember(pod string, do func(*model.Group, *model.Member)) {
 	}
 }
 
-// decided is who goes by Decide.
+// decided returns the pods that go by Decide.
 func decided(r *rollout) []int {
 	var who []int
 	for _, step := range Decide(r.s).Steps {
@@ -117,8 +116,8 @@ func decided(r *rollout) []int {
 	return who
 }
 
-// solrsOrder is the Solr operator's way: fewer leaders first, then fewer
-// copies, as many as the limits allow. Names are compared as numbers.
+// solrsOrder goes the Solr operator's way: fewer leaders first, then fewer copies, as many as the
+// limits allow. Names are compared as numbers.
 func solrsOrder(r *rollout) []int {
 	limit, _ := r.s.Cluster.Spec.Policy.MaxUnavailable.Resolve(len(r.s.Pods))
 	leaders, copies := make([]int, len(r.s.Pods)), make([]int, len(r.s.Pods))
@@ -156,7 +155,7 @@ func solrsOrder(r *rollout) []int {
 	return who
 }
 
-// inWaves waits until everybody is back, and then takes as many as it can.
+// inWaves waits until all pods are back, and then takes as many as it can.
 func inWaves(r *rollout) []int {
 	if len(r.back) > 0 {
 		return nil
@@ -164,7 +163,7 @@ func inWaves(r *rollout) []int {
 	return solrsOrder(r)
 }
 
-// oneByOne is what a StatefulSet does.
+// oneByOne does what a StatefulSet does.
 func oneByOne(r *rollout) []int {
 	if len(r.back) > 0 {
 		return nil

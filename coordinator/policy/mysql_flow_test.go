@@ -12,14 +12,14 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// replicated is a database with one primary that is rolled by plans alone: a
-// small model of servers, of what the adapter reports of them, of a planned
-// switchover, and of a StatefulSet's controller.
+// replicated is a database with one primary that is rolled by plans alone: a small model of
+// servers, of what the adapter reports about them, of a planned switchover, and of a StatefulSet's
+// controller.
 type replicated struct {
 	t        *testing.T
 	s        model.Snapshot
 	primary  int
-	acks     int // that a commit waits for
+	acks     int // for which a commit waits
 	versions map[string]string
 	choose   func(successors []string) string
 	unfit    bool // no replica could take over
@@ -62,7 +62,7 @@ func least(n int) *int32 {
 func first(names []string) string { return names[0] }
 func last(names []string) string  { return names[len(names)-1] }
 
-// at is the snapshot, with what the adapter would report.
+// at returns the snapshot, with what the adapter would report.
 func (m *replicated) at() model.Snapshot {
 	primary := model.Group{ID: "primary", Kind: model.GroupRole, MinAvailable: least(1), NeedsLeader: true}
 	acks := model.Group{ID: "acks", Kind: model.GroupAcks, MinAvailable: least(m.acks)}
@@ -98,7 +98,7 @@ func (m *replicated) at() model.Snapshot {
 	return m.s
 }
 
-// still decides that nobody goes, and moves lines where the plan does.
+// still decides that no pod goes, and moves partitions where the plan does.
 func (m *replicated) still() {
 	p := Decide(m.at())
 	require.Empty(m.t, p.Steps, p.Text())
@@ -166,7 +166,7 @@ func (m *replicated) restart(step model.Step) {
 	m.s.Cluster.Status.Claims = nil
 }
 
-// takes: whoever the controller could take by itself is the one pod that goes.
+// takes requires that a pod that the controller could update by itself is the one that goes.
 func (m *replicated) takes(goes *model.Pod) {
 	pool := m.s.Pools[0]
 	for i := range m.s.Pods {
@@ -187,8 +187,8 @@ func (m *replicated) switchover(pod string) {
 	m.follows(pod)
 }
 
-// follows: no replica runs an older version than the primary, but for the pod
-// that goes next.
+// follows requires that no replica runs an older version than the primary, except the pod that goes
+// next.
 func (m *replicated) follows(goes string) {
 	source, _ := model.ParseEngineVersion(m.versions[m.s.Pods[m.primary].Revision])
 	for i := range m.s.Pods {
@@ -198,7 +198,7 @@ func (m *replicated) follows(goes string) {
 	}
 }
 
-// acking are the replicas that would acknowledge commits without one of the pods.
+// acking counts the replicas that would acknowledge commits without one of the pods.
 func (m *replicated) acking(without int) int {
 	n := 0
 	for i := range m.s.Pods {
@@ -221,9 +221,9 @@ var rolledWays = map[string]rolled{
 	"partition without a guard": {model.RollingUpdateByPartition, model.GuardOff, model.StrategyRollingUpdate},
 }
 
-// eachReplicated has a database of each size, with the primary on each ordinal,
-// rolled in each way, to another configuration and to another version, with a
-// successor from either end of those that may be.
+// eachReplicated has a database of each size, with the primary on each ordinal, rolled in each way,
+// to another configuration and to another version, with a successor from either end of the possible
+// ones.
 func eachReplicated(t *testing.T, test func(t *testing.T, m *replicated, way rolled)) {
 	for how, way := range rolledWays {
 		for _, n := range []int{3, 5, 11} {
@@ -242,13 +242,13 @@ func eachReplicated(t *testing.T, test func(t *testing.T, m *replicated, way rol
 	}
 }
 
-// TestSwitchoversOfARollout: one, wherever the primary is, and where ordinals rule
-// at most two. Each pod goes once.
+// One switchover, wherever the primary is, and at most two if ordinals decide. Each pod goes once.
 func TestSwitchoversOfARollout(t *testing.T) {
 	eachReplicated(t, func(t *testing.T, m *replicated, way rolled) {
 		n, primary := len(m.s.Pods), m.primary
 		want := 1
-		// Nobody runs the new revision yet, or who does is too new for those who follow.
+		// No pod runs the new revision yet, or the one that does is too new for the pods that
+		// follow.
 		if way.by == model.RollingUpdateByPartition && primary > 0 && (primary == n-1 || m.versions["v1"] != m.versions["v2"]) {
 			want = 2
 		}
@@ -265,8 +265,7 @@ func TestSwitchoversOfARollout(t *testing.T) {
 	})
 }
 
-// TestReplicasHoldThePrimary: while one lags, or none could take over, the
-// primary stays, and the hold says why.
+// While one replica lags, or none could take over, the primary stays, and the hold says why.
 func TestReplicasHoldThePrimary(t *testing.T) {
 	for how, way := range rolledWays {
 		for name, c := range map[string]struct {
@@ -299,8 +298,8 @@ func TestReplicasHoldThePrimary(t *testing.T) {
 	}
 }
 
-// TestPrimaryGoesAfterItsReplicas and is not last: who goes after it is somebody
-// else's affair, and without the others it waits for the version alone.
+// The primary goes after its replicas and is not last: which pods go after it does not matter, and
+// without the replicas it waits for the version alone.
 func TestPrimaryGoesAfterItsReplicas(t *testing.T) {
 	m := newReplicated(t, 3, 1, rolledWays["OnDelete"])
 	m.s.Pods[2].Revision = "v2"
@@ -310,7 +309,7 @@ func TestPrimaryGoesAfterItsReplicas(t *testing.T) {
 	require.Equal(t, "mysql-0 must carry the new version first", p.Holds[0].Reason)
 }
 
-// byOrdinal: shorter names have lower ordinals.
+// byOrdinal compares names: shorter ones have lower ordinals.
 func byOrdinal(a, b string) int {
 	if len(a) != len(b) {
 		return len(a) - len(b)

@@ -3,8 +3,7 @@ package policy
 import "github.com/rollcall-dev/rollcall/coordinator/model"
 import "sync"
 
-// ordinary is a snapshot with one of each thing, of which nothing was written down: what the
-// decoder makes of it is what is ordinary.
+// ordinary is a snapshot with one of each thing and without values: it has the decoder's defaults.
 var ordinary = sync.OnceValue(func() model.Snapshot {
 	s, err := model.Decode([]byte(`{"version":1,"pools":[{"replicas":0}],"pods":[{"report":{}}],"groups":[{"members":[{}]}]}`))
 	if err != nil {

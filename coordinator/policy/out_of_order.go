@@ -7,13 +7,15 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// A copy that stays down on a live pod is broken, and the restart of its own pod may be all
-// that brings it back; so is one that recovers, and recovers, and is not back. Until then it
-// counts as missing in its group, or its pod as away, so others may wait for a pod that the
-// order sends after them. An order is worth less than an end: while nobody else can go or is
-// on the way, the pod goes before its turn, and so does whom the line must free before it.
+// A copy that stays down on a live pod is broken, and only a restart of its own pod may bring it
+// back. The same is true of a copy that keeps recovering and does not come back. Until then the
+// copy counts as missing in its group, or its pod as unavailable, so others may wait for a pod that
+// the order sends after them. Ending the rollout is worth more than the order: while no other pod
+// can go or is going, the pod goes before its turn, and so does the pod that the partition must
+// free before it.
 
-// goOutOfOrder: the first with a broken copy that only the order holds is taken, or who must go before it.
+// goOutOfOrder takes the first pod with a broken copy that only the order holds, or the pod that
+// must go before it.
 func (d *decision) goOutOfOrder(held []model.Hold) {
 	if len(d.steps) > 0 || d.anyClaimed() {
 		return
@@ -52,7 +54,8 @@ func (d *decision) goOutOfOrder(held []model.Hold) {
 	d.explained, d.curing = explained, false
 }
 
-// anyClaimed who is on the way; one that its controller makes only after a pod that is not Ready is not.
+// anyClaimed reports whether a claimed pod is going. A pod that its controller creates only after
+// one that is not Ready does not count.
 func (d *decision) anyClaimed() bool {
 	n := len(d.x.Claims)
 	for i := range d.x.Pods {
@@ -62,8 +65,8 @@ func (d *decision) anyClaimed() bool {
 	return n > 0
 }
 
-// firstByPartition is who must go before the line comes down to a pod with a broken copy: the highest of
-// those in between, unless their guards keep them.
+// firstByPartition returns the pod that must go before the partition is lowered to a pod with a
+// broken copy: the highest of those in between, unless their guards keep them.
 func (d *decision) firstByPartition(c *candidate) *candidate {
 	if c.action != model.ActionLowerPartition || c.forced {
 		return c
@@ -80,12 +83,13 @@ func (d *decision) firstByPartition(c *candidate) *candidate {
 	return c
 }
 
-// mayGoOutOfOrder: the pod may go before its turn.
+// mayGoOutOfOrder reports whether the pod may go before its turn.
 func (d *decision) mayGoOutOfOrder(c *candidate, lasting bool) bool {
 	return c.HasBroken(lasting) || d.x.StandsUnready(c.Pod)
 }
 
-// isFirstByPartition: the line comes down to a pod that may go early only after this one.
+// isFirstByPartition reports whether the partition is lowered to a pod that may go early only after
+// this one.
 func (d *decision) isFirstByPartition(c *candidate) bool {
 	for i := range d.order {
 		if o := &d.order[i]; o != c && o.OwnPool == c.OwnPool && d.mayGoOutOfOrder(o, true) && d.firstByPartition(o) == c {
@@ -95,20 +99,20 @@ func (d *decision) isFirstByPartition(c *candidate) bool {
 	return false
 }
 
-// returnsByItself: the pod that is away may be back without anybody's doing.
+// returnsByItself reports whether the unavailable pod may come back without any action.
 func (d *decision) returnsByItself(p *cluster.Pod) bool {
 	late := p.Phase != model.PodPhaseReady && d.x.Overdue(p)
 	return !late && d.x.FailureReason(p) == ""
 }
 
-// noProgress: the rollout has made none for too long.
+// noProgress reports whether the rollout has made no progress for too long.
 func (d *decision) noProgress() bool {
 	end := d.patienceEnds()
 	return !end.IsZero() && !end.After(d.x.Now)
 }
 
-// patienceEnds is when the rollout will have made no progress for too long; zero when
-// nobody knows of any.
+// patienceEnds returns when the rollout will have made no progress for too long. It returns zero if
+// no progress is known.
 func (d *decision) patienceEnds() time.Time {
 	last := d.x.Snapshot.Cluster.Status.LastProgress
 	if last == nil || last.IsZero() {
@@ -117,7 +121,8 @@ func (d *decision) patienceEnds() time.Time {
 	return last.Add(cluster.Span(d.x.Spec.Policy.ProgressSeconds))
 }
 
-// countingUnready is a decision of its own that does so, in which nobody has been chosen.
+// countingUnready returns a decision that counts unready pods as well, in which no pod has been
+// chosen.
 func (d *decision) countingUnready() *decision {
 	trial := d.trial()
 	trial.x.CountUnready()

@@ -5,12 +5,14 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// An outage is approved for all pods of a revision. Interrupted halfway it leaves two halves, which may not
-// talk to each other, and neither is a database: waiting helps nobody. So once it has begun, the
-// others follow, and only what people ordered, or what is in the way of the removal itself, holds them.
+// An outage is approved for all pods of a revision. If it is interrupted halfway, it leaves two
+// halves that may not talk to each other, and neither is a working database, so waiting does not
+// help. So once an outage has begun, the other pods follow, and are held only by what people
+// ordered or by what prevents the removal itself.
 
-// outageBegun: a pod has gone by a claim of it; or the database does not work, or has none of the others, and at
-// least half are through, or one is and others are claimed for it.
+// outageBegun reports whether a pod has gone by a claim of the outage; or the database does not
+// work, or none of the others is live, and at least half of the pods are updated, or one is and
+// others are claimed for it.
 func (d *decision) outageBegun() bool {
 	x := d.x
 	if !x.Outage() {
@@ -38,8 +40,8 @@ func (d *decision) outageBegun() bool {
 	return left > 0 && (gone || most && (down || !alive))
 }
 
-// YetToFollow are the pods that have yet to go in an outage that has begun, and that those which have gone may
-// need to come back.
+// YetToFollow returns the pods that have yet to go in an outage that has begun, and that the
+// updated ones may need to come back.
 func YetToFollow(s model.Snapshot) []string {
 	d := newDecision(&s, "", false)
 	var names []string
@@ -51,13 +53,13 @@ func YetToFollow(s model.Snapshot) []string {
 	return names
 }
 
-// follows: the candidate goes along in an outage that has begun. A volume is given up only where the
-// database can be asked.
+// follows reports whether the candidate goes along in an outage that has begun. A volume is given
+// up only if the database can be asked.
 func (d *decision) follows(c *candidate) bool {
 	return d.begun && cluster.IsOutdated(c.Pod) && !c.bringsNoUpdate() && !c.lost && !c.leaves
 }
 
-// allFollow: rules that spare who follows hold nobody.
+// allFollow reports whether no pod is held by a rule that spares those that follow.
 func (d *decision) allFollow() bool {
 	for i := range d.order {
 		if !d.follows(&d.order[i]) {
@@ -67,8 +69,9 @@ func (d *decision) allFollow() bool {
 	return d.begun
 }
 
-// cannotJoin: it runs, in a half of a database whose versions do not talk to each other. That it is not live
-// is no evidence against its revision before the others have followed.
+// cannotJoin reports whether the pod runs in one half of a database whose versions do not talk to
+// each other. That it is not live is no evidence against its revision before the others have
+// followed.
 func (d *decision) cannotJoin(p *cluster.Pod) bool {
 	return d.begun && d.x.Snapshot.Cluster.Engine.SameMinor && (p.Phase == model.PodPhaseStarted || p.Phase == model.PodPhaseReady) && !cluster.Loops(p.Problem)
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// fdb-0 stayed behind when the others went to a version that does not talk to its own. It finds no database, and so
-// can not say whether it is a member; its agent says Red. Nothing of the database is on it, and nobody else may go either.
+// fdb-0 stayed behind when the others went to a version that does not talk to its own. It finds no
+// database, and so cannot say whether it is a member; its agent says Red. It hosts nothing of the
+// database, and no other pod may go either.
 func TestPodLeftInAnOutageFollows(t *testing.T) {
 	s := decodeYAML(t, []byte(`
 version: 1

@@ -10,17 +10,16 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// overridable: an override can switch the rule off.
+// overridable reports whether an override can switch the rule off.
 func overridable(rule model.Rule) bool { return slices.Contains(model.Overridable(), rule) }
 
-// needsNames: an override of the rule must name its pods.
+// needsNames reports whether an override of the rule must name its pods.
 func needsNames(rule model.Rule) bool {
 	everybody := model.Override{Rule: rule, Pods: []string{"*"}, Reason: "r", Expires: model.At(noon.Add(time.Second))}
 	return overridable(rule) && !everybody.InForce(noon)
 }
 
-// TestPlanNamesTheCopyThatIsGivenUp: validation refuses such overrides, and they
-// switch nothing off where they are read, either.
+// Validation refuses such overrides, and they have no effect if they are read anyway.
 func TestPlanNamesTheCopyThatIsGivenUp(t *testing.T) {
 	for _, c := range []struct {
 		rule model.Rule

@@ -7,7 +7,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// overrides has the overrides in force by rule.
+// overrides are the overrides in force, by rule.
 type overrides map[model.Rule][]*model.Override
 
 func activeOverrides(list []model.Override, now time.Time) overrides {
@@ -20,7 +20,8 @@ func activeOverrides(list []model.Override, now time.Time) overrides {
 	return active
 }
 
-// of returns the override of a rule for a pod, or nil. With "" it returns one for every pod.
+// of returns the override of a rule for a pod, or nil. For an empty pod it returns one for every
+// pod.
 func (o overrides) of(rule model.Rule, pod string) *model.Override {
 	for _, candidate := range o[rule] {
 		if candidate.Covers(pod) {

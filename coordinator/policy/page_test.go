@@ -17,8 +17,7 @@ import (
 // policyPage is where people read the rules.
 const policyPage = "../../deploy/docs/policy.md"
 
-// TestThePolicyPageNamesTheRules: its table has every rule that is asked, in that
-// order, and says of each whom it spares.
+// Its table has every rule that is asked, in that order, and says of each which pods it spares.
 func TestThePolicyPageNamesTheRules(t *testing.T) {
 	page, err := os.ReadFile(policyPage)
 	require.NoError(t, err)
@@ -55,7 +54,7 @@ func TestThePolicyPageNamesTheRules(t *testing.T) {
 	}
 }
 
-// TestThePolicyPageNamesTheFieldsOfUpdate: its table has every field of the spec's update.
+// Its table has every field of the spec's update.
 func TestThePolicyPageNamesTheFieldsOfUpdate(t *testing.T) {
 	page, err := os.ReadFile(policyPage)
 	require.NoError(t, err)
@@ -64,14 +63,14 @@ func TestThePolicyPageNamesTheFieldsOfUpdate(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	var named []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Za-z.\\[\\]]+)` \\|").FindAllStringSubmatch(section, -1) {
-		if row[1] != "windows" { // which are its fields
+		if row[1] != "windows" { // whose fields follow
 			named = append(named, row[1])
 		}
 	}
 	require.Equal(t, leavesOf(reflect.TypeFor[model.Update](), ""), named)
 }
 
-// leavesOf are the fields of a type, as people write them.
+// leavesOf returns the fields of a type, as people write them.
 func leavesOf(of reflect.Type, path string) []string {
 	var names []string
 	for i := range of.NumField() {
@@ -89,8 +88,7 @@ func leavesOf(of reflect.Type, path string) []string {
 	return names
 }
 
-// TestThePolicyPageNamesWhatHoldsIt: each section says which tests and scripts hold
-// it, and these exist.
+// Each section says which tests and scripts hold it, and these exist.
 func TestThePolicyPageNamesWhatHoldsIt(t *testing.T) {
 	page, err := os.ReadFile(policyPage)
 	require.NoError(t, err)

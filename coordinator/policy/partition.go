@@ -12,16 +12,16 @@ import (
 // allowForce is the annotation with which a person hands a pool to its controller.
 const allowForce = `the annotation rollcall.dev/force-rolling-update: "true" on the StatefulSet`
 
-// waiting are the outdated pods below the hold line of a pool, the highest
-// ordinal first. Lowering the line to one of them frees all before it.
+// waiting are the outdated pods below the partition of a pool, the highest ordinal first. Lowering
+// the partition to one of them frees all before it.
 type waiting struct {
 	pods  []*cluster.Pod
 	next  int  // those before have been chosen
 	tried bool // a correction was
 }
 
-// addWaiting lists who waits below which line. A pod that is claimed or
-// terminating goes anyway, so it stands in nobody's way.
+// addWaiting lists the pods below each partition. A pod that is claimed or terminating goes anyway,
+// so no other waits for it.
 func (d *decision) addWaiting() {
 	d.waiting = make([]waiting, len(d.x.Pools))
 	d.raised = make([]*cluster.Pod, len(d.x.Pools))
@@ -36,8 +36,8 @@ func (d *decision) addWaiting() {
 	}
 }
 
-// between are the outdated pods that lowering the line to a candidate would
-// free with it, the highest ordinal first.
+// between returns the outdated pods that lowering the partition to a candidate would free with it,
+// the highest ordinal first.
 func (d *decision) between(c *candidate) []*cluster.Pod {
 	w := &d.waiting[c.PoolPos]
 	for w.next < len(w.pods) && d.isChosen[w.pods[w.next].At] {
@@ -48,8 +48,8 @@ func (d *decision) between(c *candidate) []*cluster.Pod {
 	return left[:end]
 }
 
-// partitionOrder: the line goes down by one outdated pod at a time, so the highest
-// ordinal goes first. No override of this can be had: it would take others.
+// partitionOrder lets the partition go down by one outdated pod at a time, so the highest ordinal
+// goes first. It has no override, because that would free other pods.
 func (d *decision) partitionOrder(c *candidate) *finding {
 	pool := c.OwnPool
 	if !pool.ByPartition || c.forced || c.action != model.ActionLowerPartition {
@@ -77,9 +77,10 @@ func (d *decision) partitionOrder(c *candidate) *finding {
 	return f
 }
 
-// orForce: without guards a pod that is live and not Ready in time may wait for one that the line frees
-// with it, and that one for it. So only a person ends that for sure. The controller of an OrderedReady pool
-// takes nobody meanwhile, whatever the line is.
+// orForce adds force as a way out. Without guards a pod that is live and not Ready in time may wait
+// for one that the partition frees with it, and that one for it, so only a person can end that for
+// sure. The controller of an OrderedReady pool updates no pod in the meantime, wherever the
+// partition is.
 func (d *decision) orForce(c *candidate) string {
 	switch {
 	case !c.NotInTime || c.action != model.ActionLowerPartition || c.forced || d.x.Guards:
@@ -90,15 +91,15 @@ func (d *decision) orForce(c *candidate) string {
 	return ", or " + allowForce
 }
 
-// guardsClosed: lowering the line past these frees none of them, because their guards keep
-// the controller from them. It may only be done for what is broken: else they would
-// come out of their order.
+// guardsClosed reports whether lowering the partition past these pods frees none of them, because
+// their guards keep the controller from them. That is allowed only for broken pods; others would go
+// out of order.
 func (d *decision) guardsClosed(pods []*cluster.Pod) bool {
 	return d.x.Guards && !slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return p.Guard != model.GuardClosed })
 }
 
-// wouldReturnOutdated: below the line of a pool in mid-rollout, what is up to
-// date would come back out of date.
+// wouldReturnOutdated holds an updated pod below the partition of a pool in mid-rollout, because it
+// would come back outdated.
 func (d *decision) wouldReturnOutdated(c *candidate) *finding {
 	if !c.OwnPool.ByPartition || c.forced {
 		return nil
@@ -113,23 +114,23 @@ func (d *decision) wouldReturnOutdated(c *candidate) *finding {
 	return f
 }
 
-// sortByOrdinal is how pods below a line are asked, if several are asked
-// together.
+// sortByOrdinal sorts the pods below a partition if several are asked about together.
 func sortByOrdinal(unit []*candidate) {
 	if slices.ContainsFunc(unit, func(c *candidate) bool { return c.action == model.ActionLowerPartition }) {
 		slices.SortFunc(unit, func(a, b *candidate) int { return cmp.Compare(a.At, b.At) })
 	}
 }
 
-// frees: the line is to come down to the candidate.
+// frees reports whether the partition is to be lowered to the candidate.
 func (c *candidate) frees() bool { return c.action == model.ActionLowerPartition && !c.forced }
 
-// atPartition: the line comes to nobody below before the candidate is on its way, whatever is done to it.
+// atPartition reports whether the partition is lowered to no pod below before the candidate is
+// going, whatever is done to it.
 func (c *candidate) atPartition() bool {
 	return c.OwnPool.ByPartition && !c.forced && c.Desired && cluster.IsOutdated(c.Pod) && c.Ordinal < c.OwnPool.Partition
 }
 
-// waitsFor: o can go only after c, because of the line.
+// waitsFor reports whether o can go only after c because of the partition.
 func (d *decision) waitsFor(o *cluster.Pod, c *candidate) bool {
 	if o.OwnPool != c.OwnPool || !cluster.IsOutdated(o) || o.Ordinal >= c.Ordinal {
 		return false
@@ -137,8 +138,8 @@ func (d *decision) waitsFor(o *cluster.Pod, c *candidate) bool {
 	return c.frees() || c.atPartition() && d.freed[o.At]
 }
 
-// withoutWaiting parts the claims: behind are those on pods that can go only after a claimed one, because of
-// the line, and are asked again when it has gone. Else neither it nor they might ever go.
+// withoutWaiting splits the claims. behind are those on pods that can go only after a claimed one
+// because of the partition. They are rechecked when it has gone; otherwise neither might ever go.
 func (d *decision) withoutWaiting(claimed string) (claims, behind []model.Claim) {
 	at := slices.IndexFunc(d.order, func(c candidate) bool { return c.Name == claimed })
 	for _, claim := range d.x.Snapshot.Cluster.Status.Claims {
@@ -152,14 +153,15 @@ func (d *decision) withoutWaiting(claimed string) (claims, behind []model.Claim)
 	return claims, behind
 }
 
-// waitsBehind: o is claimed, has not gone, and the line frees it after c, or with it: no guard keeps c.
+// waitsBehind reports whether o is claimed, has not gone, and the partition frees it after c, or
+// together with c because no guard keeps c.
 func (d *decision) waitsBehind(o *cluster.Pod, c *candidate) bool {
 	return o.Claim != nil && o.Claim.Action == model.ActionLowerPartition && o.Phase != model.PodPhaseTerminating && d.waitsFor(o, c) &&
 		!(d.x.Guards && c.Guard == model.GuardClosed)
 }
 
-// isStarting: the line waits for a pod that clones or recovers, as long as a start
-// may take; what is broken shows that earlier.
+// isStarting lets the partition wait for a pod that clones or recovers, for as long as a start may
+// take. A broken pod shows that earlier.
 func (d *decision) isStarting(c *candidate) *finding {
 	if c.action != model.ActionLowerPartition || c.forced || c.broken || c.Live || d.x.Overdue(c.Pod) {
 		return nil
@@ -174,8 +176,9 @@ func (d *decision) isStarting(c *candidate) *finding {
 		c.Name+" Ready and live").until(till)
 }
 
-// inHands: nothing keeps the StatefulSet controller from this pod, and it
-// takes it when it likes. An OrderedReady one waits for a pod that is not Ready, and never takes it.
+// inHands finds that nothing keeps the StatefulSet controller from this pod, so that it may update
+// it at any time. The controller of an OrderedReady pool waits for a pod that is not Ready, and
+// never updates it.
 func (d *decision) inHands(c *candidate) *finding {
 	if !d.x.LeftOpen(c.Pod) || c.outside || c.Claim != nil || d.drained || d.x.Guards && !c.forced {
 		return nil
@@ -191,8 +194,7 @@ func (d *decision) inHands(c *candidate) *finding {
 		c.OwnPool.Name, c.OwnPool.Partition, why), "the recreated pod back")
 }
 
-// partitions are the moves of hold lines that take nothing away: back to where they
-// rest, and past pods that are up to date.
+// partitions returns the moves of partitions that free no pod: back to rest, and past updated pods.
 func (d *decision) partitions() []model.Line {
 	if !d.movesPartitions() {
 		return nil
@@ -214,14 +216,14 @@ func (d *decision) partitions() []model.Line {
 	return lines
 }
 
-// movesPartitions: the hold lines of this database are ours to move.
+// movesPartitions reports whether the partitions of this database are ours to move.
 func (d *decision) movesPartitions() bool {
 	return len(d.problems) == 0 && d.x.Spec.Update.Mode != model.ModeObserve && d.x.Snapshot.Cluster.Status.Initialized
 }
 
-// handed is the outdated pod, of those at or above a pool's hold line, for which the line
-// goes back up: nobody asked for it to go, and nothing keeps its controller from it. What
-// is broken there would come back as it was, so then the line stays.
+// handed returns the outdated pod, of those at or above a pool's partition, for which the partition
+// goes back up: nobody asked for it to go, and nothing keeps its controller from it. A broken pod
+// there would come back unchanged, so then the partition stays.
 func (d *decision) handed(p *cluster.Pool, position int) *cluster.Pod {
 	if !d.movesPartitions() || !p.MovesPartition() || d.x.Guards || p.Ordered != nil {
 		return nil
@@ -240,8 +242,7 @@ func (d *decision) handed(p *cluster.Pool, position int) *cluster.Pod {
 	return handed
 }
 
-// partition is the move of one pool's line, whose pods come with the highest
-// ordinal first.
+// partition returns the move of one pool's partition. Its pods come with the highest ordinal first.
 func (d *decision) partition(p *cluster.Pool, pods []cluster.Pod) *model.Line {
 	outdated, away := 0, 0
 	for i := range pods {
@@ -250,7 +251,7 @@ func (d *decision) partition(p *cluster.Pool, pods []cluster.Pod) *model.Line {
 	}
 	switch {
 	case outdated == 0 && (away > 0 || p.Ordered != nil && *p.Ordered > p.Start):
-		return nil // a dying pod could come back on the old revision; a person said where to stop
+		return nil // a dying pod could come back on the old revision, or a person said where to stop
 	case outdated == 0 && p.Partition < model.FirstOrdinalNone:
 		return &model.Line{Pool: p.Name, Partition: model.FirstOrdinalNone, Reason: fmt.Sprintf("all of it is on revision %s and back", p.Revision)}
 	case outdated == 0:
@@ -263,8 +264,8 @@ func (d *decision) partition(p *cluster.Pool, pods []cluster.Pod) *model.Line {
 	return past(p, pods)
 }
 
-// past lowers the line past the highest pods, as long as they are up to date:
-// below it they would come back on the old revision.
+// past lowers the partition past the highest pods as long as they are updated: below the partition
+// they would come back on the old revision.
 func past(p *cluster.Pool, pods []cluster.Pod) *model.Line {
 	top := int64(p.Start) + int64(p.Replicas)
 	line := min(int64(p.Partition), top)

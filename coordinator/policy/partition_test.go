@@ -13,7 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// targets are the partitions to which a plan lowers, by pod.
+// targets returns the partitions to which a plan lowers, by pod.
 func targets(p model.Plan) map[string]int32 {
 	all := map[string]int32{}
 	for _, s := range p.Steps {
@@ -24,7 +24,7 @@ func targets(p model.Plan) map[string]int32 {
 	return all
 }
 
-// TestPartitionTargets: each step goes to the pod that it frees, force to 0.
+// Each step lowers the partition to the pod that it frees, force to 0.
 func TestPartitionTargets(t *testing.T) {
 	scripts := goldenSnapshots(t)
 	for name, want := range map[string]map[string]int32{
@@ -45,8 +45,7 @@ func TestPartitionTargets(t *testing.T) {
 	require.Contains(t, strings.Join(notes, "\n"), "rollcall.dev/force-rolling-update")
 }
 
-// TestHeldRepairsComeWithAdvice: what would repair a broken pod that the line
-// holds is said.
+// A hold by the partition says what would repair the broken pod.
 func TestHeldRepairsComeWithAdvice(t *testing.T) {
 	s := goldenSnapshots(t)["moco_seed_pod_zero_broken_no_guard"]
 	p := Decide(s)
@@ -58,8 +57,8 @@ func TestHeldRepairsComeWithAdvice(t *testing.T) {
 	require.Equal(t, model.ClusterStalled, p.Phase, "nothing else goes, so no time need pass")
 }
 
-// TestRecheckOfALoweredPod: its own open guard does not hold the pod that goes,
-// and a source that has not handed over does not go above its replicas.
+// Its own open guard does not hold the pod that goes, and a source that has not handed over does
+// not go above its replicas.
 func TestRecheckOfALoweredPod(t *testing.T) {
 	s := goldenSnapshots(t)["partition_version_order"]
 	s.Cluster.Status.Claims = []model.Claim{{ID: "k", Pod: "mysql-2", UID: "u2", Action: model.ActionLowerPartition, Prepare: model.PrepareHandoff, Phase: model.PhaseDrained, To: "v2"}}
@@ -86,8 +85,8 @@ func TestRecheckOfALoweredPod(t *testing.T) {
 	}
 }
 
-// TestLeaderDoesNotWaitForPodsThatWaitForIt: a last pod above the line, and one below
-// that was claimed with it, would hold each other for ever.
+// A last pod above the partition, and one below that was claimed with it, would hold each other for
+// ever.
 func TestLeaderDoesNotWaitForPodsThatWaitForIt(t *testing.T) {
 	s := goldenSnapshots(t)["partition_leader_last"]
 	two := model.Count(2)
@@ -106,7 +105,7 @@ func TestLeaderDoesNotWaitForPodsThatWaitForIt(t *testing.T) {
 	require.Equal(t, model.RuleLeaderLast, hold.Rule)
 }
 
-// TestPartitionsOfThePlan: they are left out where there are none.
+// Partitions are left out if there are none.
 func TestPartitionsOfThePlan(t *testing.T) {
 	scripts := goldenSnapshots(t)
 	p := Decide(scripts["moco_seed_finished"])
@@ -115,8 +114,8 @@ func TestPartitionsOfThePlan(t *testing.T) {
 	require.Nil(t, Decide(scripts["moco_seed_rests"]).Lines)
 }
 
-// TestLoweringFreesOnlyWhoMayGo recounts, from the snapshot alone, whom the
-// new lines of a plan would free; a closed guard keeps the controller from a pod.
+// TestLoweringFreesOnlyWhoMayGo recounts, from the snapshot alone, which pods the new partitions of
+// a plan would free. A closed guard keeps the controller from a pod.
 func TestLoweringFreesOnlyWhoMayGo(t *testing.T) {
 	lowered, passed := 0, 0
 	eachSnapshot(t, func(t *testing.T, _ generator, s model.Snapshot) {
@@ -170,9 +169,9 @@ func podOf(s model.Snapshot, name string) model.Pod {
 	return model.Pod{}
 }
 
-// TestPartitionRollsOutWithoutAGuard plays the StatefulSet controller, which
-// takes whatever it may: never more than one pod is away, each goes once, and
-// in the end the line rests.
+// TestPartitionRollsOutWithoutAGuard plays the StatefulSet controller, which updates every pod that
+// it may: never more than one pod is unavailable, each goes once, and in the end the partition
+// rests.
 func TestPartitionRollsOutWithoutAGuard(t *testing.T) {
 	for _, line := range []int32{model.FirstOrdinalNone, 5} {
 		t.Run(fmt.Sprint(line), func(t *testing.T) {
@@ -212,8 +211,8 @@ func TestPartitionRollsOutWithoutAGuard(t *testing.T) {
 	}
 }
 
-// TestRecheckCountsOnPodsThatWaitBehind: a pod of which a copy recovers, and one below that was claimed
-// with it, would hold each other for ever.
+// A pod of which a copy recovers, and one below that was claimed with it, would hold each other for
+// ever.
 func TestRecheckCountsOnPodsThatWaitBehind(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*model.Snapshot)
@@ -280,8 +279,8 @@ func inDomains(s *model.Snapshot, domains ...string) {
 	}
 }
 
-// TestPodsThatWaitBehindHoldNoOther: of those that one plan takes by a line, each passes at the
-// barrier as well beside the claims of those below it, which can go only after it.
+// Of the pods that one plan takes by a partition, each passes at the barrier even with the claims
+// of those below it, which can go only after it.
 func TestPodsThatWaitBehindHoldNoOther(t *testing.T) {
 	together, recovering := 0, 0
 	eachSnapshot(t, func(t *testing.T, g generator, s model.Snapshot) {
@@ -306,7 +305,7 @@ func TestPodsThatWaitBehindHoldNoOther(t *testing.T) {
 			}
 			kept := s.Cluster.Spec.Guard == model.GuardEnforce && s.Cluster.GuardEnforcing && podOf(s, first.Pod).Guard == model.GuardClosed
 			if kept {
-				continue // these need not wait for it
+				continue // these do not have to wait for it
 			}
 			_, hold := Recheck(s, first.Pod)
 			require.Nil(t, hold, "%s beside %d below it", first.Pod, len(s.Cluster.Status.Claims)-n)

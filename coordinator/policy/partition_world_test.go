@@ -11,10 +11,10 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// partitionWorld is a pool that is driven by its hold line, played to its end: who decides, who acts, and the
-// controller of a StatefulSet. A letter for each pod, from ordinal 0 up: u is up to date, o outdated, b outdated
-// and broken on that template, x up to date and broken, d outdated on a node to be left, e the same and broken,
-// l outdated and last.
+// partitionWorld is a pool that is driven by its partition, played to its end: the policy, the
+// coordinator, and the controller of a StatefulSet. A letter for each pod, from ordinal 0 up: u is
+// updated, o outdated, b outdated and broken on that template, x updated and broken, d outdated on
+// a node to be left, e the same and broken, l outdated and last.
 type partitionWorld struct {
 	*lasts
 	played
@@ -25,7 +25,7 @@ type partitionWorld struct {
 	guarded bool
 	pace    int // 0: pods come and go at once, 1: while nobody acts, 2: one step of each in turn
 
-	current string // revision of what is made below the line
+	current string // revision of pods created below the partition
 }
 
 func (w *partitionWorld) String() string {
@@ -64,7 +64,7 @@ func (w *partitionWorld) start(t *testing.T) {
 	w.elect()
 }
 
-// come is a pod that starts: on the template on which it is broken it fails.
+// come starts a pod. On the template on which it is broken it fails.
 func (w *partitionWorld) come(i int) {
 	p, r := &w.s.Pods[i], defaultReport()
 	r.UID, r.Last = p.UID, w.pods[i] == 'l'
@@ -75,7 +75,7 @@ func (w *partitionWorld) come(i int) {
 	}
 }
 
-// elect says of the members what the database would. Who is claimed hands over.
+// elect sets the members as the database would. Claimed pods hand over.
 func (w *partitionWorld) elect() {
 	leader := -1
 	for i := range w.s.Pods {
@@ -93,7 +93,7 @@ func (w *partitionWorld) elect() {
 	}
 }
 
-// turn is one step of the pods, or of the controller; false when there is none to take.
+// turn takes one step of the pods, or of the controller. It returns false if there is none to take.
 func (w *partitionWorld) turn() bool {
 	s, pool := &w.s, &w.s.Pools[0]
 	s.Now = model.At(s.Now.Add(time.Second))
@@ -111,7 +111,7 @@ func (w *partitionWorld) turn() bool {
 		}
 	}
 	updated := true
-	for i := range s.Pods { // it makes what is missing
+	for i := range s.Pods { // it creates missing pods
 		p := &s.Pods[i]
 		if p.Phase == model.PodPhaseMissing {
 			w.made++
@@ -133,11 +133,11 @@ func (w *partitionWorld) turn() bool {
 		w.current = "v2"
 		return true
 	}
-	for i := len(s.Pods) - 1; i >= 0 && s.Pods[i].Ordinal >= pool.Partition; i-- { // it takes what is outdated
+	for i := len(s.Pods) - 1; i >= 0 && s.Pods[i].Ordinal >= pool.Partition; i-- { // it updates outdated pods
 		p := &s.Pods[i]
 		switch {
 		case p.Revision == "v1" && w.guarded:
-			return false // that is refused
+			return false // the guard refuses it
 		case p.Revision == "v1":
 			w.say("the controller takes %s", p.Name)
 			p.Phase, p.Since = model.PodPhaseTerminating, s.Now
@@ -149,7 +149,7 @@ func (w *partitionWorld) turn() bool {
 	return false
 }
 
-// free are the pods that serve and that nothing keeps from the controller.
+// free returns the pods that serve and that nothing keeps from the controller.
 func (w *partitionWorld) free() (free []string) {
 	for i := range w.s.Pods {
 		if p := &w.s.Pods[i]; !w.guarded && p.Phase == model.PodPhaseReady && p.Revision == "v1" && p.Ordinal >= w.s.Pools[0].Partition {
@@ -159,7 +159,7 @@ func (w *partitionWorld) free() (free []string) {
 	return free
 }
 
-// unavailable are all that do not serve, or are free.
+// unavailable counts the pods that do not serve, or are free.
 func (w *partitionWorld) unavailable() int {
 	n := len(w.free())
 	for i := range w.s.Pods {
@@ -168,7 +168,7 @@ func (w *partitionWorld) unavailable() int {
 	return n
 }
 
-// to moves the line, which frees nobody.
+// to moves the partition, which frees no pod.
 func (w *partitionWorld) to(line int32) {
 	free := w.free()
 	w.s.Pools[0].Partition = line

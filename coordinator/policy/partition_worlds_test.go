@@ -12,7 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/test/race"
 )
 
-// pursue does the next thing about a claim, as act does.
+// pursue does the next thing about a claim, like act.
 func (w *partitionWorld) pursue(claim model.Claim) (acted, over bool) {
 	p := &w.s.Pods[slices.IndexFunc(w.s.Pods, func(p model.Pod) bool { return p.Name == claim.Pod })]
 	if p.UID != claim.UID {
@@ -31,7 +31,7 @@ func (w *partitionWorld) pursue(claim model.Claim) (acted, over bool) {
 		step.Action == model.ActionLowerPartition && claim.Action != model.ActionLowerPartition:
 		return true, true
 	}
-	for _, o := range w.s.Pods { // whom the line would free with it goes first
+	for _, o := range w.s.Pods { // pods that the partition would free with it go first
 		if claim.Action == model.ActionLowerPartition && o.Ordinal > p.Ordinal && o.Ordinal < w.s.Pools[0].Partition && o.Revision == "v1" &&
 			o.Phase != model.PodPhaseTerminating && !w.guarded {
 			return false, false
@@ -49,7 +49,7 @@ func (w *partitionWorld) pursue(claim model.Claim) (acted, over bool) {
 	return true, false
 }
 
-// pass is one of the coordinator: its claims, its lines, new claims.
+// pass is one pass of the coordinator: its claims, its partitions, new claims.
 func (w *partitionWorld) pass() (acted bool) {
 	claims := &w.s.Cluster.Status.Claims
 	acted = w.pursueAll(w.pursue, func(did bool) {
@@ -90,7 +90,8 @@ func (w *partitionWorld) seen() string {
 	return fmt.Sprint(w.played.seen(), w.s.Pools[0].Partition, w.current)
 }
 
-// play it until it ends, or stands still though what is held for long is given up, and clocks go on.
+// play plays until the rollout ends, or stands still although what is held for long is given up,
+// and clocks go on.
 func (w *partitionWorld) play() (ended bool) {
 	w.until(w.seen, func() bool {
 		acted := w.pass()
@@ -102,26 +103,27 @@ func (w *partitionWorld) play() (ended bool) {
 	return w.fault == "" && Decide(w.s).Phase == model.ClusterDone && w.s.Pools[0].Partition == model.FirstOrdinalNone
 }
 
-// noRoom: so many that serve may not go now, by the limit or as nobody would be left.
+// noRoom reports whether so many serving pods may not go now, because of the limit or because none
+// would be left.
 func (w *partitionWorld) noRoom(n int) bool {
 	return w.unavailable()+n > w.limit || w.unavailable()+n >= len(w.s.Pods)
 }
 
-// asksPerson: it stands, and the page says that only a person ends that. Without guards, whom the line would
-// free with a broken pod has no room in the budget, or may not go as a new pod has failed; nor is there one
-// that may go before.
+// asksPerson reports whether the world stands still, and the page says that only a person can end
+// that. Without guards, a pod that the partition would free with a broken pod has no room in the
+// budget, or may not go because a new pod has failed; nor is there one that may go before.
 func (w *partitionWorld) asksPerson() bool {
 	failed, between, broken := strings.IndexByte(w.pods, 'x'), 0, 0
-	stuck := false // the lowest of those that do not serve
+	stuck := false // the lowest one that does not serve
 	for i := len(w.s.Pods) - 1; i >= 0; i-- {
 		p := &w.s.Pods[i]
 		switch waits := p.Revision == "v1" && p.Ordinal < w.s.Pools[0].Partition && !w.guarded; {
 		case p.Phase == model.PodPhaseReady:
 			between += cluster.Count(waits)
 		case p.Phase == model.PodPhaseMissing && w.ordered && failed >= 0 && failed < i && w.pods[i] == 'b':
-			// It was broken before, and is made when the one below is repaired.
+			// It was broken before, and is recreated when the one below is repaired.
 		case p.Phase != model.PodPhaseFailed:
-			return false // it is to be made, or to start
+			return false // it is to be created, or to start
 		case p.Revision == "v2":
 			stuck = true
 		default:
@@ -138,7 +140,7 @@ func (w *partitionWorld) asksPerson() bool {
 	return failed >= 0 || broken > 0 && w.noRoom(1)
 }
 
-// words of so many letters.
+// words returns all words of that length.
 func words(letters string, length int) []string {
 	if length == 0 {
 		return []string{""}
@@ -152,8 +154,9 @@ func words(letters string, length int) []string {
 	return all
 }
 
-// TestSmallPoolsByPartitionEnd: whatever stands in a small pool that is driven by its line, its rollout ends, or
-// waits for what only a person can do; and on its way no more are away than may be, but for those that are broken.
+// Whatever the state of a small pool that is driven by its partition, its rollout ends, or waits
+// for something that only a person can do. On its way no more pods are unavailable than may be,
+// except broken ones.
 func TestSmallPoolsByPartitionEnd(t *testing.T) {
 	faults := 0
 	each := func(letters string, length, step int) {

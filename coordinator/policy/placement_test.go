@@ -8,7 +8,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// placement is a shape of a database, of which every seed makes another one.
+// placement is a layout of a database, which each seed varies.
 type placement struct {
 	name, words string
 	pods        int
@@ -18,8 +18,8 @@ type placement struct {
 	seconds     func(r *rand.Rand, pod int) float64
 }
 
-// collection has so many shards with so many copies each, put on pods by a
-// rule that lists the pods of one shard.
+// collection has so many shards with so many copies each, put on pods by a rule that lists the pods
+// of one shard.
 type collection struct {
 	shards, copies int
 	on             func(w *shape, shard, copies int) []int
@@ -67,15 +67,15 @@ func someSlow(_ *rand.Rand, pod int) float64 {
 	return 40
 }
 
-// shape is a placement with its dice.
+// shape is a placement with its random numbers.
 type shape struct {
 	*rand.Rand
 	zones [][]int // pods by zone
 	pods  int
 }
 
-// acrossZones puts the copies into different zones, beginning with another one
-// for each shard, and begins anew when there are more copies than zones.
+// acrossZones puts the copies into different zones, beginning with another zone for each shard, and
+// begins again if there are more copies than zones.
 func acrossZones(w *shape, shard, copies int) []int {
 	var on []int
 	for c := range copies {
@@ -118,8 +118,8 @@ func inARow(w *shape, shard, copies int) []int {
 	return on
 }
 
-// snapshot is the placement as one seed makes it, and how long each pod takes
-// in truth, which is up to 30 % beside its estimate.
+// snapshot returns the placement as one seed makes it, and how long each pod really takes, which is
+// up to 30 % off its estimate.
 func (p placement) snapshot(seed uint64) (model.Snapshot, []float64) {
 	w := &shape{Rand: rand.New(rand.NewPCG(seed, uint64(len(p.name)))), pods: p.pods}
 	s := defaultSnapshot()

@@ -7,8 +7,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// restores are steps that undo claims which were not carried out and are no longer wanted: the
-// pod is still there and should not go.
+// restores returns steps that undo claims which were not carried out and are no longer needed: the
+// pod still exists and should not go.
 func (d *decision) restores() []model.Step {
 	if len(d.x.Claims) == 0 {
 		return nil
@@ -57,8 +57,8 @@ func (d *decision) plan() model.Plan {
 	return p
 }
 
-// clusterHolds are the holds of the whole cluster. If no pod should go, only the rules that may be
-// the cause of that are reported.
+// clusterHolds returns the holds of the whole cluster. If no pod should go, only the rules that may
+// be the cause of that are reported.
 func (d *decision) clusterHolds() []model.Hold {
 	var holds []model.Hold
 	for i, f := range d.findings {
@@ -96,7 +96,7 @@ func (d *decision) phase(p *model.Plan) model.ClusterPhase {
 
 func (d *decision) upToDate() bool {
 	if len(d.x.Pools) == 0 {
-		return false // nothing is known to be wanted
+		return false // the desired state is not known
 	}
 	for i := range d.x.Pools {
 		if d.x.Pools[i].Revision == "" && d.x.Pools[i].Replicas > 0 {

@@ -9,7 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// played is what worlds have in common that are played to their end: a snapshot, and what is said of it.
+// played is what all worlds have in common that are played to their end: a snapshot, and its report
+// texts.
 type played struct {
 	at    *model.Snapshot
 	made  int // pods, and claims
@@ -55,8 +56,9 @@ func (w *played) seen() string {
 	return b.String()
 }
 
-// until nothing happens any more, though what is held for long is given up, and clocks go on. seen changes
-// with everything but claims; step says whether anything was done, and elect follows what is changed here.
+// until plays until nothing happens any more, although what is held for long is given up, and
+// clocks go on. seen changes with everything but claims. step reports whether anything was done,
+// and elect follows what is changed here.
 func (w *played) until(seen func() string, step func() (acted bool), elect func()) {
 	for idle, passes := 0, 0; idle < 6 && w.fault == ""; passes++ {
 		if passes > 200 {

@@ -40,14 +40,14 @@ func TestPlansAreSound(t *testing.T) {
 	eachSnapshot(t, func(t *testing.T, _ generator, s model.Snapshot) { requireSound(t, s, Decide(s)) })
 }
 
-// TestOrderOfTheInputDoesNotMatter: shuffled lists give the same plan.
+// Shuffled lists give the same plan.
 func TestOrderOfTheInputDoesNotMatter(t *testing.T) {
 	eachSnapshot(t, func(t *testing.T, g generator, s model.Snapshot) {
 		require.Equal(t, Decide(s), Decide(g.shuffle(s)))
 	})
 }
 
-// TestDecideWritesNothing: the snapshot is the same afterwards.
+// The snapshot is unchanged afterwards.
 func TestDecideWritesNothing(t *testing.T) {
 	eachSnapshot(t, func(t *testing.T, _ generator, s model.Snapshot) {
 		before := s.DeepCopy()
@@ -62,22 +62,21 @@ func TestDecideWritesNothing(t *testing.T) {
 	})
 }
 
-// withoutVersions leaves nothing to compare: a version that nobody reports any
-// more cannot refuse a rollout.
+// withoutVersions removes the versions: a version that nobody reports any more cannot refuse a
+// rollout.
 func withoutVersions(s *model.Snapshot) {
 	for i := range s.Pools {
 		s.Pools[i].Version = ""
 	}
 }
 
-// TestASilentPodDoesNotGo: taking away the report of a pod never lets it go
-// when it may not with it.
+// Without its report a pod never goes if it may not go with it.
 func TestASilentPodDoesNotGo(t *testing.T) {
 	eachSnapshot(t, func(t *testing.T, g generator, s model.Snapshot) {
 		if g.broken != "" {
-			return // the report may be what is wrong
+			return // the report may be the one that makes no sense
 		}
-		s.Cluster.Spec.Overrides = nil // one can let it go
+		s.Cluster.Spec.Overrides = nil // an override can let it go
 		withoutVersions(&s)
 		goes := map[string]bool{}
 		for _, step := range Decide(s).Steps {
@@ -86,10 +85,10 @@ func TestASilentPodDoesNotGo(t *testing.T) {
 		for i := range s.Pods {
 			report := s.Pods[i].Report
 			if report == nil || goes[s.Pods[i].Name] || report.Veto != "" || report.Busy != "" {
-				continue // of a pod that never started the database may still say no
+				continue // the database may still object to a pod that never started
 			}
 			if report.Member == model.MembershipLive && cluster.Loops(s.Pods[i].Problem) {
-				continue // that its container crashes again and again is evidence, unless it is live now
+				continue // repeated crashes of its container are evidence, unless it is live now
 			}
 			s.Pods[i].Report = nil
 			for _, step := range Decide(s).Steps {
@@ -112,7 +111,7 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-// FuzzDecode reads anything and decides whatever could be read.
+// FuzzDecode reads anything and decides whatever it could read.
 func FuzzDecode(f *testing.F) {
 	for _, s := range goldenSnapshots(f) {
 		data, err := json.Marshal(s)

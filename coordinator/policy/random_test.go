@@ -12,9 +12,8 @@ import (
 // noon is when every random snapshot is taken.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// generator makes random snapshots of two kinds. In a wild one every fact is
-// sometimes other than it should be; in a themed one most are as they should
-// be, so that something can go, and one or two things are not.
+// generator makes random snapshots of two kinds. In a wild one every fact is sometimes unusual. In
+// a themed one most are normal, so that something can go, and one or two are not.
 type generator struct {
 	*rand.Rand
 	broken string // the field of the snapshot that makes no sense, if there is one
@@ -29,7 +28,7 @@ type chooser interface{ IntN(int) int }
 
 func pick[T any](g chooser, list ...T) T { return list[g.IntN(len(list))] }
 
-// rarely is true once in n times.
+// rarely returns true once in n times.
 func (g generator) rarely(n int) bool { return g.IntN(n) == 0 }
 
 func (g generator) ago(most int) model.Time {
@@ -62,8 +61,8 @@ func (g *generator) snapshot() model.Snapshot {
 	return drawn
 }
 
-// spells says for how long those that are not live have not been: not known, a blip,
-// or around and beyond what a start may take.
+// spells sets for how long pods that are not live have been so: unknown, a blip, or around and
+// beyond what a start may take.
 func (g *generator) spells(s *model.Snapshot) {
 	for i := range s.Pods {
 		if r := s.Pods[i].Report; r != nil && r.Member == model.MembershipNotLive {
@@ -276,8 +275,8 @@ func (g generator) groups(pods []string) []model.Group {
 	return groups
 }
 
-// domains puts the members of some groups into domains, the pods of one together
-// or not, and says of some shards how few will do.
+// domains puts the members of some groups into domains, the pods of one together or not, and sets
+// the minimum of some shards.
 func (g generator) domains(gr *model.Group) {
 	if g.apart.IntN(4) == 0 {
 		for i := range gr.Members {
@@ -321,8 +320,7 @@ func (g generator) status(s *model.Snapshot) {
 	}
 }
 
-// shuffle puts every list of a snapshot into another order, except the pools,
-// whose order means something.
+// shuffle shuffles every list of a snapshot, except the pools, whose order matters.
 func (g generator) shuffle(s model.Snapshot) model.Snapshot {
 	s = *s.DeepCopy()
 	g.Shuffle(len(s.Pods), func(i, j int) { s.Pods[i], s.Pods[j] = s.Pods[j], s.Pods[i] })

@@ -9,20 +9,19 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// Recheck decides again for one claimed pod alone, after its prepare and on a
-// snapshot made after it: may it still go? Its own claim counts neither as
-// away nor as claimed; everything else does, and nobody else is chosen. Nor do the
-// claims of those count that the line frees only after it.
+// Recheck decides again for one claimed pod alone, after its drain and on a snapshot made after it:
+// may it still go? Its own claim counts neither as unavailable nor as claimed; everything else
+// does, and no other pod is chosen. Claims on pods that the partition frees only afterwards do not
+// count either.
 //
-// Exactly one of the results is set when the pod should still go: the step, if
-// it may, or else the hold. Both are nil when it should not go any more, so
-// that its prepare is to be undone and its claim released.
+// Exactly one of the results is set when the pod should still go: the step, if it may, or else the
+// hold. Both are nil when it should not go any more, so that its drain is to be undone and its
+// claim released.
 //
-// After an evacuation the last copy of a group must be elsewhere, in the
-// database's own view.
+// After an evacuation the last copy of a group must be elsewhere, in the database's own view.
 //
-// A replacement whose pod is written down as empty can not be given up, so it must
-// be able to end, whatever is limited or decided meanwhile: see emptied.go.
+// A replacement whose pod is recorded as empty cannot be given up, so it must be able to end,
+// whatever is limited or decided in the meantime: see emptied.go.
 func Recheck(s model.Snapshot, pod string) (*model.Step, *model.Hold) {
 	empty := isWrittenEmpty(&s, pod)
 	if empty {
@@ -44,7 +43,7 @@ func Recheck(s model.Snapshot, pod string) (*model.Step, *model.Hold) {
 		}
 		d.needed = cost([]*candidate{c})
 		d.corrected = d.correctedBehind(c, behind)
-		d.curing = wentOutOfOrder(&s, pod) && (d.mayGoOutOfOrder(c, true) || d.isFirstByPartition(c)) // others may wait for its claim by now
+		d.curing = wentOutOfOrder(&s, pod) && (d.mayGoOutOfOrder(c, true) || d.isFirstByPartition(c)) // others may be waiting for its claim
 		if d.curing && d.x.StandsUnready(c.Pod) {
 			d.x.CountUnready()
 		}
@@ -65,8 +64,8 @@ func Recheck(s model.Snapshot, pod string) (*model.Step, *model.Hold) {
 	return nil, nil
 }
 
-// wentOutOfOrder: the pod was claimed before its turn, or it has no claim. Any other waits for its turn, as one that
-// was claimed while it was away, and nobody knew of which kind it is.
+// wentOutOfOrder reports whether the pod was claimed before its turn, or has no claim. Any other
+// waits for its turn, like a pod that was claimed while it was unavailable and of unknown kind.
 func wentOutOfOrder(s *model.Snapshot, pod string) bool {
 	at := slices.IndexFunc(s.Cluster.Status.Claims, func(c model.Claim) bool { return c.Pod == pod })
 	return at < 0 || s.Cluster.Status.Claims[at].BeforeTurn
@@ -74,23 +73,22 @@ func wentOutOfOrder(s *model.Snapshot, pod string) bool {
 
 // Return says whether a pod that went is back.
 type Return struct {
-	// Done: it is back, or gone for good where that was wanted; its claim can be released.
+	// Done is true if it is back, or gone for good if that was intended. Its claim can be released.
 	Done bool
-	// Joined: the new pod reports that the database has it as a member, so
-	// that what its prepare changed can be undone.
+	// Joined is true if the new pod reports that the database has it as a member, so that what its
+	// drain changed can be undone.
 	Joined bool
-	// Failed: it did not join within startSeconds, or is broken. It may still come back.
+	// Failed is true if it did not join within startSeconds, or is broken. It may still come back.
 	Failed bool
 	// Why is what is missing while Done is false.
 	Why model.Hold
-	// RetryAfterSeconds is above 0 when a clock will change the answer.
+	// RetryAfterSeconds is above 0 if a clock will change the answer.
 	RetryAfterSeconds int64
 }
 
-// Returned judges whether the pod of a claim, which has gone, is back: a new
-// UID that is live in the database, every group it is in as full as the claim
-// notes (not counting members on other pods that are away), settled, and
-// soaked. A removed pod need only be gone.
+// Returned judges whether the pod of a claim, which has gone, is back: it has a new UID and is live
+// in the database, every group it is in is as full as the claim notes (not counting members on
+// other unavailable pods), and it has settled and soaked. A removed pod only has to be gone.
 func Returned(s model.Snapshot, claim model.Claim) Return {
 	x := cluster.New(&s, claim.Pod)
 	at, known := x.ByName[claim.Pod]
@@ -115,7 +113,8 @@ func Returned(s model.Snapshot, claim model.Claim) Return {
 	if r.Joined || r.Done {
 		return r
 	}
-	// A Ready pod that says it is not live may be back in a moment: whyBroken asks for how long.
+	// A Ready pod that says it is not live may be back in a moment: FailureReason considers for how
+	// long it has said so.
 	late := p.Phase != model.PodPhaseReady || p.OwnReport != nil && p.OwnReport.Member != model.MembershipNotLive
 	r.Failed = x.FailureReason(p) != "" || !p.Live && late && x.Overdue(p)
 	r.Why.Reason, r.Why.Unblocks = r.Why.Reason+cluster.About(p), cluster.OrAdvice(r.Why.Unblocks, p)
@@ -180,10 +179,11 @@ func returned(x *cluster.Index, p *cluster.Pod, claim *model.Claim, wait func(re
 	return Return{Done: true, Joined: true}
 }
 
-// notFull is the first group that is less full than the claim asks for. The pod's own
-// members must be as good as they were; where nobody could tell, those that are down are not asked for. Those on other pods that are away are asked for
-// when those come back; those that are down on a live pod are broken, and no longer wait
-// will mend them. A group that vanished, or shrank, asks for what it has now.
+// notFull returns the first group that is less full than the claim requires. The pod's own members
+// must be as good as they were; if nobody knew that, the ones that are down are not required.
+// Members on other unavailable pods are required when those come back. Members that are down on a
+// live pod are broken, and waiting longer would not mend them. If a group has vanished or shrunk,
+// what it has now is required.
 func notFull(x *cluster.Index, p *cluster.Pod, claim *model.Claim) (id string, have, want int) {
 	in := make(map[int32]bool, len(p.Hosts))
 	for i := range p.Hosts {
@@ -197,7 +197,7 @@ func notFull(x *cluster.Index, p *cluster.Pod, claim *model.Claim) (id string, h
 		}
 		own, others := fill(x, g, p, claim.Unseen)
 		broken := int(claim.Broken[g.ID])
-		if partly { // the others need not be more than there were
+		if partly { // no more of the others are required than there were
 			others.want = min(others.want, max(0, int(noted)-max(0, own.want-broken)))
 		}
 		own.want = max(0, own.want-broken)
@@ -211,8 +211,8 @@ func notFull(x *cluster.Index, p *cluster.Pod, claim *model.Claim) (id string, h
 // filled is how many members of a group are available, and how many could be.
 type filled struct{ have, want int }
 
-// fill counts a group's members on a pod, and on all others. unseen: nobody knows whether those
-// of its own that are down were so before.
+// fill counts a group's members on a pod, and on all others. unseen means that nobody knows whether
+// the pod's members that are down were down before.
 func fill(x *cluster.Index, g *cluster.Group, p *cluster.Pod, unseen bool) (own, others filled) {
 	for j := range g.Members {
 		m := &g.Members[j]

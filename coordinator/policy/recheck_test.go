@@ -72,8 +72,8 @@ func TestRecheckOfAPodThatNoLongerShouldGo(t *testing.T) {
 	require.Equal(t, "solr-2", plan.Steps[0].Pod)
 }
 
-// TestUnneededDrainIsRestored until the pod has gone: after that
-// there is nothing to give up.
+// A drain that is no longer needed is restored until the pod has gone; after that there is nothing
+// to give up.
 func TestUnneededDrainIsRestored(t *testing.T) {
 	wanted := map[model.ClaimPhase]bool{
 		"": false, model.PhaseClaimed: true, model.PhaseDraining: true, model.PhaseDrained: true, model.PhaseEmptied: true, model.PhaseOpened: true,
@@ -103,8 +103,7 @@ func TestRecheckDoesNotCountItsOwnRestart(t *testing.T) {
 	require.Equal(t, model.RuleFleetFull, hold.Rule)
 }
 
-// TestEvacuationIsProvenBeforeTheDelete: what was to be moved off must be
-// elsewhere when the pod is asked about again.
+// What was to be moved off must be elsewhere when the pod is rechecked.
 func TestEvacuationIsProvenBeforeTheDelete(t *testing.T) {
 	s := threePods(t)
 	s.Cluster.Spec.Drain.Data.Restart = model.DataLose
@@ -240,7 +239,7 @@ func TestReturned(t *testing.T) {
 	}
 }
 
-// Others wait for its claim by now, and it for nobody but them.
+// The others wait for its claim now, and it waits only for them.
 func TestRecheckOfAPodFreedBeforeABrokenCopy(t *testing.T) {
 	s := scripted(t, "partition_broken_copy_below_a_higher_rank")
 	s.Cluster.Status.Claims = []model.Claim{{ID: "k1", Pod: "solr-1", UID: "u1", Action: model.ActionLowerPartition, Phase: model.PhaseDrained, To: "v2", BeforeTurn: true}}
@@ -254,8 +253,9 @@ func TestRecheckOfAPodFreedBeforeABrokenCopy(t *testing.T) {
 	require.Equal(t, model.RuleRankOrder, hold.Rule, "no copy is broken any more")
 }
 
-// A pod that was claimed while it was away had told nobody of which kind it is. When it is back it waits for its turn like
-// any other, though it still recovers; one that was claimed before its turn does not.
+// A pod that was claimed while it was unavailable had not reported its kind. When it is back it
+// waits for its turn like any other, even if it still recovers. A pod that was claimed before its
+// turn does not.
 func TestRecheckOfAPodClaimedInOrder(t *testing.T) {
 	s := scripted(t, "broken_copy_of_a_higher_rank")
 	chosen := Decide(s).Steps[0]
@@ -279,9 +279,9 @@ func TestRecheckOfAPodClaimedInOrder(t *testing.T) {
 	require.True(t, step.BeforeTurn)
 }
 
-// Pods of an OrderedReady pool that go with the correction of one that the line frees after them wait neither for
-// it nor for each other: its controller makes none of them before it is Ready. They do wait for a lower one that is
-// away, and for one that nobody corrects.
+// Pods of an OrderedReady pool that go with the correction of one that the partition frees after
+// them wait neither for it nor for each other, because its controller creates none of them before
+// it is Ready. They do wait for a lower one that is unavailable, and for one that nobody corrects.
 func TestRecheckOfPodsOfACorrection(t *testing.T) {
 	s := scripted(t, "partition_ordered_ready_broken_below_two")
 	at := map[string]int{}

@@ -9,7 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// A hold names what ends it, also where no pod has to come back for that.
+// A hold names what ends it, even if no pod has to come back for that.
 func TestHoldsNameTheRemedy(t *testing.T) {
 	for name, c := range map[string]struct {
 		change   func(s *model.Snapshot)

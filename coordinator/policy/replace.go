@@ -9,8 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// replacement is why a pod is to be replaced: emptied, deleted together with
-// its volume, and made anew under its name. The zero value: it is not.
+// replacement is why a pod is to be replaced: emptied, deleted together with its volume, and
+// recreated under its name. The zero value means that it is not.
 type replacement struct {
 	marked bool // by a person, or by the claim that replaces it
 	forced bool // by a change that only a replacement brings
@@ -19,15 +19,16 @@ type replacement struct {
 
 func (r *replacement) wanted() bool { return r.marked || r.forced || r.failed.Condition != "" }
 
-// forUpdate: it brings nothing but the update, and so obeys what updates obey.
+// forUpdate reports whether the replacement only brings the update, and so obeys the rules for
+// updates.
 func (r *replacement) forUpdate() bool { return r.forced && r.failed.Condition == "" }
 
-// replacementReason asks all that can make a pod one to be replaced. A pod that is
-// marked already stays so, whatever has become of the reason.
+// replacementReason returns why a pod is to be replaced, from all possible causes. A pod that is
+// marked already stays marked, whatever has become of the reason.
 //
-// An outdated pod that is broken and takes nothing away is restarted rather
-// than replaced, unless only a replacement brings what changed: a correction
-// waits for no limit, and gives no volume up.
+// An outdated pod that is broken and whose restart makes nothing unavailable is restarted rather
+// than replaced, unless only a replacement brings the change: a correction waits for no limit, and
+// gives up no volume.
 func replacementReason(x *cluster.Index, p *cluster.Pod) replacement {
 	if x.IsMarked(p) {
 		return replacement{marked: true}
@@ -45,8 +46,8 @@ func replacementReason(x *cluster.Index, p *cluster.Pod) replacement {
 	return why
 }
 
-// isCorrected: it is broken, takes nothing away, and a restart brings another
-// template.
+// isCorrected reports whether the pod is broken, its restart makes nothing unavailable, and brings
+// another template.
 func isCorrected(x *cluster.Index, p *cluster.Pod) bool {
 	why := x.FailureReason(p)
 	if why == "" || !cluster.IsOutdated(p) {
@@ -71,8 +72,8 @@ func (d *decision) replaceText(c *candidate) string {
 	return "outdated, and replacement.updateStrategy is " + string(d.x.Spec.Replacement.UpdateStrategy)
 }
 
-// Replacements names the pods that should be replaced, held or not, so that
-// whoever cannot replace a pod can say so before it is decided.
+// Replacements returns the pods that should be replaced, held or not, so that a caller that cannot
+// replace a pod can say so before the decision.
 func Replacements(s model.Snapshot) []string {
 	if !mayReplace(&s) {
 		return nil
@@ -87,7 +88,7 @@ func Replacements(s model.Snapshot) []string {
 	return names
 }
 
-// mayReplace answers quickly for nearly every snapshot that nobody is replaced.
+// mayReplace returns false quickly for nearly every snapshot in which no pod is replaced.
 func mayReplace(s *model.Snapshot) bool {
 	r := s.Cluster.Spec.Replacement
 	if r.Enabled || r.UpdateStrategy != "" && r.UpdateStrategy != model.UpdateDelete {

@@ -6,10 +6,10 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// replaceLimit asks one rule about a pod that should be replaced and for which
-// there may be no room. It is never deleted instead. Which rule holds it
-// follows from what is counted. A pod that is marked already is counted, and
-// not held; one that is both misconfigured and failed goes with either room.
+// replaceLimit asks one rule about a pod that should be replaced and for which there may be no
+// room. The pod is never deleted instead. Which rule holds it depends on what is counted. A pod
+// that is marked already is counted, and not held. A pod that is both misconfigured and failed goes
+// if either has room.
 func (d *decision) replaceLimit(rule model.Rule, c *candidate) *finding {
 	if c.action != model.ActionReplace || c.replace.marked {
 		return nil
@@ -34,8 +34,8 @@ func (d *decision) replaceLimit(rule model.Rule, c *candidate) *finding {
 	return nil
 }
 
-// zonesInFlight: as many zones as allowed, and only pods of these. An unknown
-// zone is another one each time.
+// zonesInFlight allows as many zones as the limit, and only pods of these. Each unknown zone counts
+// as another one.
 func (d *decision) zonesInFlight(rule model.Rule, c *candidate) *finding {
 	own := c.OwnZone
 	if own == "" {
@@ -59,7 +59,7 @@ func (d *decision) podsInFlight(c *candidate, field string, most int32) *finding
 		d.replaceText(c), counted(len(d.flights.Pods), "pod is", "pods are"), d.flights.Text(), field, most), d.flights.Unblocks())
 }
 
-// fly charges a chosen pod.
+// fly counts a chosen pod as in flight.
 func (d *decision) fly(c *candidate) {
 	if c.action == model.ActionReplace && !c.replace.marked && !c.Removal.Excluded {
 		d.flights.Add(c.Pod)

@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// scripted is the snapshot of one script.
+// scripted returns the snapshot of one script.
 func scripted(t *testing.T, name string) model.Snapshot {
 	t.Helper()
 	text, _ := readGolden(t, "testdata/"+name+".txt")
@@ -25,8 +25,7 @@ func TestEveryFoundationDBSentenceHasAScript(t *testing.T) {
 	require.GreaterOrEqual(t, len(files), 77)
 }
 
-// TestReplacementsWakeByTheClock: a plan says when the next pod will have been
-// failing for too long, also when nobody is held.
+// A plan says when the next pod will have been failing for too long, even if no pod is held.
 func TestReplacementsWakeByTheClock(t *testing.T) {
 	for name, want := range map[string]int64{
 		"fdb_seed_failed_7200":                 1, // strictly longer, so not at once
@@ -57,8 +56,7 @@ func TestAnIgnoredTaintIsNeverDue(t *testing.T) {
 	require.Empty(t, Decide(s).Order)
 }
 
-// TestAClaimThatReplacesIsAMark: once a replacement was begun it is not given
-// up because its reason is gone.
+// A replacement that has begun is not given up because its reason is gone.
 func TestAClaimThatReplacesIsAMark(t *testing.T) {
 	s := scripted(t, "fdb_seed_condition_taint_removed_before")
 	require.Empty(t, Decide(s).Order)
@@ -73,7 +71,7 @@ func TestAClaimThatReplacesIsAMark(t *testing.T) {
 	require.Empty(t, Decide(s).Order)
 }
 
-// TestAnAcknowledgedEvacuationMakesRoom: from then on it is not in flight.
+// An acknowledged evacuation is no longer in flight.
 func TestAnAcknowledgedEvacuationMakesRoom(t *testing.T) {
 	for _, phase := range []model.ClaimPhase{model.PhaseClaimed, model.PhaseDraining, model.PhaseDrained, model.PhaseEmptied, model.PhaseOpened, model.PhaseRestoring} {
 		s := scripted(t, "fdb_seed_misconfigured_beside_a_claim")
@@ -81,14 +79,14 @@ func TestAnAcknowledgedEvacuationMakesRoom(t *testing.T) {
 		empty := phase == model.PhaseDrained || phase == model.PhaseEmptied || phase == model.PhaseOpened
 		require.Equal(t, empty, len(Decide(s).Steps) == 1, "%s", phase)
 
-		// What was once seen empty stays so, also when its successor has its volume.
+		// What was once seen empty stays so, even if the recreated pod has its volume.
 		at := s.Now
 		s.Cluster.Status.Claims[0].EmptiedAt = &at
 		require.Len(t, Decide(s).Steps, 1, "%s", phase)
 	}
 }
 
-// TestAReplacementOfAnUnseenPodCounts: its claim is all that is left of it.
+// The claim is all that is left of the pod.
 func TestAReplacementOfAnUnseenPodCounts(t *testing.T) {
 	s := scripted(t, "fdb_seed_misconfigured_beside_a_claim")
 	s.Cluster.Status.Claims[0].Pod = "fdb-7"
@@ -111,8 +109,7 @@ func TestAnOverrideOfZoneUnknownLeavesTheLimit(t *testing.T) {
 	require.Equal(t, model.RuleZoneBudget, p.Holds[len(p.Holds)-1].Rule)
 }
 
-// TestForceIsNoReplacement: a person handed the pool to its controller, whatever
-// the update strategy.
+// A person handed the pool to its controller, whatever the update strategy.
 func TestForceIsNoReplacement(t *testing.T) {
 	s := scripted(t, "fdb_seed_strategy_replace")
 	for i := range s.Pools {
@@ -149,7 +146,7 @@ func TestTheLongestFailureIsNamed(t *testing.T) {
 	}
 }
 
-// TestNoPodIsReplacedWhenNoneIsLive: nobody could say what would be lost.
+// No pod could say what would be lost.
 func TestNoPodIsReplacedWhenNoneIsLive(t *testing.T) {
 	s := scripted(t, "fdb_seed_failed_7201")
 	s.Cluster.Spec.Policy.Health = model.LeastAny

@@ -14,8 +14,7 @@ func (d *decision) retry(t time.Time) {
 	}
 }
 
-// retryAfter is the time to the next moment at which a clock, not an event,
-// changes the answer.
+// retryAfter returns the time until a clock, not an event, changes the answer.
 func (d *decision) retryAfter() int64 {
 	if len(d.holds) == 0 || d.heldRegardlessOfTime() {
 		d.retryAt = time.Time{}
@@ -29,7 +28,7 @@ func (d *decision) retryAfter() int64 {
 	return max(1, int64(math.Ceil(d.retryAt.Sub(d.x.Now).Seconds())))
 }
 
-// retryHeld notes when those that are held, or away, may be so no more.
+// retryHeld notes when held or unavailable pods may no longer be.
 func (d *decision) retryHeld() {
 	for i := range d.x.Pods {
 		p := &d.x.Pods[i]
@@ -47,8 +46,8 @@ func (d *decision) retryHeld() {
 	}
 }
 
-// heldRegardlessOfTime: a rule that no clock ends, and that spares nobody, holds
-// the whole cluster.
+// heldRegardlessOfTime reports whether a rule that no clock ends, and that spares no pod, holds the
+// whole cluster.
 func (d *decision) heldRegardlessOfTime() bool {
 	for i, f := range d.findings {
 		r := &rules[i]

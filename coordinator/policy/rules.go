@@ -12,28 +12,27 @@ type finding struct {
 	group    string
 	reason   string
 	unblocks string
-	retryAt  time.Time // when a clock ends it, else zero
+	retryAt  time.Time // when a clock ends it, or zero
 	firm     bool      // no override switches it off
-	others   bool      // it waits only for others of the order, or for who is away
+	others   bool      // it waits only for others in the order, or for unavailable pods
 }
 
-// rule is one question. A rule of the whole cluster is asked once for a plan,
-// all others once for each candidate. A candidate outside of the budget is not
-// asked the rules that spare it.
+// rule is one question. A rule of the whole cluster is asked once for a plan, all others once for
+// each candidate. A rule that spares a candidate outside of the budget is not asked about it.
 type rule struct {
 	name         model.Rule
 	sparesBroken bool
-	sparesDead   bool // not asked of one in a dead database: nobody is left who could lead
-	sparesFailed bool // not asked of one that failed to return itself: its restart may be all it needs
-	guardsData   bool // asked even of those when their volume is given up
-	aboutUpdates bool // not asked of those that bring no other template
-	sparesBegun  bool // not asked of those that follow in an outage that has begun
+	sparesDead   bool // not asked about a pod of a dead database, where nobody is left to lead
+	sparesFailed bool // not asked about a pod that failed to return itself, because a restart may be all it needs
+	guardsData   bool // asked even about those if their volume is given up
+	aboutUpdates bool // not asked about pods that bring no other template
+	sparesBegun  bool // not asked about pods that follow in an outage that has begun
 	cluster      func(*decision) *finding
 	pod          func(*decision, *candidate) *finding
 }
 
-// rules in the order in which they are asked. All of them are asked; the first
-// that fails names the hold.
+// rules are in the order in which they are asked. All of them are asked; the first that fails names
+// the hold.
 var rules = []rule{
 	{name: model.RuleBadInput, cluster: (*decision).badInput},
 	{name: model.RuleObserveOnly, cluster: (*decision).observeOnly},
@@ -63,7 +62,7 @@ var rules = []rule{
 	{name: model.RuleVersionOrder, sparesBroken: true, pod: (*decision).versionOrder},
 	{name: model.RuleRankOrder, sparesBroken: true, aboutUpdates: true, pod: (*decision).rankOrder},
 	{name: model.RuleLeaderLast, sparesBroken: true, pod: (*decision).leaderLast},
-	{name: model.RuleZoneUnknown, pod: (*decision).zoneUnknown}, // these three spare broken ones themselves
+	{name: model.RuleZoneUnknown, pod: (*decision).zoneUnknown}, // these three spare broken pods themselves
 	{name: model.RuleZoneBudget, pod: (*decision).zoneBudget},
 	{name: model.RulePodBudget, sparesBegun: true, pod: (*decision).podBudget},
 	{name: model.RuleMoving, sparesBroken: true, sparesBegun: true, pod: (*decision).beingMoved},
@@ -76,15 +75,14 @@ var rules = []rule{
 	{name: model.RuleCatchingUp, pod: (*decision).catchingUp},
 	{name: model.RuleForeignBudget, pod: refused(model.RuleForeignBudget, "a PodDisruptionBudget that is not Rollcall's refuses its eviction", "that budget allowing a disruption, or disabled where it is defined")},
 	{name: model.RuleConflict, pod: refused(model.RuleConflict, "the pod object keeps changing while it is being acted on", "the pod object no longer changing")},
-	// Who waits only for a turn of the line: all other reasons say more.
+	// A pod that only waits for the partition. All other reasons say more.
 	{name: model.RuleOrderedReady, pod: (*decision).partitionOrder},
 }
 
-// asksForced are the rules that hold a pod which a person has handed to its
-// controller by force.
+// asksForced are the rules that hold a pod that a person has handed to its controller by force.
 var asksForced = map[model.Rule]bool{model.RuleBadInput: true, model.RuleObserveOnly: true, model.RulePaused: true, model.RuleNodeGone: true, model.RuleTerminating: true, model.RuleClaimed: true}
 
-// spares a candidate that the rule does not mean.
+// spares reports whether the rule does not apply to a candidate.
 func (r *rule) spares(c *candidate) bool {
 	if r.aboutUpdates && c.bringsNoUpdate() || r.sparesDead && c.dead || r.sparesFailed && c.failed {
 		return true
@@ -94,13 +92,14 @@ func (r *rule) spares(c *candidate) bool {
 
 func found(reason, unblocks string) *finding { return &finding{reason: reason, unblocks: unblocks} }
 
-// until is a finding that a clock ends.
+// until returns the finding with the time at which a clock ends it.
 func (f *finding) until(t time.Time) *finding {
 	f.retryAt = t
 	return f
 }
 
-// forOthers is a finding that lasts only as long as others of the order are held, or somebody is away.
+// forOthers returns the finding as one that lasts only as long as others in the order are held, or
+// some pod is unavailable.
 func (f *finding) forOthers() *finding {
 	f.others = true
 	return f

@@ -33,7 +33,7 @@ func (d *decision) zoneBudget(c *candidate) *finding {
 	if b.ZoneLimit == 0 || c.Unavailable && !c.MayLive || c.OwnPool.Shutdown || d.x.Outage() {
 		return nil
 	}
-	zones := d.zonesAgainst(c, c.Unavailable && !mayServe) // then it costs nothing more, but all like it at once would
+	zones := d.zonesAgainst(c, c.Unavailable && !mayServe) // it costs nothing more, but all such pods at once would
 	ownIsAway := zones.Known[c.OwnZone] || mayServe
 	away := zones.Number()
 	if away < b.ZoneLimit || away == b.ZoneLimit && ownIsAway {
@@ -59,16 +59,16 @@ func (d *decision) podBudget(c *candidate) *finding {
 	mayServe := d.x.MayServe(c.Pod)
 	used, needed := b.Used(), max(d.needed, 1)
 	if !c.Desired {
-		needed = 1 // the limit has no room for it beside the desired ones of its unit
+		needed = 1 // the limit has no room for it besides the desired pods of its unit
 	}
 	switch {
 	case mayServe:
-		needed = d.needed // it is among those that are away
+		needed = d.needed // it is among those that are unavailable
 	case c.Serves:
-		used -= b.Serving // it costs nothing, but all like it at once would
+		used -= b.Serving // it costs nothing, but all such pods at once would
 	}
 	if d.x.NoAgents && d.late(c.Pod) {
-		for i := range d.x.Pods { // who is not back in time waits for itself, for others like it, and for those made only after it, no longer
+		for i := range d.x.Pods { // a pod that is not back in time no longer waits for itself, for others like it, or for pods that are created only after it
 			p := &d.x.Pods[i]
 			used -= cluster.Count(d.late(p) || p.Unavailable && d.x.NotYetCreated(p))
 		}
@@ -77,7 +77,7 @@ func (d *decision) podBudget(c *candidate) *finding {
 		return nil
 	}
 	if c.Unavailable && !c.Serves && !mayServe && !d.x.NoAgents {
-		return d.byHandBesides(c, limit) // else it costs nothing more
+		return d.byHandBesides(c, limit) // otherwise it costs nothing more
 	}
 	text := fmt.Sprintf("%d of %d pods would be unavailable, the limit is %d", used+needed, d.x.Desired, limit)
 	if away := b.UnavailableText(); away != "" {
@@ -86,10 +86,10 @@ func (d *decision) podBudget(c *candidate) *finding {
 	return d.whileReturning(c, found(text, b.Unblocks()))
 }
 
-// byHandBesides limits how many pods that are away, and may serve, go at once. Most unsettled pods
-// are back in a moment, for example all of them after a blip, and live pods that are not Ready serve
-// clients that find them through the database. So no more of them go than Rollcall itself may have away.
-// Pods that never come back do not hold the others.
+// byHandBesides limits how many pods that are unavailable, and may serve, go at once. Most
+// unsettled pods are back in a moment, for example all of them after a blip, and live pods that are
+// not Ready serve clients that find them through the database. So no more of them go at once than
+// Rollcall itself may make unavailable. Pods that never come back do not hold the others.
 func (d *decision) byHandBesides(c *candidate, limit int) *finding {
 	b := d.ledger
 	if !c.MayLive || b.ByHand < limit {
@@ -128,9 +128,9 @@ func (d *decision) whileReturning(c *candidate, f *finding) *finding {
 	return f
 }
 
-// zonesAgainst are the zones that count against a candidate: those with a pod away, or only those with one
-// claimed or chosen. While there are no agents a late pod does not wait for pods that nobody creates before
-// it is back, so their zones are left out.
+// zonesAgainst returns the zones that count against a candidate: those with an unavailable pod, or
+// only those with a claimed or chosen one. While there are no agents a late pod does not wait for
+// pods that nobody creates before it is back, so their zones are left out.
 func (d *decision) zonesAgainst(c *candidate, onlyByHand bool) *cluster.ZoneSet {
 	switch {
 	case d.x.NoAgents && d.late(c.Pod):

@@ -61,7 +61,7 @@ func (d *decision) fleetFull() *finding {
 	return d.fleetAt(d.restarts(), "in flight")
 }
 
-// restarts are those in flight; a pod that is asked about again is one of them.
+// restarts counts the restarts in flight. A pod that is rechecked is one of them.
 func (d *decision) restarts() int {
 	n := d.x.Snapshot.Fleet.Restarts
 	if d.drained {
@@ -93,9 +93,9 @@ func (d *decision) poolUnobserved() *finding {
 	return nil
 }
 
-// rolloutHalted counts the new pods of each pool's update revision that did not
-// come back. It looks at what is, so it ends by itself when they do. Where nobody is
-// to go whom it holds, there is no line.
+// rolloutHalted counts the new pods of each pool's update revision that did not come back. It looks
+// at the current state, so it ends by itself when they do. If no pod is to go that it would hold,
+// it finds nothing.
 func (d *decision) rolloutHalted() *finding {
 	x := d.x
 	if !slices.ContainsFunc(d.order, func(c candidate) bool { return c.inPartitionOrder() }) {
@@ -114,7 +114,7 @@ func (d *decision) rolloutHalted() *finding {
 		if most := int(x.Spec.Policy.MaxFailed); failed[i] >= most && failed[i] > 0 {
 			p := example[i]
 			why := p.UnavailableReason
-			if p.Claim != nil { // how far that is changes again and again, and is not what is wrong
+			if p.Claim != nil { // the phase changes all the time, and is not what is wrong
 				why = cmp.Or(p.Unready(), "not back")
 			}
 			return found(fmt.Sprintf("%s of revision %s failed to return, such as %s (%s)%s; the limit is %d%s",
@@ -125,12 +125,12 @@ func (d *decision) rolloutHalted() *finding {
 	return nil
 }
 
-// inPartitionOrder: a line that is stopped holds it.
+// inPartitionOrder reports whether a halted rollout holds the candidate.
 func (c *candidate) inPartitionOrder() bool {
 	return !c.forced && !c.outside && !c.failed && !c.bringsNoUpdate()
 }
 
-// lastGood names the revision to which a person can go back.
+// lastGood returns the revision to which a person can go back.
 func lastGood(p *model.Pool) string {
 	if p.FinishedRevision == "" || p.FinishedRevision == p.Revision {
 		return ""
@@ -145,8 +145,8 @@ func (d *decision) viewSplit() *finding {
 	return nil
 }
 
-// noLeader looks at the groups of more than one pod: where an election is
-// under way, or cannot succeed, nobody goes.
+// noLeader looks at the groups of more than one pod: while an election is under way, or cannot
+// succeed, no pod goes.
 func (d *decision) noLeader() *finding {
 	for i := range d.x.Groups {
 		if g := &d.x.Groups[i]; g.Pods > 1 && g.Leaderless() {
@@ -156,8 +156,8 @@ func (d *decision) noLeader() *finding {
 	return nil
 }
 
-// ownNoLeader looks at groups that are on the candidate alone, which are
-// nobody else's business. Those that are down do not hold it back.
+// ownNoLeader looks at groups that are on the candidate alone, which concern no other pod. Members
+// that are down do not hold it back.
 func (d *decision) ownNoLeader(c *candidate) *finding {
 	if !c.Alone {
 		return nil
@@ -210,10 +210,10 @@ func (d *decision) refuseVersions() []refusal {
 	return list
 }
 
-// versionRefused holds whoever would come back on a refused version, and all else of
-// the rollout before its first pod: the pools of one database are updated together, or
-// not at all. What is no part of the rollout (drains, scale-downs, corrections, restarts
-// that were asked for) goes on in the other pools.
+// versionRefused holds pods that would come back on a refused version, and everything else in the
+// rollout before its first pod: the pools of one database are updated together, or not at all. What
+// is no part of the rollout (drains, scale-downs, corrections, requested restarts) goes on in the
+// other pools.
 func (d *decision) versionRefused(c *candidate) *finding {
 	if !cluster.IsOutdated(c.Pod) || c.bringsNoUpdate() {
 		return nil
@@ -227,10 +227,10 @@ func (d *decision) versionRefused(c *candidate) *finding {
 	return d.allAtOnce(c)
 }
 
-// refuseVersion: a pod may not become older than one of its own pool, or where
-// nothing is known of that, than any; and the oldest that it would run beside,
-// in whichever pool, says how new it may be. What the engine demands of that
-// oldest, it demands for the newest major version that a template has.
+// refuseVersion says why a version is refused. A pod may not become older than one of its own pool
+// or, if nothing is known about that, than any other. The oldest version that it would run beside,
+// in any pool, determines how new it may be. What the engine requires of that oldest version, it
+// requires for the newest major version that a template has.
 func refuseVersion(x *cluster.Index, p *model.Pool, next model.EngineVersion, newest int, own, all cluster.VersionSpan) string {
 	facts := x.Snapshot.Cluster.Engine
 	step := facts.MaxMajorStep
@@ -240,13 +240,13 @@ func refuseVersion(x *cluster.Index, p *model.Pool, next model.EngineVersion, ne
 	case !own.Known:
 		floor = all
 	case own.Oldest.Version.Compare(all.Oldest.Version) == 0:
-		all.Oldest = own.Oldest // named first
+		all.Oldest = own.Oldest // it is named first
 	}
 	switch {
 	case floor.Known && next.Compare(floor.Newest.Version) < 0 && x.Spec.Policy.Downgrade == model.PermissionHold:
 		return fmt.Sprintf("%s is older than %s and policy.downgrade is Hold", p.Version, floor.Newest.Runs(p))
 	case !all.Known, own.Known && next.Compare(own.Oldest.Version) == 0:
-		return "" // nothing runs that could be compared, or it stays as it is
+		return "" // there is nothing to compare with, or it stays as it is
 	case facts.SameMinor && !x.Outage() && !cluster.TalksTo(next, all):
 		other := all.Oldest
 		if next.Line() == other.Version.Line() {
@@ -270,7 +270,7 @@ func (d *decision) unhealthy() *finding {
 	rank, known := healthRank[h.Verdict]
 	if !known {
 		if d.x.NoAgents {
-			return nil // nobody is there to give a verdict
+			return nil // nobody can give a verdict
 		}
 		return found("the health of the database is not known"+because(h.Reason), "a verdict about the database")
 	}
@@ -298,7 +298,7 @@ func (d *decision) settling() *finding {
 		return nil
 	}
 	settle := cluster.Span(facts.SettleSeconds)
-	ago := max(d.x.Now.Sub(last.Time), 0) // a clock that is ahead means just now
+	ago := max(d.x.Now.Sub(last.Time), 0) // if a clock is ahead, it means just now
 	if ago >= settle {
 		return nil
 	}

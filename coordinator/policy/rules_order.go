@@ -8,7 +8,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// These rules are about who goes before whom.
+// These rules are about which pod goes first.
 
 func (d *decision) orderedReady(c *candidate) *finding {
 	if f := d.wouldReturnOutdated(c); f != nil {
@@ -18,16 +18,16 @@ func (d *decision) orderedReady(c *candidate) *finding {
 		return nil
 	}
 	var other *cluster.Pod
-	for _, p := range slices.Backward(d.turns[c.PoolPos]) { // the lowest, or who was chosen last
-		// Its controller comes to no other pod while this one is broken, and waits for no
-		// lower one that is Ready: a correction waits for those only while they are not, or
-		// are to be corrected themselves.
+	for _, p := range slices.Backward(d.turns[c.PoolPos]) { // the lowest, or the one chosen last
+		// The controller comes to no other pod while this one is broken, and does not wait for a
+		// lower one that is Ready. A correction waits for lower ones only while they are not Ready,
+		// or are to be corrected themselves.
 		stands := p.Phase == model.PodPhaseReady && !d.isChosen[p.At] && d.x.FailureReason(p) == ""
 		first := (c.broken || d.curing || d.x.NoAgents && d.late(c.Pod)) && (p.Ordinal > c.Ordinal || stands)
-		// Two that are away by themselves would wait for each other.
+		// Two pods that are unavailable by themselves would wait for each other.
 		both := c.Unavailable && p.Phase == model.PodPhaseReady && !d.byHand(p)
-		// Nor does it come to those above a pod that is to be corrected before that has gone. What serves is made
-		// again only if all of them go, too.
+		// Nor does the controller come to the pods above one that is to be corrected before that
+		// has gone. A serving pod is recreated only if all of them go, too.
 		with := d.goesWith(p) && (c.outside || p.Phase == model.PodPhaseMissing || p.Phase == model.PodPhaseTerminating || cluster.IsOutdated(p))
 		if p != c.Pod && !d.goesInUnit(p, c) && !first && !both && !with {
 			other = p
@@ -40,13 +40,14 @@ func (d *decision) orderedReady(c *candidate) *finding {
 	return found(fmt.Sprintf("pool %s is OrderedReady and %s is unavailable (%s)", c.OwnPool.Name, other.Name, other.Unavailability()), cluster.OrAdvice(other.Name+" back"+d.orForce(c), other)).forOthers()
 }
 
-// byHand: the pod is claimed or chosen.
+// byHand reports whether the pod is claimed or chosen.
 func (d *decision) byHand(p *cluster.Pod) bool {
 	return p.Claim != nil || p.At != cluster.Unseen && d.isChosen[p.At]
 }
 
-// goesInUnit: the pod is of the candidate's unit, all of which may be away at once. But the controller does not make
-// the candidate again above one that is not Ready and stays as it is.
+// goesInUnit reports whether the pod is of the candidate's unit, all of which may be unavailable at
+// once. But the controller does not recreate the candidate above a pod that is not Ready and stays
+// as it is.
 func (d *decision) goesInUnit(p *cluster.Pod, c *candidate) bool {
 	stays := p.Ordinal < c.Ordinal && p.Phase != model.PodPhaseReady && !d.byHand(p)
 	return p.OwnUnit == c.OwnUnit && c.OwnUnit != cluster.Unit{} && (!stays || c.action == model.ActionRemove || d.x.Outage())
@@ -63,7 +64,7 @@ func (d *decision) versionOrder(c *candidate) *finding {
 		case !known:
 			return found(fmt.Sprintf("%s must carry the new version first, and is not known", name), name+" known")
 		case d.waitsFor(&d.x.Pods[at], c) && c.prepare == model.PrepareHandoff && !d.drained:
-			// One of the two must go first. It is asked again when it has handed over.
+			// One of the two must go first. It is rechecked after its handoff.
 		case d.x.Pods[at].Revision != d.x.Pods[at].OwnPool.Revision || !d.x.Pods[at].Live:
 			f := found(fmt.Sprintf("%s must carry the new version first", name), name+" up to date and live")
 			if cluster.GoesForGood(&d.x.Pods[at]) {
@@ -76,7 +77,7 @@ func (d *decision) versionOrder(c *candidate) *finding {
 	return nil
 }
 
-// knowsAll: the snapshot has all of those pods.
+// knowsAll reports whether the snapshot has all of those pods.
 func (d *decision) knowsAll(names []string) bool {
 	for _, name := range names {
 		if _, known := d.x.ByName[name]; !known {
@@ -86,11 +87,11 @@ func (d *decision) knowsAll(names []string) bool {
 	return true
 }
 
-// rankOrder is about who carries a new version first. A pod that is scaled away, or leaves as it
-// is, carries none, and would wait for whoever holds the others. One
-// that its controller may take at any time is charged for already: those that stay
-// for want of room wait for it, so it waits only for who is away itself. A restart that was asked
-// for waits for no rollout.
+// rankOrder decides which pods get a new version first. A pod that is scaled down, or leaves
+// unchanged, brings none, and would wait for those that hold the others. A pod that its controller
+// may update at any time is counted already: pods that stay because there is no room wait for it,
+// so it waits only for pods that are unavailable themselves. A requested restart waits for no
+// rollout.
 func (d *decision) rankOrder(c *candidate) *finding {
 	low := d.lowest
 	switch {
@@ -112,7 +113,8 @@ func (d *decision) rankOrder(c *candidate) *finding {
 	return found(why, "all pods of a lower rank up to date and back").forOthers()
 }
 
-// holdsRanks: those of a higher rank wait for the candidate, unless it waits for its pool itself.
+// holdsRanks reports whether pods of a higher rank wait for the candidate, unless it waits for its
+// pool itself.
 func (d *decision) holdsRanks(c *candidate) bool { return c.rolls() && d.wouldReturnOutdated(c) == nil }
 
 func lower(lowest **cluster.Pod, p *cluster.Pod) {
@@ -121,17 +123,16 @@ func lower(lowest **cluster.Pod, p *cluster.Pod) {
 	}
 }
 
-// lowerAll is for a pod that is away or chosen.
+// lowerAll updates the lowest ranks for a pod that is unavailable or chosen.
 func (d *decision) lowerAll(p *cluster.Pod) {
 	lower(&d.lowest, p)
 	lower(&d.lowAway, p)
 	lower(&d.lowSame, p)
 }
 
-// leaderLast waits for everybody who is considered earlier to be up to date,
-// and for everybody to be back. A pod that lacks its agent and nothing else is up
-// to date, and may wait for a person as long as that takes. For a pod that its
-// controller may take at any time see rankOrder.
+// leaderLast waits until all pods that come earlier are updated, and all are back. A pod that only
+// lacks its agent is updated, and may wait for a person for as long as that takes. For a pod that
+// its controller may update at any time see rankOrder.
 func (d *decision) leaderLast(c *candidate) *finding {
 	if !c.Last || c.OwnPool.Shutdown || d.x.Outage() || d.curing {
 		return nil
@@ -152,26 +153,28 @@ func (d *decision) leaderLast(c *candidate) *finding {
 	return nil
 }
 
-// lastWaitsFor: the candidate, which goes last, waits for one before it in the order.
+// lastWaitsFor reports whether the candidate, which goes last, waits for one before it in the
+// order.
 func (d *decision) lastWaitsFor(c, earlier *candidate) bool {
 	switch {
 	case d.waitsFor(earlier.Pod, c) || waitsForOperation(earlier, c) || d.waitsForRevision(earlier, c):
-		return false // else neither could ever go
+		return false // otherwise neither could ever go
 	case d.goesWith(earlier.Pod):
-		return false // nor could either be made again without the other
+		return false // neither could be recreated without the other
 	case cluster.IsOutdated(earlier.Pod) && (!cluster.IsOutdated(c.Pod) || c.bringsNoUpdate() || c.leaves && d.waitsForCanary(earlier)):
-		return false // it is no part of that rollout, or leaves in spite of it
+		return false // it is no part of that rollout, or leaves regardless of it
 	case c.Serves && !earlier.Unavailable:
 		return false
 	}
 	return c.reason == model.ReasonAdopt || earlier.reason != model.ReasonAdopt || !d.asksToAdopt(earlier)
 }
 
-// behindAnotherLast: the line of its pool frees o only after another pod that goes last, which comes
-// after c and waits for it. All three would wait for each other, so c does not wait for o.
+// behindAnotherLast reports whether the partition of its pool frees o only after another pod that
+// goes last, which comes after c and waits for it. All three would wait for each other, so c does
+// not wait for o.
 func (d *decision) behindAnotherLast(o, c *candidate) bool {
 	if !o.frees() && d.wouldReturnOutdated(o) == nil {
-		return false // the line does not keep it
+		return false // the partition does not keep it
 	}
 	return slices.ContainsFunc(d.lasts, func(place int) bool {
 		l := &d.order[place]
@@ -181,16 +184,16 @@ func (d *decision) behindAnotherLast(o, c *candidate) bool {
 	})
 }
 
-// waitsForRevision: o would come back on the old revision, until all of the pool, and so c, is on
-// the new one.
+// waitsForRevision reports whether o would come back on the old revision until all of the pool, and
+// so c, is on the new one.
 func (d *decision) waitsForRevision(o, c *candidate) bool {
 	return o.OwnPool == c.OwnPool && cluster.IsOutdated(c.Pod) && d.wouldReturnOutdated(o) != nil
 }
 
-// waitsForCanary: a person, or a clock, says when it goes on.
+// waitsForCanary reports whether a person or a clock decides when o continues.
 func (d *decision) waitsForCanary(o *candidate) bool { return !o.outside && d.canaryFirst(o) != nil }
 
-// waitsForOperation: o may go only when the scale-down is over for which c goes.
+// waitsForOperation reports whether o may go only after the scale-down for which c goes.
 func waitsForOperation(o, c *candidate) bool {
 	return c.reason == model.ReasonScaleDown && o.OwnPool == c.OwnPool && o.OwnPool.Operation != model.OperationNone &&
 		o.reason != model.ReasonScaleDown && o.reason != model.ReasonReplacement

@@ -8,8 +8,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// belowPartition: the StatefulSet controller would bring the pod back on the
-// old revision, again and again, and the line is not ours to lower.
+// belowPartition holds a pod that the StatefulSet controller would bring back on the old revision
+// again and again, because the partition is not ours to lower.
 func (d *decision) belowPartition(c *candidate) *finding {
 	p := c.OwnPool
 	if p.Strategy != model.StrategyRollingUpdate || !cluster.IsOutdated(c.Pod) || c.leaves || p.Force {
@@ -51,14 +51,12 @@ func (d *decision) shutdown(c *candidate) *finding {
 		"the annotation rollcall.dev/allow-shutdown: \"true\" on the StatefulSet, if that is meant")
 }
 
-// inOrder: an OrderedReady pool has no other unit of it away; what is broken is
-// repaired from the lowest ordinal up.
-// noReport asks that somebody who knows says what the pod is to the database:
-// its own agent, or for a pod without one a majority of the others.
+// noReport requires a report on what the pod is to the database: by its own agent, or for a pod
+// without one by a majority of the others.
 func (d *decision) noReport(c *candidate) *finding {
 	switch {
 	case c.OwnReport == nil && d.x.NoAgents:
-		return nil // nobody is there to say anything
+		return nil // nobody can say anything
 	case c.OwnReport == nil && !c.Agent:
 		return d.unheard(c, "it has no agent, and no majority of the other agents reports on it", "the other agents reporting")
 	case c.OwnReport == nil && c.Report != nil:
@@ -74,7 +72,8 @@ func (d *decision) noReport(c *candidate) *finding {
 	return nil
 }
 
-// unheard: nothing new can come from a pod whose node does not answer, so that is what a person should see to.
+// unheard adds that nothing new can come from a pod whose node does not answer, so a person should
+// look at the node.
 func (d *decision) unheard(c *candidate, what, unblocks string) *finding {
 	if c.reason == model.ReasonScaleDown && c.broken {
 		return d.cannotEmpty(c, what)
@@ -85,15 +84,15 @@ func (d *decision) unheard(c *candidate, what, unblocks string) *finding {
 	return found(what, unblocks)
 }
 
-// cannotEmpty: a pod that does not start is scaled away, and the database still has members on it. No
-// report may ever come, and nobody but a person can move or give up what it has.
+// cannotEmpty is for a pod that does not start and is scaled down while the database still has
+// members on it. Its report may never come, and only a person can move or give up what it has.
 func (d *decision) cannotEmpty(c *candidate, what string) *finding {
 	on := cluster.FirstFew(c.Hosts, func(h cluster.Hosting) string { return d.x.Groups[h.Group].ID })
 	return found(fmt.Sprintf("%s, it does not start, and the database has members of %s on it, which it cannot move away%s", what, on, cluster.About(c.Pod)),
 		cluster.OrAdvice(fmt.Sprintf("its members of %s moved or taken out of the database by a person, or %s started", on, c.Name), c.Pod))
 }
 
-// neverRuns: no process that could be a member of the database runs in this phase.
+// neverRuns reports whether no process that could be a member of the database runs in this phase.
 func neverRuns(p model.PodPhase) bool {
 	return p == model.PodPhasePending || p == model.PodPhaseNotStarted || p == model.PodPhaseFailed
 }
@@ -106,7 +105,7 @@ func (d *decision) staleReport(c *candidate) *finding {
 		"a fresh report from its agent")
 }
 
-// counted is a number with its noun.
+// counted returns a number with its noun.
 func counted(n int, one, more string) string {
 	if n == 1 {
 		return "1 " + one
@@ -118,8 +117,8 @@ func ageOf(r *model.Report) time.Duration {
 	return cluster.Span(r.AgeSeconds)
 }
 
-// nodeGone: nobody is there to end the pod's containers and to say so. An
-// override lets whoever acts delete the pod's object without that: see ForceDeletes.
+// nodeGone holds a pod if nobody can end its containers and confirm that. With an override the pod
+// is deleted without that: see ForceDeletes.
 func (d *decision) nodeGone(c *candidate) *finding {
 	if !d.x.StuckOnGoneNode(c.Pod) {
 		return nil
@@ -138,8 +137,8 @@ func (d *decision) terminating(c *candidate) *finding {
 	return found("it is terminating", "the recreated pod back")
 }
 
-// isClaimed: the claim's pod is on its way. A broken successor of it is not,
-// and waits for nothing: a correction always gets through.
+// isClaimed holds a pod that its claim is already removing. A broken recreated pod is not held, and
+// waits for nothing: a correction always gets through.
 func (d *decision) isClaimed(c *candidate) *finding {
 	if c.Claim == nil || c.outside && c.UID != "" && c.Claim.UID != "" && c.UID != c.Claim.UID {
 		return nil

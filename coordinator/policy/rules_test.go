@@ -16,7 +16,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// script is a golden script: what is decided on, and the plan that it expects.
+// script is a golden script: a snapshot, and the plan that it expects.
 type script struct {
 	snapshot model.Snapshot
 	plan     []string
@@ -28,7 +28,7 @@ func readScript(t testing.TB, file string) *script {
 	return &script{decodeYAML(t, text), strings.Split(strings.TrimSpace(plan), "\n")}
 }
 
-// holds are the plan's lines in which a rule holds a pod, or the cluster.
+// holds returns the plan's lines in which a rule holds a pod, or the cluster.
 func (s *script) holds(rule model.Rule) []string {
 	var lines []string
 	for _, line := range s.plan {
@@ -44,8 +44,8 @@ func (s *script) steps() int {
 	return len(slices.DeleteFunc(slices.Clone(s.plan), func(line string) bool { return !strings.HasPrefix(line, "go ") }))
 }
 
-// lacks says what a rule's three scripts do not show, one of: that the rule
-// holds a pod, that it lets one go, and what an override of it does.
+// lacks says what a rule's three scripts do not show: that the rule holds a pod, that it lets one
+// go, or what an override of it does.
 func lacks(rule model.Rule, holds, passes, overridden *script) []string {
 	var missing []string
 	ofAPod := func(line string) bool { return !strings.HasPrefix(line, "hold   - ") }
@@ -61,7 +61,7 @@ func lacks(rule model.Rule, holds, passes, overridden *script) []string {
 	noted := slices.ContainsFunc(Decide(overridden.snapshot).Steps, func(s model.Step) bool {
 		return slices.ContainsFunc(s.Notes, func(n string) bool { return strings.HasPrefix(n, note) })
 	})
-	if rule == model.RuleNodeGone { // its override lets nobody go: the pod is going, and its object is deleted
+	if rule == model.RuleNodeGone { // its override lets no pod go: the pod is going, and is deleted
 		noted = len(overridden.holds(rule)) == 0 && len(ForceDeletes(overridden.snapshot)) == 1
 	}
 	switch {
@@ -73,9 +73,8 @@ func lacks(rule model.Rule, holds, passes, overridden *script) []string {
 	return missing
 }
 
-// TestEveryRuleHasScripts: each rule has a script in which it is the reason,
-// one in which it just does not hold, and one in which it is overridden, or
-// refuses to be.
+// Each rule has a script in which it is the reason, one in which it just does not hold, and one in
+// which it is overridden, or cannot be.
 func TestEveryRuleHasScripts(t *testing.T) {
 	for _, rule := range model.Rules() {
 		t.Run(string(rule), func(t *testing.T) {
@@ -86,8 +85,7 @@ func TestEveryRuleHasScripts(t *testing.T) {
 	}
 }
 
-// TestScriptsOfTheWrongContent: a script that has the name and does not show
-// what it is named for is noticed.
+// A script that has the right name but does not show what it is named for is noticed.
 func TestScriptsOfTheWrongContent(t *testing.T) {
 	for _, rule := range []model.Rule{model.RuleBusy, model.RuleClaimed, model.RuleHealth} {
 		base := "testdata/rule_" + string(rule)
@@ -103,8 +101,7 @@ func TestScriptsOfTheWrongContent(t *testing.T) {
 	}
 }
 
-// TestEveryDeclaredRuleIsAsked: the names that the model declares are those of the rules, in
-// the order in which they are asked.
+// The names that the model declares are those of the rules, in the order in which they are asked.
 func TestEveryDeclaredRuleIsAsked(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "../model/rule.go", nil, 0)
 	require.NoError(t, err)
@@ -142,8 +139,8 @@ func TestEverySeedSentenceHasAScript(t *testing.T) {
 	}
 }
 
-// TestHoldsSayWhatAndWhatEndsThem: every hold has a known rule, a reason and
-// what unblocks it; every pod of the order has a step or a hold, and no pod both.
+// Every hold has a known rule, a reason and what unblocks it; every pod of the order has a step or
+// a hold, and no pod both.
 func TestHoldsSayWhatAndWhatEndsThem(t *testing.T) {
 	known := map[model.Rule]bool{}
 	for _, r := range model.Rules() {

@@ -9,8 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// TestSnapshotsAndPlansSurviveJSON: what is written is what is read, so that a
-// saved snapshot is decided as the live one was.
+// What is written is read back unchanged, so that a saved snapshot is decided like the live one.
 func TestSnapshotsAndPlansSurviveJSON(t *testing.T) {
 	for name, s := range goldenSnapshots(t) {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// A copy on a pod that was scaled away comes back by nobody's restart, and the hold says what a person can do.
+// A copy on a pod that was scaled down does not come back by a restart, and the hold says what a
+// person can do.
 func TestScaledDownPodIsNamed(t *testing.T) {
 	s := goldenSnapshots(t)["shard_scaled_away"]
 	unblocks := func() string { return Decide(s).Holds[0].Unblocks }

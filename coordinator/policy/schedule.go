@@ -2,13 +2,12 @@ package policy
 
 import "github.com/rollcall-dev/rollcall/coordinator/model"
 
-// schedule picks the sequence in which the pass asks the candidates. With
-// Ordered it is their order. With Fast several are simulated, and the one that
-// is expected to end first is taken, the order if nothing is better.
+// schedule returns the sequence in which the pass asks about the candidates. With Ordered it is
+// their order. With Fast several sequences are simulated, and the one that is expected to end first
+// is taken, or the order if nothing is better.
 //
-// A sequence says who is asked first, and never what is allowed: the pass asks
-// every rule about everybody. Broken pods, ranks, last pods and pods that are
-// not live keep their places.
+// A sequence says which pod is asked about first, and never what is allowed: the pass asks every
+// rule about every pod. Broken pods, ranks, last pods and pods that are not live keep their places.
 func (d *decision) schedule() []int32 {
 	order := make([]int32, len(d.order))
 	for i := range order {
@@ -21,9 +20,9 @@ func (d *decision) schedule() []int32 {
 	return order
 }
 
-// keepsOrder: nobody asked for speed, or the order means more than speed.
-// Units go together, canaries are those whose loss matters least, and a
-// partition moves down the ordinals.
+// keepsOrder reports whether nobody asked for speed, or the order is about more than speed. Units
+// go together, canaries are the pods whose loss matters least, and a partition moves down the
+// ordinals.
 func (d *decision) keepsOrder() bool {
 	u := &d.x.Spec.Update
 	if u.Schedule != model.Fast || u.RollingUpdate == model.RollingUpdateByPartition || d.x.ByUnit() || d.x.NoAgents || len(d.order) < 2 {

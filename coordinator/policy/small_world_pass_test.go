@@ -8,7 +8,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// pursue does the next thing about a claim, as act does.
+// pursue does the next thing about a claim, like act.
 func (w *smallWorld) pursue(claim model.Claim) (acted, over bool) {
 	at := slices.IndexFunc(w.s.Pods, func(p model.Pod) bool { return p.Name == claim.Pod })
 	if at < 0 || w.s.Pods[at].UID != claim.UID {
@@ -37,7 +37,7 @@ func (w *smallWorld) pursue(claim model.Claim) (acted, over bool) {
 	return true, false
 }
 
-// pass is one of the coordinator: its claims, then new ones.
+// pass is one pass of the coordinator: its claims, then new ones.
 func (w *smallWorld) pass() (acted bool) {
 	claims := &w.s.Cluster.Status.Claims
 	acted = w.pursueAll(w.pursue, func(did bool) {
@@ -73,12 +73,13 @@ func (w *smallWorld) pass() (acted bool) {
 	return acted
 }
 
-// serves: nothing is wrong with the pod.
+// serves reports whether nothing is wrong with the pod.
 func (w *smallWorld) serves(p *model.Pod) bool {
 	return p.Phase == model.PodPhaseReady && (p.Report == nil || p.Report.Member == model.MembershipLive && p.Report.Settled)
 }
 
-// mustBeSafe: of what serves no more goes by Rollcall than may be away, whatever else is.
+// mustBeSafe requires that Rollcall removes no more of what serves than may be unavailable,
+// whatever else is.
 func (w *smallWorld) mustBeSafe(p *model.Pod, step *model.Step) {
 	away, gone, unit, others := 0, 0, 0, false
 	for i := range w.s.Pods {
@@ -113,7 +114,7 @@ func (w *smallWorld) mustBeSafe(p *model.Pod, step *model.Step) {
 	}
 }
 
-// copiesMustBeSafe: nor does more of a group, nor its last copy.
+// copiesMustBeSafe requires the same of each group, and that its last copy stays.
 func (w *smallWorld) copiesMustBeSafe(p *model.Pod) {
 	for i := range w.s.Groups {
 		g := &w.s.Groups[i]
@@ -126,7 +127,8 @@ func (w *smallWorld) copiesMustBeSafe(p *model.Pod) {
 	}
 }
 
-// play it until it ends, or stands still though what is held for long is given up, and clocks go on.
+// play plays until the rollout ends, or stands still although what is held for long is given up,
+// and clocks go on.
 func (w *smallWorld) play() (ended bool) {
 	w.until(w.seen, func() bool {
 		acted := w.pass()

@@ -8,7 +8,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// asksPerson: the world stands, and the page says that only a person ends that: whoever should go is barred.
+// asksPerson reports whether the world stands still, and the page says that only a person can end
+// that: every pod that should go is barred.
 func (w *smallWorld) asksPerson() bool {
 	order := Decide(w.s).Order
 	for i := range w.s.Pods {
@@ -24,14 +25,15 @@ func (w *smallWorld) is(p *model.Pod, letters string) bool {
 	return strings.IndexByte(letters, w.kinds[p.Name]) >= 0
 }
 
-// waitsForLower: its controller makes it only when a lower one is Ready.
+// waitsForLower reports whether its controller creates it only when a lower one is Ready.
 func (w *smallWorld) waitsForLower(p *model.Pod) bool {
 	return w.ordered && slices.ContainsFunc(w.s.Pods, func(o model.Pod) bool {
 		return o.Pool == p.Pool && o.Ordinal < p.Ordinal && o.Phase != model.PodPhaseReady
 	})
 }
 
-// barred: there is no room for the pod, nobody knows of it, or somebody that is barred goes before it.
+// barred reports whether there is no room for the pod, nobody knows it, or a barred pod goes before
+// it.
 func (w *smallWorld) barred(p *model.Pod, order []string) bool {
 	if w.waitsForLower(p) || !p.Agent && p.Phase == model.PodPhaseStarted && p.Report == nil {
 		return true
@@ -40,7 +42,7 @@ func (w *smallWorld) barred(p *model.Pod, order []string) bool {
 		return false // a correction always gets through
 	}
 	away, first, failed := 0, false, false
-	alone, unit := true, 1 // of those away all are of its unit
+	alone, unit := true, 1 // all unavailable pods are of its unit
 	for i := range w.s.Pods {
 		o := &w.s.Pods[i]
 		failed = failed || o.Phase == model.PodPhaseFailed && o.Revision == "v2"
@@ -60,12 +62,14 @@ func (w *smallWorld) barred(p *model.Pod, order []string) bool {
 	if w.zones && alone {
 		limit = max(limit, unit)
 	}
-	// Somebody goes before it; but who has a broken copy, or never becomes Ready, goes before its turn.
+	// Another pod goes before it. But a pod that has a broken copy, or never becomes Ready, goes
+	// before its turn.
 	first = first && !w.is(p, "cgfsywip")
 	return failed && !w.is(p, "nz") || w.groupBars(p) || w.serves(p) && away+1 > limit || first
 }
 
-// groupBars: a group of the pod, or of all, has no leader; or without what the pod has there too many are missing.
+// groupBars reports whether a group of the pod, or any group, has no leader, or too many copies
+// would be missing without those on the pod.
 func (w *smallWorld) groupBars(p *model.Pod) bool {
 	for i := range w.s.Groups {
 		g := &w.s.Groups[i]
@@ -84,8 +88,8 @@ func (w *smallWorld) groupBars(p *model.Pod) bool {
 	return false
 }
 
-// missing are the copies of a group that cannot be counted on, or domains, without that of the pod. Among those that
-// never become Ready one counts on the others.
+// missing counts the copies of a group that cannot be counted on, or domains, without that of the
+// pod. For pods that never become Ready the others are counted on.
 func (w *smallWorld) missing(g *model.Group, p *model.Pod) (total, missing int) {
 	domain := func(m *model.Member) string {
 		if m.Domain != "" {

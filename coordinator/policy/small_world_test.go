@@ -10,8 +10,9 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// smallWorld is a database of one or two small pools without a hold line, played to its end: who decides, who acts,
-// and the controllers of the StatefulSets. A word for each pool, a letter for each pod, from ordinal 0 up:
+// smallWorld is a database of one or two small pools without a partition, played to its end: who
+// decides, who acts, and the controllers of the StatefulSets. A word for each pool, a letter for
+// each pod, from ordinal 0 up:
 //
 //	u up to date                           o outdated
 //	b outdated, broken on that template    x up to date, broken
@@ -192,7 +193,7 @@ func (w *smallWorld) elect() {
 	}
 }
 
-// emptied: it is to be removed, and what it had is elsewhere.
+// emptied reports whether it is to be removed, and what it had is elsewhere.
 func (w *smallWorld) emptied(p *model.Pod) bool {
 	at := w.claimOf(p.Name)
 	return w.kinds[p.Name] == 'z' && at >= 0

@@ -8,7 +8,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// turn is one step of the pods, or of a controller; false when there is none to take.
+// turn takes one step of the pods, or of a controller. It returns false if there is none to take.
 func (w *smallWorld) turn() bool {
 	s := &w.s
 	s.Now = model.At(s.Now.Add(time.Second))
@@ -30,7 +30,7 @@ func (w *smallWorld) turn() bool {
 			return true
 		}
 	}
-	for i := range s.Pods { // a controller makes what is missing
+	for i := range s.Pods { // a controller creates missing pods
 		p := &s.Pods[i]
 		if p.Phase != model.PodPhaseMissing || w.ordered && slices.ContainsFunc(s.Pods, func(o model.Pod) bool {
 			return o.Pool == p.Pool && o.Ordinal < p.Ordinal && o.Phase != model.PodPhaseReady
@@ -45,7 +45,7 @@ func (w *smallWorld) turn() bool {
 	return false
 }
 
-// turnOne: while one is away, another one becomes unwell.
+// turnOne makes another pod unwell while one is unavailable.
 func (w *smallWorld) turnOne(gone *model.Pod) {
 	for i := range w.s.Pods {
 		p := &w.s.Pods[i]
@@ -58,7 +58,7 @@ func (w *smallWorld) turnOne(gone *model.Pod) {
 	}
 }
 
-// mended is what a pod is after a restart: H and L keep rank and role.
+// mended returns the kind of a pod after a restart: H and L keep rank and role.
 func mended(kind byte) byte {
 	switch kind {
 	case 'x':

@@ -9,12 +9,13 @@ import (
 	"github.com/rollcall-dev/rollcall/test/race"
 )
 
-// TestSmallPoolsEnd: whatever stands in one or two small pools without a hold line, the rollout ends, or waits for
-// what only a person can do; and on its way no more are away by Rollcall than may be, and no copy is that must stay.
+// Whatever the state of one or two small pools without a partition, the rollout ends, or waits for
+// something that only a person can do. On its way Rollcall makes no more pods unavailable than may
+// be, and no copy that must stay.
 func TestSmallPoolsEnd(t *testing.T) {
 	n, faults := 0, 0
 	play := func(pools []string, turns byte, step int) {
-		for _, letters := range pools { // those to be removed are above the others, of which there are some
+		for _, letters := range pools { // pods to be removed are above the others, of which there is at least one
 			if rest := strings.TrimRight(letters, "z"); rest == "" || strings.Contains(rest, "z") {
 				return
 			}

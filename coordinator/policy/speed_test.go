@@ -19,12 +19,11 @@ import (
 
 var speed = flag.Bool("speed", false, "measure at full length and print a table of the figures")
 
-// makespans are the seconds that one rollout takes in each way, beside a time
-// that nothing can beat.
+// makespans are the seconds that one rollout takes in each way, and a lower bound.
 type makespans struct{ bound, ordered, fast, polled, waves, oneByOne float64 }
 
-// measure rolls one placement in every way. What the bound is made from is the
-// truth, and nobody else knows it.
+// measure rolls one placement in every way. The bound is computed from the true times, which
+// nothing else knows.
 func measure(t *testing.T, s model.Snapshot, truth []float64) makespans {
 	known := s.DeepCopy()
 	for i := range truth {
@@ -47,9 +46,8 @@ func measure(t *testing.T, s model.Snapshot, truth []float64) makespans {
 
 func newRolloutOf(s *model.Snapshot) *forecast.Rollout { return newDecision(s, "", false).rollout() }
 
-// TestMakespans holds the rollout's length, in virtual time, to the bars. The
-// real Decide is asked whenever a pod is back. `make bench` does it at full
-// length, with the other ways beside it.
+// TestMakespans compares the rollout's length, in virtual time, with the limits. The real Decide is
+// called whenever a pod is back. `make bench` does it at full length, together with the other ways.
 func TestMakespans(t *testing.T) {
 	seeds := uint64(2)
 	if *speed {
@@ -87,8 +85,8 @@ func TestMakespans(t *testing.T) {
 	require.LessOrEqual(t, small, 1.03)
 }
 
-// threeOfTenSeconds is what three pods take that go one after the other, over
-// the sum of what each takes.
+// threeOfTenSeconds returns the time of three pods that go one after the other, over the sum of
+// their times.
 func threeOfTenSeconds(t *testing.T) float64 {
 	p := placement{name: "three", pods: 3, limit: model.Count(1), seconds: func(r *rand.Rand, _ int) float64 { return 10 },
 		collections: []collection{{1, 3, inARow}}}
@@ -116,7 +114,7 @@ func most(list []makespans, of func(makespans) float64) float64 {
 	return most
 }
 
-// row is the length of every way over the bound.
+// row returns the length of every way over the bound.
 func row(list []makespans) string {
 	var cells []string
 	for _, of := range []func(makespans) float64{
@@ -131,7 +129,7 @@ func row(list []makespans) string {
 	return strings.Join(cells, " | ")
 }
 
-// figures are those with bars, which hold for Fast.
+// figures returns the numbers with limits, which hold for Fast.
 func figures(all, large []makespans, small float64) string {
 	line := func(what, bar string, fast, ordered func(makespans) float64, of []makespans) string {
 		return fmt.Sprintf("| %s | %s | %.3f | %.3f |\n", what, bar, mean(of, fast), mean(of, ordered))
@@ -148,11 +146,11 @@ func figures(all, large []makespans, small float64) string {
 	return out + fmt.Sprintf("| 3 pods of 10 s: makespan / sum of restarts | <= 1.03 | %.3f | the same |\n", small)
 }
 
-// decideFigures compare a decision with reading all members once, in this
-// process: whole, as what is decided about has to be read, and their states only.
+// decideFigures compares a decision with reading all members once, in this process: completely, as
+// the input of a decision has to be read, and their states only.
 func decideFigures(t *testing.T) string {
 	small, big := bigSnapshot(1_000), bigSnapshot(10_000)
-	var read uint32 // used, or nothing would be read
+	var read uint32 // used so that the compiler keeps the reads
 	whole := measured(t, func() { read += scan(&big) })
 	states := measured(t, func() { read += glance(&big) })
 	line := func(how model.Schedule) (ten, one float64) {
@@ -167,8 +165,8 @@ func decideFigures(t *testing.T) string {
 		fmt.Sprintf("| ten times the input, in times the time | <= 13 | %.1f | %.1f |\n", fast/fastSmall, ten/one)
 }
 
-// measured is the least time that f took in five turns, in processor time of
-// this process: what else runs on the machine is not counted.
+// measured returns the least time that f took in five runs, in processor time of this process, so
+// that other processes do not count.
 func measured(t *testing.T, f func()) float64 {
 	const turn = 300 * time.Millisecond
 	least := math.Inf(1)

@@ -5,14 +5,16 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// What waits because a person, a window or a limit said so is no stall, nor is what waits only for that.
+// A wait that a person, a window or a limit asked for is not a stall, nor is a wait only for such a
+// wait.
 
-// onRequest are the rules by which a person or a clock said when to go on.
+// onRequest are the rules by which a person or a clock decides when to continue.
 var onRequest = map[model.Rule]bool{
 	model.RuleObserveOnly: true, model.RulePaused: true, model.RuleOutsideWindow: true, model.RuleFleetFull: true, model.RuleApproval: true, model.RuleCanary: true,
 }
 
-// OnRequest says whether a rule holds because a person or a clock said when to go on. Of canary see LostCanaries.
+// OnRequest reports whether a rule holds because a person or a clock decides when to continue. For
+// canary see LostCanaries.
 func OnRequest(rule model.Rule) bool { return onRequest[rule] }
 
 // wait is what kind of hold a pod has.
@@ -21,13 +23,14 @@ type wait struct {
 	others    bool
 }
 
-// onRequest: the rule holds the candidate because a person or a clock said so. Canary pods that are not back
-// are nothing that anybody asked for.
+// onRequest reports whether the rule holds the candidate because a person or a clock decides.
+// Canary pods that are not back are not something that anybody asked for.
 func (d *decision) onRequest(rule model.Rule, c *candidate) bool {
 	return onRequest[rule] && !(rule == model.RuleCanary && d.lostCanary(c.PoolPos))
 }
 
-// stalled: no progress for too long, and not because somebody said so.
+// stalled reports whether there was no progress for too long, and not because somebody asked for
+// that.
 func (d *decision) stalled(p *model.Plan, claims int) bool {
 	if !d.noProgress() {
 		return false
@@ -38,8 +41,9 @@ func (d *decision) stalled(p *model.Plan, claims int) bool {
 	return len(p.Steps) == 0 && d.stuckForGood(p.Holds)
 }
 
-// stuckForGood: somebody is held, and not on request. Who waits only for others of the order is left out while
-// somebody is held on request, and nobody else is away: they wait for that.
+// stuckForGood reports whether a pod is held, and not on request. A pod that waits only for others
+// in the order is left out while a pod is held on request and none is unavailable, because it waits
+// for that one.
 func (d *decision) stuckForGood(holds []model.Hold) bool {
 	asked, waiting := false, false
 	for _, h := range holds {
@@ -75,13 +79,15 @@ func (d *decision) stuckForGood(holds []model.Hold) bool {
 	return !asked
 }
 
-// lostCanary: too few canary pods of a pool are back, and that they soak is not why.
+// lostCanary reports whether too few canary pods of a pool are back, for another reason than that
+// they soak.
 func (d *decision) lostCanary(pool int32) bool {
 	most := int(d.x.Spec.Update.Canary.Pods)
 	return most > 0 && len(d.canary[pool].back)+d.canary[pool].soaking < most
 }
 
-// LostCanaries are the pools whose canary waits for pods that are not back, which is no wait that anybody asked for.
+// LostCanaries returns the pools whose canary waits for pods that are not back, which is not a wait
+// that anybody asked for.
 func LostCanaries(s model.Snapshot) map[string]bool {
 	d := newDecision(&s, "", false)
 	lost := map[string]bool{}

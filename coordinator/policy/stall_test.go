@@ -8,8 +8,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// Who waits for a person, a window, a limit or a clock, and who waits only for those, is not stalled. All
-// else is, also where somebody else waits for a person.
+// A pod that waits for a person, a window, a limit or a clock, or only for such pods, is not
+// stalled. Everything else is, even if another pod waits for a person.
 func TestHeldForGood(t *testing.T) {
 	for _, c := range []struct {
 		name, script string

@@ -8,14 +8,13 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// Successors are the pods that may take over the duties of a claimed pod, so
-// that duties move as seldom as they can: those that stay; if all must go
-// themselves, those that go last. Where only some of them can take over what the
-// pod leads, the others are none.
+// Successors returns the pods that may take over the duties of a claimed pod, so that duties move
+// as seldom as possible: the pods that stay or, if all must go themselves, those that go last. If
+// only some of them can take over what the pod leads, the others are left out.
 //
-// The versions that the pod waits for (Report.After) bind its successor, too: it
-// runs none that is newer than another member's. If that leaves nobody, the pod
-// itself is the answer, because an empty one means anybody.
+// The versions that the pod waits for (Report.After) bind its successor, too: its version may not
+// be newer than another member's. If that leaves no pod, the pod itself is returned, because an
+// empty list means any pod.
 func Successors(s model.Snapshot, name string) []string {
 	d := newDecision(&s, name, true)
 	var fit []*cluster.Pod
@@ -45,8 +44,8 @@ func names(pods []*cluster.Pod) []string {
 	return list
 }
 
-// ableToLead are the pods that could take over a group which the named pod
-// leads, or all when none can be told from the others by that.
+// ableToLead returns the pods that could take over a group which the named pod leads, or all of
+// them if that does not tell them apart.
 func ableToLead(x *cluster.Index, pods []*cluster.Pod, name string) []*cluster.Pod {
 	able := map[string]bool{}
 	for i := range x.Groups {
@@ -65,7 +64,7 @@ func ableToLead(x *cluster.Index, pods []*cluster.Pod, name string) []*cluster.P
 	return some
 }
 
-// notNewer are the pods that may lead those which the pod goes after.
+// notNewer returns the pods that may lead the pods after which the pod goes.
 func notNewer(x *cluster.Index, pods []*cluster.Pod, from *cluster.Pod) []*cluster.Pod {
 	if from.OwnReport == nil || len(from.OwnReport.After) == 0 {
 		return pods
@@ -78,8 +77,8 @@ func notNewer(x *cluster.Index, pods []*cluster.Pod, from *cluster.Pod) []*clust
 	})
 }
 
-// newer: p runs a newer version than o, as far as can be told. If that is
-// unknown, the revision tells.
+// newer reports whether p runs a newer version than o, as far as is known. If the version is
+// unknown, the revision decides.
 func newer(p, o *cluster.Pod) bool {
 	if p.OwnPool == o.OwnPool && p.Revision == o.Revision {
 		return false
@@ -94,14 +93,14 @@ func newer(p, o *cluster.Pod) bool {
 	return !cluster.IsOutdated(p) && cluster.IsOutdated(o)
 }
 
-// goLast are those of the pods that need not go, or go last.
+// goLast returns the pods that do not have to go, or go last.
 func (d *decision) goLast(pods []*cluster.Pod) []*cluster.Pod {
 	goes := map[*cluster.Pod]*candidate{}
 	for i := range d.order {
 		goes[d.order[i].Pod] = &d.order[i]
 	}
 	stays := func(p *cluster.Pod) bool { return goes[p] == nil }
-	free := func(p *cluster.Pod) bool { return !goes[p].leaves && !p.OwnPool.ByPartition } // whoever leads can wait for the others
+	free := func(p *cluster.Pod) bool { return !goes[p].leaves && !p.OwnPool.ByPartition } // a leader can wait for the others
 	comesBack := func(p *cluster.Pod) bool { return !goes[p].leaves }
 	for _, better := range []func(*cluster.Pod) bool{stays, free} {
 		if some := kept(pods, better); len(some) > 0 {
@@ -111,7 +110,7 @@ func (d *decision) goLast(pods []*cluster.Pod) []*cluster.Pod {
 	if some := kept(pods, comesBack); len(some) > 0 {
 		pods = some
 	}
-	// The line comes to the lowest ordinal last.
+	// The partition comes to the lowest ordinal last.
 	low := slices.MinFunc(pods, func(a, b *cluster.Pod) int { return cmp.Compare(a.Ordinal, b.Ordinal) }).Ordinal
 	return kept(pods, func(p *cluster.Pod) bool { return p.Ordinal == low || !p.OwnPool.ByPartition })
 }

@@ -85,8 +85,8 @@ func TestSuccessors(t *testing.T) {
 	}
 }
 
-// TestSuccessorsOfAnything: whatever the snapshot, none of them is the pod
-// itself, away for certain, or in another claim.
+// Whatever the snapshot, no successor is the pod itself, certainly unavailable, or in another
+// claim.
 func TestSuccessorsOfAnything(t *testing.T) {
 	eachSnapshot(t, func(t *testing.T, _ generator, s model.Snapshot) {
 		for _, p := range s.Pods {

@@ -100,7 +100,7 @@ var themesOfPods = []theme{
 	},
 }
 
-// endOnDeadNode has an outdated pod terminate where nobody ends it.
+// endOnDeadNode makes an outdated pod terminate on a node that is gone.
 func (g *generator) endOnDeadNode(s *model.Snapshot) {
 	p := g.some(s)
 	p.Phase, p.Problem, p.Revision = model.PodPhaseTerminating, pick(g, model.ProblemNodeGone, model.ProblemNodeGone, model.ProblemStuckTerminating), "v1"
@@ -117,7 +117,7 @@ func refuse(rule model.Rule) theme {
 	}
 }
 
-// brake lets a pod fail to start, or fail; one that hosts nothing goes first.
+// brake makes a pod fail to start, or fail. A pod that hosts nothing goes first.
 func (g *generator) brake(s *model.Snapshot, hostsNothing bool) {
 	r, p := g.heard(s)
 	p.Phase, p.Problem = pick(g, model.PodPhasePending, model.PodPhaseNotStarted, model.PodPhaseFailed, model.PodPhaseStarted, model.PodPhaseReady), pick(g, model.ProblemNone, model.ProblemImagePull, model.ProblemCrashLoop)
@@ -213,10 +213,10 @@ func noneElseLeads(g *generator, s *model.Snapshot) {
 		gr.Members[i].Eligible = i == 0
 	}
 	switch g.IntN(8) {
-	case 0: // nobody else ever may
+	case 0: // no other may ever lead
 	case 1, 2, 3:
 		s.Cluster.Spec.Policy.Unprotected = model.PermissionHold
-	default: // another one may, and does not now
+	default: // another one may, but does not now
 		if len(gr.Members) < 2 {
 			break
 		}
@@ -251,7 +251,7 @@ func recovers(g *generator, s *model.Snapshot) {
 	g.only(s, gr)
 }
 
-// forget makes one field say that nothing is known.
+// forget makes one field unknown.
 func forget(g *generator, s *model.Snapshot) {
 	r, p := g.heard(s)
 	gr := g.someGroup(s)

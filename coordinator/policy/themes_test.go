@@ -8,8 +8,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// calm is a healthy cluster in the middle of a rollout: everything is as it
-// should be, so that what a theme changes is what decides.
+// calm is a healthy cluster in the middle of a rollout: everything is normal, so that what a theme
+// changes decides.
 func (g generator) calm() model.Snapshot {
 	s := defaultSnapshot()
 	s.Now = model.At(noon)
@@ -86,7 +86,7 @@ func (g *generator) themed() model.Snapshot {
 	return s
 }
 
-// silentWithoutAgents: while no pod has an agent, nobody is there to say anything.
+// silentWithoutAgents removes the reports, because without agents there are none.
 func silentWithoutAgents(s *model.Snapshot) {
 	if slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Agent && p.Phase != model.PodPhaseMissing }) {
 		return
@@ -96,7 +96,7 @@ func silentWithoutAgents(s *model.Snapshot) {
 	}
 }
 
-// some is a pod of the snapshot, if it can be one that should go.
+// some returns a pod of the snapshot, if possible one that should go.
 func (g *generator) some(s *model.Snapshot) *model.Pod {
 	if len(s.Pods) == 0 {
 		s.Pods = append(s.Pods, g.calmPod(&s.Pools[0], s.Pools[0].Start))
@@ -106,7 +106,7 @@ func (g *generator) some(s *model.Snapshot) *model.Pod {
 	return p
 }
 
-// heard is the report of some pod, and the pod.
+// heard returns the report of some pod, and the pod.
 func (g *generator) heard(s *model.Snapshot) (*model.Report, *model.Pod) {
 	p := g.some(s)
 	if p.Report == nil {
@@ -151,7 +151,7 @@ func torn(kind model.GroupKind) theme {
 	}
 }
 
-// only leaves no other group of the name.
+// only removes other groups of the name.
 func (g *generator) only(s *model.Snapshot, gr model.Group) {
 	s.Groups = slices.DeleteFunc(s.Groups, func(o model.Group) bool { return o.ID == gr.ID || g.rarely(2) })
 	s.Groups = append(s.Groups, gr)
@@ -218,7 +218,7 @@ var themesOfTheCluster = []theme{
 		one := model.Count(1)
 		s.Cluster.Spec.Policy.MaxUnavailable = &one
 	},
-	func(g *generator, s *model.Snapshot) { // a zone is away, the others wait
+	func(g *generator, s *model.Snapshot) { // a zone is unavailable, the others wait
 		roomy(s)
 		q := pick(g, model.Count(1), model.Count(2), model.Percent(50))
 		s.Cluster.Spec.Policy.MaxZonesUnavailable = &q
@@ -281,7 +281,7 @@ var themesOfTheCluster = []theme{
 	func(g *generator, s *model.Snapshot) { s.Cluster.Spec.Policy.SoakSeconds = int64(1 + g.IntN(5000)) },
 }
 
-// override is mostly one that is needed by nobody.
+// override returns an override, mostly one that is not needed.
 func (g *generator) override(s *model.Snapshot) model.Override {
 	rule := model.Rules()[g.IntN(len(model.Rules()))]
 	for !overridable(rule) {

@@ -7,18 +7,20 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// Where members of two versions do not talk to each other (EngineFacts.SameMinor), an outage in which only some pods
-// go would leave two databases that are none. So all go to the new one, or nobody does.
+// If members of two versions do not talk to each other (EngineFacts.SameMinor), an outage in which
+// only some pods go would leave two halves of a database. So all pods go to the new version, or
+// none does.
 
-// behind is that somebody would stay behind in such an outage.
+// behind means that some pod would stay behind in such an outage.
 type behind struct {
 	held map[*cluster.Pod]bool // by something else
 	why  string                // the first of them does
-	only bool                  // nobody stays behind but for being held
+	only bool                  // pods stay behind only because they are held
 	ends string
 }
 
-// partitionChanges tells of each pool whether its pods come back with a version to which what runs now does not talk.
+// partitionChanges reports for each pool whether its pods come back with a version to which the
+// running one does not talk.
 func (d *decision) partitionChanges() []bool {
 	x := d.x
 	changes := make([]bool, len(x.Pools))
@@ -34,13 +36,13 @@ func (d *decision) partitionChanges() []bool {
 	return changes
 }
 
-// crosses: the candidate comes back with such a version.
+// crosses reports whether the candidate comes back with such a version.
 func (d *decision) crosses(c *candidate) bool {
 	return d.crossing[c.PoolPos] && cluster.IsOutdated(c.Pod) && !c.bringsNoUpdate()
 }
 
-// leftBehind looks for those who would not go along, unless somebody is on the way already. They run, and
-// are held, or come back on another version, or need not go.
+// leftBehind looks for pods that would not go along, unless one is going already. They run, and are
+// held, or come back on another version, or do not have to go.
 func (d *decision) leftBehind() *behind {
 	var first *candidate
 	goes := map[*cluster.Pod]bool{}
@@ -99,7 +101,8 @@ func (b *behind) add(p *cluster.Pod, why, ends string) {
 	}
 }
 
-// allAtOnce holds who would go along, while others would not. Who is held by something else keeps that hold.
+// allAtOnce holds the pods that would go along while others would not. A pod that something else
+// holds keeps that hold.
 func (d *decision) allAtOnce(c *candidate) *finding {
 	if d.behind == nil || !d.crosses(c) || d.behind.held[c.Pod] && !d.curing {
 		return nil

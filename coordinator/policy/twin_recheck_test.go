@@ -35,7 +35,7 @@ func TestNaiveTwinRechecks(t *testing.T) {
 	}
 }
 
-// TestNaiveTwinRechecksPodsClaimedTogether, by the line, as the policy does.
+// TestNaiveTwinRechecksPodsClaimedTogether by the partition, like the policy.
 func TestNaiveTwinRechecksPodsClaimedTogether(t *testing.T) {
 	together := 0
 	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s model.Snapshot) {
@@ -52,8 +52,8 @@ func TestNaiveTwinRechecksPodsClaimedTogether(t *testing.T) {
 	require.NotZero(t, together)
 }
 
-// TestNaiveTwinRechecksPodsOfACorrection below the line as the policy does: one that is claimed, with others behind it
-// of which one is broken.
+// TestNaiveTwinRechecksPodsOfACorrection below the partition as the policy does: one that is
+// claimed, with others behind it of which one is broken.
 func TestNaiveTwinRechecksPodsOfACorrection(t *testing.T) {
 	goes, held := 0, 0
 	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s model.Snapshot) {
@@ -78,7 +78,7 @@ func TestNaiveTwinRechecksPodsOfACorrection(t *testing.T) {
 	require.NotZero(t, held)
 }
 
-// requireRechecked: both say the same of a claimed pod at the barrier.
+// requireRechecked requires that both say the same about a claimed pod at the barrier.
 func requireRechecked(t *testing.T, s model.Snapshot, pod string) (*model.Step, *model.Hold) {
 	wantStep, wantHold := naive.Recheck(s, pod)
 	step, hold := policy.Recheck(s, pod)
@@ -93,8 +93,8 @@ func requireRechecked(t *testing.T, s model.Snapshot, pod string) (*model.Step, 
 	return step, hold
 }
 
-// TestNaiveTwinWaitsForTheReturn of each claimed pod as the policy does: of its successor,
-// and as if it had gone under another UID.
+// TestNaiveTwinWaitsForTheReturn of each claimed pod like the policy: of the recreated pod, and as
+// if it had gone under another UID.
 func TestNaiveTwinWaitsForTheReturn(t *testing.T) {
 	seen := map[string]int{}
 	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s model.Snapshot) {

@@ -26,9 +26,9 @@ func twinNumber(t *testing.T) int {
 	return number
 }
 
-// TestNaiveTwinAgrees on who should go, in which order, what is done to those
-// who go, which rule and group hold each of the others and the whole cluster,
-// what is away, how the lines move, and the phase.
+// TestNaiveTwinAgrees on which pods should go, in which order, what is done to those that go, which
+// rule and group hold each of the others and the whole cluster, what is unavailable, how the
+// partitions move, and the phase.
 func TestNaiveTwinAgrees(t *testing.T) {
 	number, parts := twinNumber(t), runtime.GOMAXPROCS(0)
 	for part := range parts {
@@ -45,8 +45,8 @@ func TestNaiveTwinAgrees(t *testing.T) {
 	}
 }
 
-// TestNaiveTwinAgreesOnTheScripts, in which is what no random snapshot has. They are asked in
-// the order: the twin knows no other sequence.
+// TestNaiveTwinAgreesOnTheScripts, which have what no random snapshot has. They are asked in the
+// order: the twin knows no other sequence.
 func TestNaiveTwinAgreesOnTheScripts(t *testing.T) {
 	for name, s := range policy.GoldenSnapshots(t) {
 		t.Run(name, func(t *testing.T) {
@@ -59,8 +59,8 @@ func TestNaiveTwinAgreesOnTheScripts(t *testing.T) {
 	}
 }
 
-// TestNaiveTwinAgreesOnCorrectionsBelowThePartition: with whom a broken pod of a pool by line goes, above all in an
-// OrderedReady one.
+// Both agree on which pods go with a broken pod of a pool that is driven by the partition,
+// especially in an OrderedReady one.
 func TestNaiveTwinAgreesOnCorrectionsBelowThePartition(t *testing.T) {
 	together, two := 0, 0
 	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s model.Snapshot) {
@@ -100,8 +100,8 @@ func goTogether(s model.Snapshot, steps []model.Step) (others, broken int) {
 	return others, broken
 }
 
-// nothingCanBeCounted: without a time, with a number of replicas that makes no sense,
-// with two pools of a name or with a pod of none all that can be said is that nothing goes.
+// nothingCanBeCounted reports whether all that can be said is that nothing goes: there is no time,
+// a number of replicas makes no sense, two pools have the same name, or a pod has no pool.
 func nothingCanBeCounted(g policy.Generator) bool {
 	twoPools := strings.HasPrefix(g.Broken(), "pools[") && strings.HasSuffix(g.Broken(), "].name")
 	return g.Broken() == "now" || strings.HasSuffix(g.Broken(), "].replicas") || strings.HasSuffix(g.Broken(), "].pool") || twoPools
@@ -111,7 +111,7 @@ func onlyHolds(v naive.Verdict) naive.Verdict {
 	return naive.Verdict{Steps: v.Steps, Holds: v.Holds[:1]}
 }
 
-// told is what two implementations must agree on: all but the words.
+// told returns what two implementations must agree on: everything but the texts.
 func told(p model.Plan) naive.Verdict {
 	v := naive.Verdict{Phase: p.Phase, Budget: p.Budget, Order: p.Order}
 	for _, step := range p.Steps {

@@ -10,16 +10,16 @@ import (
 // UnavailablePod is a pod that should serve and does not.
 type UnavailablePod struct {
 	Pod string
-	// Why says in which way, and Problem what is wrong, where that has a name.
+	// Why says in which way, and Problem what is wrong if that has a name.
 	Why     string
 	Problem model.Problem
-	// Since is when its phase began, or for how long it says that it is not live; zero
-	// where neither tells of its absence.
+	// Since is when its phase began, or for how long it has said that it is not live. It is zero if
+	// neither explains its absence.
 	Since model.Time
 }
 
-// UnavailablePods are the desired pods that do not serve, whoever caused it, in mid-rollout
-// and at rest. To be claimed, to be out of date, or to soak is no absence.
+// UnavailablePods returns the desired pods that do not serve, whatever the cause, in mid-rollout
+// and at rest. Pods that are only claimed, outdated or soaking are left out.
 func UnavailablePods(s model.Snapshot) []UnavailablePod {
 	s.Cluster.Status.Claims = nil
 	x := cluster.New(&s, "")

@@ -9,7 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// Whoever does not serve is named, whatever the cause and whatever else goes on; who
+// A pod that does not serve is named, whatever the cause and whatever else goes on. A pod that
 // serves is not.
 func TestUnavailablePods(t *testing.T) {
 	one := func(change func(*model.Snapshot, *model.Pod)) []UnavailablePod {

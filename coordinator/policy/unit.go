@@ -5,9 +5,9 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// begun are the units of which some pod is claimed, or has nothing to do any more while
-// a change is being rolled through its pool: a unit whose pods cannot all go at once is
-// finished before the next begins.
+// begun returns the units of which some pod is claimed, or has nothing left to do while a change is
+// being rolled through its pool. A unit whose pods cannot all go at once is finished before the
+// next begins.
 func begun(x *cluster.Index, candidates []candidate) map[cluster.Unit]bool {
 	if !x.ByUnit() {
 		return nil
@@ -27,9 +27,8 @@ func begun(x *cluster.Index, candidates []candidate) map[cluster.Unit]bool {
 	return units
 }
 
-// together are the candidates that are considered with the one at a place: the
-// rest of its unit that was not asked yet, as far as its rank and its going
-// last allow.
+// together returns the candidates that are considered with the one at a place: the rest of its unit
+// that was not asked about yet, as far as its rank and its going last allow.
 func (d *decision) together(at int, asked []bool) []*candidate {
 	c := &d.order[at]
 	list := []*candidate{c}
@@ -46,9 +45,9 @@ func (d *decision) together(at int, asked []bool) []*candidate {
 	return list
 }
 
-// cost is how many pods a unit adds to those that are away. The limit has room for all
-// desired pods of a unit: one that is scaled away goes when there is room for it as well,
-// and holds up none of those.
+// cost returns how many pods a unit adds to the unavailable ones. The limit has room for all
+// desired pods of a unit. A pod that is scaled down goes if there is room for it as well, and holds
+// up none of the others.
 func cost(unit []*candidate) int {
 	n := 0
 	for _, c := range unit {

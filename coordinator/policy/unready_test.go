@@ -10,7 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// neverReady: no pod becomes Ready, though all are live, since a while.
+// neverReady is a database in which no pod becomes Ready, although all have been live for a while.
 func neverReady(t *testing.T, since time.Duration) model.Snapshot {
 	s := goldenSnapshots(t)["started_never_ready"]
 	for i := range s.Pods {
@@ -29,7 +29,8 @@ func TestLiveUnreadyAfterAWhile(t *testing.T) {
 	require.Len(t, Decide(neverReady(t, 600*time.Second)).Steps, 1)
 }
 
-// What was chosen so may go at the barrier, too, and only while the others are as they were.
+// A pod that was chosen this way may go at the barrier, too, but only while the others are
+// unchanged.
 func TestRecheckOfAPodThatIsLiveUnready(t *testing.T) {
 	s := neverReady(t, time.Hour)
 	chosen := Decide(s).Steps[0]
@@ -42,7 +43,7 @@ func TestRecheckOfAPodThatIsLiveUnready(t *testing.T) {
 	require.Equal(t, model.RuleShardBudget, hold.Rule)
 }
 
-// The words say what to do about a pod that is live and not Ready in time.
+// The text says what to do about a pod that is live and not Ready in time.
 func TestLiveUnreadyHasAdvice(t *testing.T) {
 	holds := Decide(neverReady(t, time.Hour)).Holds
 	require.Len(t, holds, 2)
@@ -51,7 +52,7 @@ func TestLiveUnreadyHasAdvice(t *testing.T) {
 	}
 }
 
-// So do those about a successor that is waited for.
+// The text says the same about a recreated pod that is awaited.
 func TestSuccessorThatIsLiveUnreadyHasAdvice(t *testing.T) {
 	s := neverReady(t, time.Hour)
 	r := Returned(s, model.Claim{Pod: "solr-2", UID: "before"})
@@ -60,8 +61,8 @@ func TestSuccessorThatIsLiveUnreadyHasAdvice(t *testing.T) {
 	require.Contains(t, r.Why.Unblocks, cluster.UnreadyAdvice)
 }
 
-// Without guards one that is live unready waits for what the line frees with it, and that for it: a person is told
-// of the annotation.
+// Without guards a pod that is live and unready waits for those that the partition frees with it,
+// and they wait for it: a person is told about the annotation.
 func TestLiveUnreadyBelowThePartitionCanBeForced(t *testing.T) {
 	s := neverReady(t, time.Hour)
 	s.Cluster.Spec.Update.RollingUpdate, s.Cluster.Spec.Guard = model.RollingUpdateByPartition, model.GuardOff

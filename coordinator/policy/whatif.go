@@ -9,8 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/cluster"
 )
 
-// outcome is what would be left of a group if a candidate went, together with
-// all that is away, claimed or chosen already.
+// outcome is what would be left of a group if a candidate went, together with everything that is
+// unavailable, claimed or chosen already.
 type outcome struct {
 	group     *cluster.Group
 	own       *cluster.Hosting // the candidate's members
@@ -19,27 +19,27 @@ type outcome struct {
 	eligible  int32
 }
 
-// whatIf answers for one group of a candidate. The second value is false when
-// the group does not hold the candidate back: it is known not to be live, or is live
-// and settled, and all of its members of the group are down.
+// whatIf returns the outcome for one group of a candidate. The second value is false if the group
+// does not hold the candidate back: the candidate is known not to be live, or it is live and
+// settled, and all of its members of the group are down.
 func (d *decision) whatIf(c *candidate, h *cluster.Hosting) (outcome, bool) {
 	g := &d.x.Groups[h.Group]
 	o := outcome{group: g, own: h, share: g.Units(c.At, h), available: g.Available, eligible: g.Eligible}
-	// Of a pod that is not live for a moment, or has just come back, the database says that
-	// its members are down, and has them back soon.
+	// While a pod is not live for a moment, or has just come back, the database says that its
+	// members are down, and has them back soon.
 	isDown := h.NotDown == 0 && c.Live && c.OwnReport != nil && c.OwnReport.Settled
 	if !c.MayLive || isDown || c.OwnPool.Shutdown || d.x.Outage() {
 		return o, false
 	}
-	if c.Counted { // else its members are not among the available
+	if c.Counted { // otherwise its members are not among the available ones
 		o.available -= g.Loss(c.At, h)
 		o.eligible -= h.Eligible
 	}
 	return o, true
 }
 
-// othersMissing is how many members elsewhere than on the candidate are not
-// available, or domains that it has no part in.
+// othersMissing returns how many members outside the candidate are not available, or domains of
+// which it has no part.
 func (o outcome) othersMissing() int32 { return o.group.Total - o.share - o.available }
 
 func (d *decision) beingMoved(c *candidate) *finding {
@@ -54,7 +54,7 @@ func (d *decision) beingMoved(c *candidate) *finding {
 	return nil
 }
 
-// kindBudget asks that enough of each group of a kind is left.
+// kindBudget requires that enough of each group of a kind is left.
 func kindBudget(kind model.GroupKind) func(*decision, *candidate) *finding {
 	bit := cluster.KindBit(kind)
 	return func(d *decision, c *candidate) *finding {
@@ -87,8 +87,8 @@ func (d *decision) enough(c *candidate, o outcome) *finding {
 		d.missingPods(c, g)).of(g.ID)
 }
 
-// unprotected: no order of restarts could keep enough of this group, so the
-// candidate goes while all else of the group is there, or never.
+// unprotected is for a group of which no order of restarts could keep enough: the candidate goes
+// while everything else of the group is available, or never.
 func (d *decision) unprotected(c *candidate, o outcome) *finding {
 	g := o.group
 	switch {
@@ -102,7 +102,7 @@ func (d *decision) unprotected(c *candidate, o outcome) *finding {
 	return nil
 }
 
-// unprotectedNotes name the groups that a step takes without protection.
+// unprotectedNotes names the groups that a step takes without protection.
 func (d *decision) unprotectedNotes(c *candidate) []string {
 	var notes []string
 	for i := range c.Hosts {
@@ -118,7 +118,7 @@ func (d *decision) unprotectedNotes(c *candidate) []string {
 	return notes
 }
 
-// words say what the candidate has of the group.
+// words says what the candidate has of the group.
 func (o outcome) words() string {
 	noun := o.group.Noun()
 	switch {
@@ -130,8 +130,8 @@ func (o outcome) words() string {
 	return fmt.Sprintf("%d of its %d %s", o.share, o.group.Total, noun)
 }
 
-// meanwhile says what it means that the candidate goes, where that is certain:
-// votes may have been handed over by then.
+// meanwhile says what happens to the group when the candidate goes, if that is certain: votes may
+// have been handed over before.
 func (o outcome) meanwhile(c *candidate) string {
 	switch {
 	case o.share < o.group.Total:
@@ -151,11 +151,11 @@ func needs(least int32) string {
 	return fmt.Sprintf(", needs %d", least)
 }
 
-// missingPods names the first pod whose return would help the group.
+// missingPods returns the first pod whose return would help the group.
 func (d *decision) missingPods(c *candidate, g *cluster.Group) string {
 	best := int32(-1)
 	outside := ""
-	var gone *model.Member // on a pod that was scaled away
+	var gone *model.Member // on a pod that was scaled down
 	for j := range g.Members {
 		m := &g.Members[j]
 		at := d.x.PlaceOf(g, j)
@@ -188,8 +188,8 @@ func (d *decision) missingPods(c *candidate, g *cluster.Group) string {
 	return "more copies of " + g.ID
 }
 
-// soleCopy asks that an Active copy is left of every group that can be
-// protected, and where the pod's data does not survive, of every group.
+// soleCopy requires that an Active copy is left of every group that can be protected and, if the
+// pod's data does not survive, of every group.
 func (d *decision) soleCopy(c *candidate) *finding {
 	if c.OwnPool.Shutdown {
 		return nil
@@ -216,10 +216,9 @@ func (d *decision) soleCopy(c *candidate) *finding {
 	return nil
 }
 
-// lastCopy: a member that is down is still a copy where a restart loses it; a
-// role is served and not stored, so it is not asked about. What will be moved
-// off first is asked about again once it has been; in an outage there is
-// nowhere to move it.
+// lastCopy reports the loss of a last copy. A member that is down is still a copy if a restart
+// loses it. A role is served and not stored, so it does not count. What will first be moved off the
+// pod is checked again once it has been; in an outage it cannot be moved anywhere.
 func (d *decision) lastCopy(c *candidate, o outcome) *finding {
 	others := o.group.Available
 	if c.Counted {
@@ -241,9 +240,9 @@ func (d *decision) lastCopy(c *candidate, o outcome) *finding {
 		d.missingPods(c, o.group)).of(o.group.ID)
 }
 
-// catchingUp: restarting a member that recovers, while others of its group are
-// missing, would undo the group's next hope. One of which nothing is known may
-// be recovering. One that has recovered in vain is no hope: two of them would wait for each other.
+// catchingUp holds a recovering member while others of its group are missing, because a restart
+// would undo the progress on which the group depends. A member of unknown state may be recovering.
+// A member that has recovered in vain does not count: two of them would wait for each other.
 func (d *decision) catchingUp(c *candidate) *finding {
 	if !c.Recovering {
 		return nil

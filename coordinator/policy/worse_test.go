@@ -11,15 +11,15 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy/naive"
 )
 
-// worsening makes one fact worse, or does not apply. The pod is the one that
-// the fact is about, empty when it is about all of them.
+// worsening makes one fact worse, or does not apply. The pod is the one that the fact is about, or
+// empty if it is about all of them.
 type worsening struct {
 	name  string
 	apply func(policy.Generator, *model.Snapshot) (pod string, applies bool)
 }
 
-// bringsBadNews: without this report less is known to be wrong, so that losing
-// it is no worsening. It says that the database has lost the pod, or refuses.
+// bringsBadNews reports whether less is known to be wrong without this report, so that losing it is
+// no worsening: it says that the database has lost the pod, or refuses.
 func bringsBadNews(r *model.Report) bool {
 	return r.Member == model.MembershipNotLive || r.Veto != "" || r.Busy != ""
 }
@@ -35,7 +35,7 @@ func ofReport(change func(*model.Pod)) func(policy.Generator, *model.Snapshot) (
 	}
 }
 
-// ofMember leaves out one of two leaders: that it leads no more is good news.
+// ofMember leaves out one of two leaders: that it no longer leads is good news.
 func ofMember(change func(*model.Member)) func(policy.Generator, *model.Snapshot) (string, bool) {
 	return func(g policy.Generator, s *model.Snapshot) (string, bool) {
 		if len(s.Groups) == 0 {
@@ -71,7 +71,7 @@ func inState(state model.MemberState) func(policy.Generator, *model.Snapshot) (s
 	})
 }
 
-// neverRuns: a report that says Live contradicts such a phase.
+// neverRuns reports whether a report that says Live contradicts such a phase.
 func neverRuns(phase model.PodPhase) bool {
 	return phase == model.PodPhasePending || phase == model.PodPhaseNotStarted || phase == model.PodPhaseFailed
 }
@@ -84,7 +84,7 @@ var worsenings = []worsening{
 	{"settled just now", ofReport(func(p *model.Pod) { at := model.At(policy.Noon); p.Report.SettledSince = &at })},
 	{"membership unknown", ofReport(func(p *model.Pod) { p.Report.Member = model.MembershipUnknown })},
 	{"not live", ofReport(func(p *model.Pod) {
-		// That an answer is known, or no longer contradicts the phase, is no worse.
+		// That an answer is known, or no longer contradicts the phase, is not worse.
 		if p.Report.Member == model.MembershipLive && !neverRuns(p.Phase) {
 			p.Report.Member = model.MembershipNotLive
 		}
@@ -99,7 +99,7 @@ var worsenings = []worsening{
 	{"member leads no more", ofMember(func(m *model.Member) { m.Leader = false })},
 	{"health unknown", func(_ policy.Generator, s *model.Snapshot) (string, bool) {
 		s.Health.Verdict = model.VerdictUnknown
-		return "", !naive.NewJudge(s).NoAgents() // nobody could give a verdict
+		return "", !naive.NewJudge(s).NoAgents() // no agent could give a verdict
 	}},
 	{"health red", func(_ policy.Generator, s *model.Snapshot) (string, bool) {
 		known := slices.Contains([]model.Verdict{model.VerdictGreen, model.VerdictRecoverable, model.VerdictYellow}, s.Health.Verdict)
@@ -114,10 +114,10 @@ var worsenings = []worsening{
 	}},
 }
 
-// requireNoBolder makes the snapshot worse and looks at every pod that goes
-// now and did not before. It must have been free to go before, too, had the
-// same pods been chosen before it: then it only takes the place of another
-// one. Anything else is a fact that permits by being bad or missing.
+// requireNoBolder makes the snapshot worse and looks at every pod that goes now and did not before.
+// It must have been free to go before, too, had the same pods been chosen before it: then it only
+// takes the place of another one. Anything else would be a fact that permits something by being bad
+// or missing.
 func requireNoBolder(t testing.TB, g policy.Generator, s model.Snapshot, w worsening) {
 	t.Helper()
 	policy.WithoutVersions(&s)
@@ -137,15 +137,15 @@ func requireNoBolder(t testing.TB, g policy.Generator, s model.Snapshot, w worse
 		}
 		j := naive.NewJudge(&s)
 		if !slices.Contains(j.Order(), name) {
-			continue // it should not even go: that is news, and not bolder
+			continue // before, it should not even have gone: that is new, but not bolder
 		}
 		v := j.Ask(name, after[:i])
 		if v.Rule != "" && i == 0 && naive.NewJudge(&worse).BeforeItsTurn(name) {
-			v = j.AskBeforeItsTurn(name) // only now nobody else goes: but for the order it was free to go
+			v = j.AskBeforeItsTurn(name) // only now no other pod goes: except for the order it was free to go
 		}
 		now := naive.NewJudge(&worse)
 		if now.Begun() && !j.Begun() || v.Rule == model.RuleRolloutHalted && w.name == "unsettled" {
-			continue // in an outage that has begun waiting helps nobody; and who recovers has not failed to return
+			continue // in an outage that has begun waiting does not help; and a recovering pod has not failed to return
 		}
 		if v.Rule != "" && (mayBeBolder(j, now, name, v.Rule) || name == pod && mayBeBolderItself(j, now, name, v.Rule)) {
 			continue
@@ -154,13 +154,14 @@ func requireNoBolder(t testing.TB, g policy.Generator, s model.Snapshot, w worse
 	}
 }
 
-// mayBeBolder are the exceptions that the policy makes for others than the pod that is worse off.
+// mayBeBolder reports the exceptions that the policy makes for other pods than the one that is
+// worse off.
 func mayBeBolder(before, after *naive.Judge, name string, rule model.Rule) bool {
 	p, q := before.Pod(name), after.Pod(name)
 	if after.DeadDatabase() && !before.DeadDatabase() && after.Denied(q) && !before.Denied(p) {
-		return slices.Contains(notOfTheDenied, rule) // nobody contradicts any more that it is not live
+		return slices.Contains(notOfTheDenied, rule) // no report contradicts any more that it is not live
 	}
-	// The line does not go back up over a pod that does not serve.
+	// The partition does not go back up over a pod that does not serve.
 	return rule == model.RuleOrderedReady && before.GoesBackUp(p) && !after.GoesBackUp(q)
 }
 
@@ -170,15 +171,15 @@ var notOfTheDenied = []model.Rule{
 	model.RuleEligible, model.RuleSoleCopy, model.RuleCatchingUp,
 }
 
-// mayBeBolderItself are the exceptions for the pod that is worse off.
+// mayBeBolderItself reports the exceptions for the pod that is worse off.
 func mayBeBolderItself(before, after *naive.Judge, name string, rule model.Rule) bool {
 	p, q := before.Pod(name), after.Pod(name)
 	switch {
 	case after.Outside(q) && !before.Outside(p):
 		return true // broken, with nothing left to lose: outside of the budget
 	case !after.CountedOn(q) && (before.CountedOn(p) || before.OnlySoaks(p) && !after.OnlySoaks(q)):
-		// It is away already and costs nothing more. Of an OrderedReady pool it waits for
-		// nobody who is Ready, neither claimed nor chosen: two would wait for each other.
+		// It is unavailable already and costs nothing more. In an OrderedReady pool it waits for no
+		// Ready pod that is neither claimed nor chosen, because two would wait for each other.
 		return rule == model.RulePodBudget || rule == model.RuleZoneBudget || rule == model.RuleOrderedReady
 	case after.Denied(q) && !before.Denied(p):
 		return slices.Contains(notOfTheDenied, rule)
@@ -187,8 +188,8 @@ func mayBeBolderItself(before, after *naive.Judge, name string, rule model.Rule)
 	return after.Serves(q) < before.Serves(p)
 }
 
-// TestNothingBadOrMissingPermits, beside the exceptions named above. Which
-// versions run is left out: one that nobody reports any more refuses nothing.
+// TestNothingBadOrMissingPermits tests all facts, with the exceptions named above. Which versions
+// run is left out: a version that nobody reports any more refuses nothing.
 func TestNothingBadOrMissingPermits(t *testing.T) {
 	policy.EachSnapshot(t, func(t *testing.T, g policy.Generator, s model.Snapshot) {
 		for range 4 {

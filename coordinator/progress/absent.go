@@ -13,7 +13,7 @@ type Unavailable struct {
 	Since time.Time
 }
 
-// UnavailablePods are the pods that should serve and do not, in mid-rollout and at rest.
+// UnavailablePods returns the pods that should serve and do not, in mid-rollout and at rest.
 func UnavailablePods(m *Moment) []Unavailable {
 	if m.Pods.Away == 0 {
 		return nil
@@ -30,8 +30,8 @@ func UnavailablePods(m *Moment) []Unavailable {
 	return list
 }
 
-// OverduePods are those that have not served for longer than policy.startSeconds,
-// whatever the cause: nothing that begins with a pod takes as long.
+// OverduePods returns the pods that have not served for longer than policy.startSeconds, whatever
+// the cause: no start takes that long.
 func OverduePods(m *Moment) []Unavailable {
 	start := time.Duration(m.Snapshot.Cluster.Spec.WithDefaults().Policy.StartSeconds) * time.Second
 	return slices.DeleteFunc(UnavailablePods(m), func(a Unavailable) bool {

@@ -30,9 +30,8 @@ func CountPods(s model.Snapshot, plan model.Plan) model.PodCounts {
 	return c
 }
 
-// Failed is direct evidence that a pod cannot work as it is: it has failed, or
-// something is wrong with it that has a name. A pod that only takes long is not
-// counted; see Overdue.
+// Failed reports direct evidence that a pod cannot work as it is: it has failed, or it has a named
+// problem. A pod that only takes long is not counted; see OverduePods.
 func Failed(pod model.Pod) bool {
 	switch {
 	case pod.Problem == model.ProblemNodeGone:
@@ -45,11 +44,11 @@ func Failed(pod model.Pod) bool {
 	return pod.Phase == model.PodPhaseFailed || pod.Problem.Wrong() != ""
 }
 
-// Updated says whether a pod runs its pool's update revision. While that
-// revision is unknown nobody does, and nobody is out of date either.
+// Updated reports whether a pod runs its pool's update revision. While that revision is unknown no
+// pod does, and none is outdated either.
 func Updated(pod model.Pod, pool model.Pool) bool {
 	return Exists(pod) && pool.Revision != "" && pod.Revision == pool.Revision
 }
 
-// Exists says whether there is an object of the pod.
+// Exists reports whether the pod exists in the API server.
 func Exists(pod model.Pod) bool { return pod.Phase != model.PodPhaseMissing }

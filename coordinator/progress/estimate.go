@@ -7,10 +7,11 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// estimate of the seconds that a restarted pod is away; 0 = nobody has measured.
+// estimate is the estimated seconds for which a restarted pod is unavailable. It is 0 if nothing
+// was measured.
 type estimate int64
 
-// with takes another measurement in, half and half.
+// with adds another measurement with equal weight.
 func (e estimate) with(away time.Duration) estimate {
 	seconds := max(1, int64(away.Round(time.Second)/time.Second))
 	if e == 0 {
@@ -19,7 +20,7 @@ func (e estimate) with(away time.Duration) estimate {
 	return estimate((int64(e) + seconds + 1) / 2)
 }
 
-// Downtime is how long a pod was away that went by a claim and is back.
+// Downtime is how long a pod was unavailable that went by a claim and is back.
 type Downtime struct {
 	Pod    string
 	Lasted time.Duration
@@ -32,7 +33,7 @@ type Estimates struct {
 	pools map[string]estimate
 }
 
-// NewEstimates are those that a predecessor has noted, in seconds.
+// NewEstimates returns the estimates that a predecessor has noted, in seconds.
 func NewEstimates(all int64, pools map[string]int64) Estimates {
 	e := Estimates{all: estimate(all), pools: map[string]estimate{}}
 	for pool, seconds := range pools {
@@ -41,7 +42,7 @@ func NewEstimates(all int64, pools map[string]int64) Estimates {
 	return e
 }
 
-// Learn are the estimates after absences of pods of a snapshot.
+// Learn returns the estimates after absences of pods of a snapshot.
 func (e Estimates) Learn(s model.Snapshot, absences []Downtime) Estimates {
 	if len(absences) == 0 {
 		return e
@@ -62,10 +63,10 @@ func (e Estimates) Learn(s model.Snapshot, absences []Downtime) Estimates {
 	return e
 }
 
-// Seconds is the estimate of the whole cluster; 0: nobody has measured.
+// Seconds returns the estimate of the whole cluster. It is 0 if nothing was measured.
 func (e Estimates) Seconds() int64 { return int64(e.all) }
 
-// ByPool are the estimates of the pools that there are, nil where there is none.
+// ByPool returns the estimates of existing pools, or nil if there are none.
 func (e Estimates) ByPool(pools []model.Pool) map[string]int64 {
 	var out map[string]int64
 	for i := range pools {

@@ -11,8 +11,8 @@ import (
 // Moment is what is decided about one database cluster at one time, with everything that it
 // depended on.
 //
-// A Moment is a value: whoever makes one must not change what it points to afterwards, because
-// readers share it.
+// A Moment is a value: its creator must not change what it points to afterwards, because readers
+// share it.
 type Moment struct {
 	Snapshot model.Snapshot
 	Plan     model.Plan
@@ -26,11 +26,10 @@ type Moment struct {
 	DecidedAt time.Time
 	// Waiting is, by pod, what an open claim waits for, in words.
 	Waiting map[string]string
-	// Settings are the cluster settings that nobody relies on any more, and what claims have
-	// left, that could not be put back yet, with why.
+	// Settings are the cluster settings that no claim relies on any more, and what claims have
+	// left, that could not be restored yet, with the reason.
 	Settings map[string]string
-	// Resets says of pools how often somebody has undone what was written to their
-	// partition, where that happens again and again.
+	// Resets says how often somebody has reset the partition of a pool, if that happens repeatedly.
 	Resets map[string]int
 	// HeldSince says since when each wait has lasted without a break, by its key, as far as
 	// that is known.
@@ -40,13 +39,13 @@ type Moment struct {
 	UnavailableSince map[string]time.Time
 }
 
-// At is the moment of a snapshot: what would be decided at the snapshot's own time.
+// At returns the moment of a snapshot: what would be decided at the snapshot's own time.
 func At(s model.Snapshot) Moment {
 	plan := policy.Decide(s)
 	return Moment{Snapshot: s, Plan: plan, Claims: s.Cluster.Status.Claims, Pods: CountPods(s, plan), Phase: plan.Phase, DecidedAt: s.Now.Time}
 }
 
-// ClaimOf is the open claim on the named pod.
+// ClaimOf returns the open claim on the named pod.
 func (m *Moment) ClaimOf(pod string) (model.Claim, bool) {
 	at := slices.IndexFunc(m.Claims, func(c model.Claim) bool { return c.Pod == pod })
 	if at < 0 {
@@ -55,7 +54,7 @@ func (m *Moment) ClaimOf(pod string) (model.Claim, bool) {
 	return m.Claims[at], true
 }
 
-// Pod is the named pod of the snapshot.
+// Pod returns the named pod of the snapshot.
 func (m *Moment) Pod(name string) (model.Pod, bool) {
 	for i := range m.Snapshot.Pods {
 		if m.Snapshot.Pods[i].Name == name {
@@ -65,7 +64,7 @@ func (m *Moment) Pod(name string) (model.Pod, bool) {
 	return model.Pod{}, false
 }
 
-// Pool is the named pool of the snapshot.
+// Pool returns the named pool of the snapshot.
 func (m *Moment) Pool(name string) (model.Pool, bool) {
 	for i := range m.Snapshot.Pools {
 		if m.Snapshot.Pools[i].Name == name {

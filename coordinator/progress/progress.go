@@ -9,23 +9,23 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// Progress notes when something last became better: a claim went on, or more
-// pods are back, or there is something new to do.
+// Progress notes when something last got better: a claim made progress, more pods are back, or
+// there is something new to do.
 type Progress struct {
 	at time.Time
 
 	known bool
-	// stages says how far a claim on each pod has come, by the pod's UID: one that
-	// is given up and made again gets nowhere.
+	// stages says how far a claim on each pod has come, by the pod's UID. A claim that is given up
+	// and made again makes no progress.
 	stages map[string]int
-	// lastSeen are the UIDs of the pods that there are.
+	// lastSeen are the UIDs of the existing pods.
 	lastSeen map[string]bool
 	claims   []model.Claim
 	// best is the furthest that the rollout has come.
 	best      marks
 	busy      bool
 	revisions map[string]string
-	// asked: it waits because a person or a clock said so.
+	// asked is true if it waits because a person or a clock said so.
 	asked bool
 	// held says since when each wait has lasted.
 	held map[string]time.Time
@@ -33,8 +33,8 @@ type Progress struct {
 	unavailable map[string]time.Time
 }
 
-// marks are how many pods are up to date, Ready, and back in the database. Who is back from a blip is not further
-// than the rollout was before it, so they are compared with the most that there were.
+// marks are how many pods are updated, Ready, and back in the database. A pod that is back from a
+// blip is no progress, so they are compared with the most that there were.
 type marks struct{ updated, ready, well int32 }
 
 func (m marks) above(o marks) bool {
@@ -45,15 +45,15 @@ func (m marks) or(o marks) marks {
 	return marks{max(m.updated, o.updated), max(m.ready, o.ready), max(m.well, o.well)}
 }
 
-// New is that of a coordinator which has just begun: its predecessor noted when something
-// last became better.
+// New returns the progress for a new coordinator whose predecessor noted when something last got
+// better.
 func New(last time.Time) Progress { return Progress{at: last} }
 
-// At is when something last became better; zero: nobody knows.
+// At returns when something last got better. It returns zero if that is not known.
 func (p Progress) At() time.Time { return p.at }
 
-// Next is the progress after a moment, and whether something became better, or there is
-// something new to wait for, so that no wait has lasted for long yet.
+// Next returns the progress after a moment, and whether something got better, or there is something
+// new to wait for, so that no wait has lasted for long yet.
 func (p Progress) Next(d *Moment) (next Progress, better bool) {
 	now := d.DecidedAt
 	next = Progress{
@@ -74,7 +74,7 @@ func (p Progress) Next(d *Moment) (next Progress, better bool) {
 		}
 	}
 	for _, claim := range d.Claims {
-		if claim.Phase != model.PhaseRestoring || next.gone(claim) { // else it is given up
+		if claim.Phase != model.PhaseRestoring || next.gone(claim) { // otherwise it is given up
 			next.stages[claim.UID] = max(p.stages[claim.UID], StageOf(claim))
 		}
 	}
@@ -93,16 +93,15 @@ func (p Progress) Next(d *Moment) (next Progress, better bool) {
 	return next, !next.at.Equal(p.at)
 }
 
-// Held says since when each wait has lasted, and Away since when each pod that does not serve
-// has not.
+// Held says since when each wait has lasted.
 func (p Progress) Held() map[string]time.Time { return p.held }
 
-// Unavailable is described with Held.
+// Unavailable says since when each pod that does not serve has not.
 func (p Progress) Unavailable() map[string]time.Time { return p.unavailable }
 
-// unavailableOf says since when each pod that does not serve has not: since it was first
-// seen so, or, of those that are so in the first pass, since their phase began. A pod
-// that is made anew meanwhile was away all the time.
+// unavailableOf says since when each pod that does not serve has not: since it was first seen so
+// or, for pods in the first pass, since their phase began. A pod that is recreated in the meantime
+// was unavailable all the time.
 func (p Progress) unavailableOf(now time.Time, d *Moment) map[string]time.Time {
 	away := map[string]time.Time{}
 	for _, a := range UnavailablePods(d) {
@@ -116,7 +115,7 @@ func (p Progress) unavailableOf(now time.Time, d *Moment) map[string]time.Time {
 	return away
 }
 
-// progressed: a claim came further than any on that pod before, or one whose pod had
+// progressed reports whether a claim came further than any on that pod before, or one whose pod had
 // gone is over.
 func (p Progress) progressed(next Progress) bool {
 	for uid, stage := range next.stages {
@@ -129,8 +128,8 @@ func (p Progress) progressed(next Progress) bool {
 	})
 }
 
-// well counts the pods that are back in the database, claimed or not: to give a
-// claim up brings nobody back.
+// well counts the pods that are back in the database, claimed or not: giving up a claim brings no
+// pod back.
 func well(s model.Snapshot) (n int) {
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.Phase == model.PodPhaseReady && (!p.Agent || p.Report != nil && p.Report.Member == model.MembershipLive && p.Report.Settled) {
@@ -140,7 +139,7 @@ func well(s model.Snapshot) (n int) {
 	return n
 }
 
-// gone says whether the pod of a claim has gone away.
+// gone reports whether the pod of a claim has gone.
 func (p Progress) gone(c model.Claim) bool {
 	uid := ""
 	if p.lastSeen[c.UID] {
@@ -149,8 +148,8 @@ func (p Progress) gone(c model.Claim) bool {
 	return HasGone(c, uid)
 }
 
-// onRequest: a person or a clock said that nobody goes; or nothing has got better for long, and that is what was
-// waited for.
+// onRequest reports whether a person or a clock said that no pod goes, or nothing has got better
+// for long because of that.
 func onRequest(now time.Time, d *Moment) bool {
 	patience := time.Duration(d.Snapshot.Cluster.Spec.Policy.ProgressSeconds) * time.Second
 	last := d.Snapshot.Cluster.Status.LastProgress
@@ -160,7 +159,7 @@ func onRequest(now time.Time, d *Moment) bool {
 	return slices.ContainsFunc(d.Plan.Holds, func(h model.Hold) bool { return h.Pod == "" && policy.OnRequest(h.Rule) })
 }
 
-// Revisions are those that are being rolled out, by pool.
+// Revisions returns the revisions that are being rolled out, by pool.
 func Revisions(s model.Snapshot) map[string]string {
 	out := map[string]string{}
 	for _, pool := range s.Pools {

@@ -7,9 +7,9 @@ import (
 )
 
 // Judge says in which phase a moment is, given whether the one before was stalled and whether
-// something became better since. The policy says when nothing became better for too long. Here
-// is what else stalls, and what does not end a stall. next is when time alone will change that;
-// zero: it will not.
+// something became better since. The policy says when nothing got better for too long. This adds
+// other stalls, and what does not end a stall. next is when time alone will change that, or zero if
+// it will not.
 func Judge(m *Moment, wasStalled, better bool) (phase model.ClusterPhase, next time.Time) {
 	late, next := settingLate(m)
 	switch {
@@ -18,14 +18,14 @@ func Judge(m *Moment, wasStalled, better bool) (phase model.ClusterPhase, next t
 	case late:
 		return model.ClusterStalled, time.Time{}
 	case !better && wasStalled && m.Plan.Phase == model.ClusterRolling:
-		// To try again what came to nothing before does not end a stall.
+		// Trying again what failed before does not end a stall.
 		return model.ClusterStalled, next
 	}
 	return m.Plan.Phase, next
 }
 
-// settingLate: a cluster setting could not be put back for longer than a rollout may make no
-// progress; next is when that will be so.
+// settingLate reports whether a cluster setting could not be restored for longer than a rollout may
+// make no progress. next is when that will be so.
 func settingLate(m *Moment) (late bool, next time.Time) {
 	for name := range m.Settings {
 		due := m.DecidedAt.Add(m.stallAfter())
@@ -42,7 +42,8 @@ func settingLate(m *Moment) (late bool, next time.Time) {
 	return false, next
 }
 
-// StallsAt is when the rollout stalls if nothing becomes better until then; zero: it cannot.
+// StallsAt is when the rollout stalls if nothing becomes better until then. It returns zero if it
+// cannot.
 func (p Progress) StallsAt(m *Moment) time.Time {
 	if len(m.Plan.Order)+len(m.Claims) == 0 {
 		return time.Time{}

@@ -7,8 +7,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// A wait is one thing for which a rollout waits: a hold of the plan, that a claim goes on, or
-// that a cluster setting is put back. Its key stays as long as it is the same wait.
+// A wait is one thing for which a rollout waits: a hold of the plan, progress of a claim, or the
+// restoring of a cluster setting. Its key stays the same as long as the wait does.
 
 // HoldKey is the key of a hold.
 func HoldKey(h model.Hold) string { return string(h.Rule) }
@@ -19,7 +19,7 @@ func ClaimKey(c model.Claim) string { return c.ID + " " + string(c.Phase) }
 // SettingKey is the key of a cluster setting.
 func SettingKey(name string) string { return "setting " + name }
 
-// WaitKeys are the keys of all waits that no person or clock has asked for.
+// WaitKeys returns the keys of all waits that no person or clock has asked for.
 func WaitKeys(m *Moment) []string {
 	var keys []string
 	for _, h := range Held(m) {
@@ -34,8 +34,8 @@ func WaitKeys(m *Moment) []string {
 	return keys
 }
 
-// Held are the holds of the plan that no person or clock has asked for, and that are not
-// just the word for a claim. Of a canary that is so while its own pods are not back.
+// Held returns the holds of the plan that no person or clock has asked for, and that do not just
+// stand for a claim. A canary counts while its own pods are not back.
 func Held(m *Moment) []model.Hold {
 	var held []model.Hold
 	lost := lostCanaries(m)
@@ -49,7 +49,7 @@ func Held(m *Moment) []model.Hold {
 	return held
 }
 
-// lostCanaries are the pods that a canary holds whose own pods are not back.
+// lostCanaries returns the pods that a canary holds whose own pods are not back.
 func lostCanaries(m *Moment) map[string]bool {
 	pods := map[string]bool{}
 	if !slices.ContainsFunc(m.Plan.Holds, func(h model.Hold) bool { return h.Rule == model.RuleCanary }) {

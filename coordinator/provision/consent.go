@@ -15,7 +15,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// consented is what agents are told of what those who may write the Secrets allow.
+// consented is what agents are told about the permissions given by the Secrets.
 type consented struct {
 	secrets        map[string]config.Secret
 	host, failover string
@@ -26,16 +26,16 @@ type consented struct {
 type secretSeen struct {
 	config.Secret
 	name string
-	// named: the spec names it, and not only pods that run.
+	// named is true if the spec names it, and not only running pods.
 	named bool
-	// meta is nil where there is no such Secret.
+	// meta is nil if there is no such Secret.
 	meta *metav1.ObjectMeta
 }
 
-// consents looks at the Secrets with credentials: the one that the spec names, and those that
-// pods mount. What is not allowed is left out of what agents are told, with a consent.Refusal
-// among the errors. While the API server does not tell of each Secret, what agents have been
-// told stays.
+// consents checks the Secrets with credentials: the one that the spec names, and those that pods
+// mount. What is not allowed is left out of what agents are told, with a consent.Refusal among the
+// errors. While the API server does not answer about each Secret, agents keep what they have been
+// told.
 func (p *Provisioner) consents(ctx context.Context, cluster *v1alpha1.DatabaseCluster, mounted []string, present config.File) (consented, error) {
 	connection := cluster.Spec.Connection
 	out := consented{host: connection.Host, failover: connection.Failover, port: connection.Port}
@@ -84,7 +84,7 @@ func (p *Provisioner) consents(ctx context.Context, cluster *v1alpha1.DatabaseCl
 	return out, errors.Join(errs...)
 }
 
-// look asks about each Secret, and names those that are not known.
+// look reads each Secret, and names those that are not known.
 func (p *Provisioner) look(ctx context.Context, cluster *v1alpha1.DatabaseCluster, mounted []string) (seen []secretSeen, unknown []string, errs []error) {
 	named := v1alpha1.CredentialsSecretOf(cluster)
 	names := append(slices.Clone(mounted), named)
@@ -128,8 +128,8 @@ func atURL(u *url.URL) at {
 	return at{host, port, usual}
 }
 
-// hostAllowed tells why agents may not connect to a host. Each Secret whose password they
-// could show to it has to name it, and so has the one that the spec names.
+// hostAllowed says why agents may not connect to a host. Each Secret whose password they could send
+// to it has to name it, and so has the one that the spec names.
 func hostAllowed(field string, to at, seen []secretSeen, cluster *v1alpha1.DatabaseCluster) error {
 	if config.OwnHost(to.host) {
 		return nil

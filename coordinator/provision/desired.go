@@ -71,7 +71,7 @@ func applyService(service *corev1.Service, cluster *v1alpha1.DatabaseCluster, go
 		changed = true
 	}
 	if !spec.PublishNotReadyAddresses {
-		// Agents must find each other above all while pods are not ready.
+		// Agents must find each other especially while pods are not ready.
 		spec.PublishNotReadyAddresses = true
 		changed = true
 	}
@@ -113,8 +113,8 @@ type secretInput struct {
 	now           time.Time
 }
 
-// secretData is data as it should be, and whether that differs. The gossip key
-// is made once and never changed here: whoever lost it could not talk to the others.
+// secretData is data as it should be, and whether that differs. The gossip key is made once and
+// never changed here: an agent without it could not talk to the others.
 func secretData(data map[string][]byte, cluster *v1alpha1.DatabaseCluster, in secretInput) (map[string][]byte, bool, error) {
 	profile := pki.AgentProfile(cluster.Namespace, cluster.Name)
 	out, changed, err := pki.Renew(data, in.authority, profile, in.now)
@@ -140,7 +140,7 @@ func secretData(data map[string][]byte, cluster *v1alpha1.DatabaseCluster, in se
 	return out, changed, nil
 }
 
-// agentFile is what the agents are told of their DatabaseCluster.
+// agentFile returns what the agents are told about their DatabaseCluster.
 func agentFile(cluster *v1alpha1.DatabaseCluster, in secretInput) config.File {
 	spec := cluster.Spec.WithDefaults()
 	connection := spec.Connection
@@ -179,9 +179,9 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, in secretInput) config.File {
 	return file
 }
 
-// onlyCertificates keeps the certificates of a PEM text. Whoever may create a
-// DatabaseCluster can have the coordinator read a Secret of the same namespace;
-// nothing but certificates, which are public, ever leaves it.
+// onlyCertificates keeps the certificates of a PEM text. Anybody who may create a DatabaseCluster
+// can make the coordinator read a Secret of the same namespace; only certificates, which are
+// public, ever leave it.
 func onlyCertificates(text []byte) ([]byte, error) {
 	certs, err := pki.ParseCertificates(text)
 	if err != nil {

@@ -24,10 +24,10 @@ type gossip struct {
 	why string
 }
 
-// gossipFrom never shuts out a network by what it finds out itself: agents get a new list
-// minutes late, and none while no coordinator runs, and a pod on a new node must be heard all the
-// same. A network that agents were told of before is kept, so that nothing is written each
-// time that a pod is elsewhere.
+// gossipFrom never excludes a network by what it finds out itself: agents get a new list minutes
+// late, and none while no coordinator runs, and a pod on a new node must be heard anyway. A network
+// that agents were told about before is kept, so that nothing is written each time a pod is
+// elsewhere.
 func gossipFrom(only []netip.Prefix, pods kube.Networks, before []netip.Prefix) gossip {
 	switch {
 	case len(only) > 0:

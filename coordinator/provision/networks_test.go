@@ -20,8 +20,8 @@ func prefixes(texts ...string) (all []netip.Prefix) {
 
 func (w *world) said() string { return w.service().Annotations[v1alpha1.AnnotationGossipFrom] }
 
-// TestGossipNetworksFollowThePods: agents are told of new networks, forget none that they were told
-// of, and the same pods cost no write. The Service says what is in force.
+// Agents are told of new networks, forget none that they were told of, and the same pods cost no
+// write. The Service says what is in force.
 func TestGossipNetworksFollowThePods(t *testing.T) {
 	w := newWorld(t)
 	w.ensure()
@@ -64,7 +64,7 @@ func TestGossipNetworksFollowThePods(t *testing.T) {
 	require.Zero(t, w.ensure().Writes, "a pod that has no address for a while changes nothing")
 }
 
-// TestGossipCIDRsWin: what a person has said is all that counts, whatever the pods' networks are.
+// What a person has said is all that counts, whatever the pods' networks are.
 func TestGossipCIDRsWin(t *testing.T) {
 	w := newWorld(t)
 	w.pods.Known = prefixes("10.244.0.0/16")
@@ -83,9 +83,9 @@ func TestGossipCIDRsWin(t *testing.T) {
 	require.Equal(t, w.pods.Known, w.file().PodNetworks)
 }
 
-// TestNewNodeWhileNobodyLeads: a pod starts in a network that the agents were not told of, and no
-// coordinator tells them. By the list that they have it is heard, and comes behind others only where
-// strangers are too many; the next coordinator tells of its network.
+// A pod starts in a network that the agents were not told of, and no coordinator tells them. By the
+// list that they have it is heard, and comes behind others only where strangers are too many; the
+// next coordinator tells of its network.
 func TestNewNodeWhileNobodyLeads(t *testing.T) {
 	w := newWorld(t)
 	w.pods.Known = prefixes("10.244.0.0/16")

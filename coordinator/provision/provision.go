@@ -20,7 +20,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
 )
 
-// Options are for New.
+// Options are the options of a Provisioner.
 type Options struct {
 	Client kubernetes.Interface
 	// Metadata is for Secrets of which nothing but the metadata is asked for. Nil: whatever
@@ -58,11 +58,11 @@ func newKey() []byte {
 	return key
 }
 
-// Provisioner keeps the Service and the Secret of DatabaseClusters. It
-// remembers nothing; any number of coordinators may call Ensure at once.
+// Provisioner keeps the Service and the Secret of DatabaseClusters. It remembers nothing; any
+// number of coordinators may call Ensure at once.
 type Provisioner struct{ opts Options }
 
-// New checks the options.
+// New checks the options and returns a Provisioner.
 func New(opts Options) (*Provisioner, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -71,7 +71,7 @@ func New(opts Options) (*Provisioner, error) {
 	return &Provisioner{opts: opts}, nil
 }
 
-// Result of Ensure.
+// Result is the result of Ensure.
 type Result struct {
 	// Writes is the number of objects that were written.
 	Writes int
@@ -187,8 +187,8 @@ func (p *Provisioner) ensureSecret(
 	return from.why, errors.Join(count(result, err), partly)
 }
 
-// count notes a write. That somebody else made the object first is no error:
-// it was one of us, or the next call says what is wrong with it.
+// count notes a write. It is no error if somebody else created the object first: it was one of us,
+// or the next call says what is wrong with it.
 func count(result *Result, err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return nil

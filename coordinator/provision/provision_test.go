@@ -240,7 +240,7 @@ func TestConnectionAndDrain(t *testing.T) {
 	}
 }
 
-// TestDatabaseCA: certificates are passed on, and nothing else that is in the Secret.
+// Certificates are passed on, and nothing else that is in the Secret.
 func TestDatabaseCA(t *testing.T) {
 	authority, err := pki.NewAuthority(pki.SecretAuthority, start)
 	require.NoError(t, err)

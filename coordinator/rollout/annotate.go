@@ -7,8 +7,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// annotate adds to the snapshot what was found out by acting, and what cannot be done,
-// so that the policy holds such pods under a rule with a name.
+// annotate adds to the snapshot what acting has found out, and what cannot be done, so that the
+// policy holds such pods under a named rule.
 func (a *step) annotate() {
 	known := &a.Snapshot.Cluster.Status
 	known.LastDeparture, known.LastProgress = asOf(a.now, a.LastDeparture), asOf(a.now, a.s.progress.At())
@@ -32,9 +32,9 @@ func (a *step) annotate() {
 	a.refuseEvictions()
 }
 
-// refuseEvictions marks the pods whose eviction a foreign budget would
-// refuse, so that they are not drained in vain. What the StatefulSet controller
-// or a delete removes is asked of no budget.
+// refuseEvictions marks the pods whose eviction a foreign budget would refuse, so that they are not
+// drained for nothing. No budget is asked about what the StatefulSet controller or a delete
+// removes.
 func (a *step) refuseEvictions() {
 	if len(a.ForeignBudgets) == 0 || a.Snapshot.Cluster.Spec.WithDefaults().Update.Method != model.MethodEvict {
 		return
@@ -51,9 +51,9 @@ func (a *step) refuseEvictions() {
 	}
 }
 
-// refuseReplacements notes of every pod that should be replaced and has nobody
-// who could empty it, or say that it is empty. The policy then holds such pods in words, and what they
-// would have taken of a budget is there for others.
+// refuseReplacements marks every pod that should be replaced if no agent can empty it or confirm
+// that it is empty. The policy then holds such pods with a reason, and their share of a budget is
+// free for others.
 func (a *step) refuseReplacements() {
 	s := &a.Snapshot
 	wanted := map[string]bool{}

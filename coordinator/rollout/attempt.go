@@ -7,13 +7,15 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// attempt is what this coordinator knows of one claim beyond what is written in it.
+// attempt is what this coordinator knows about one claim beyond what is written in it.
 type attempt struct {
 	retry
 	known Known
-	// observedAt is when the last complete look of pod and witnesses was over; zero: there was none.
+	// observedAt is when the pod and its witnesses were last observed completely. It is zero if
+	// they were not.
 	observedAt time.Time
-	// opened is the pod when its guard was opened, sentAt when its removal was accepted.
+	// opened is the pod as it was when its guard was opened. sentAt is when its removal was
+	// accepted.
 	opened effect.PodSeen
 	sentAt time.Time
 
@@ -25,69 +27,72 @@ type attempt struct {
 	onBehalf
 	absence
 
-	// restarts: the pod is restarted before it can be replaced.
+	// restarts is true if the pod is restarted before it can be replaced.
 	restarts bool
-	// askedIn is how many settings had been restored when the agent was asked what
-	// its drain will change; settingBusyUntil is until when another drain had to write the same
-	// setting first; over: the claim needs the setting no more.
+	// askedIn is how many settings had been restored when the agent was asked what its drain will
+	// change. settingBusyUntil is the time until which another drain had to write the same setting
+	// first. settingReleased is true if the claim no longer needs the setting.
 	askedIn          int
 	settingBusyUntil time.Time
 	settingReleased  bool
-	// drainBegan is when the agent was first asked to drain the pod, or another to hand over.
+	// drainBegan is when the agent was first asked to drain the pod, or another agent to hand over
+	// for it.
 	drainBegan time.Time
-	// inherited: the claim is a predecessor's.
+	// inherited is true if a predecessor made the claim.
 	inherited bool
-	// takenAt is when this coordinator took the claim up. When it says that it was made is by
-	// a clock that may be another's, or may have been set since.
+	// takenAt is when this coordinator took the claim over. The time in the claim comes from a
+	// clock that may be another coordinator's, or that may have been set since.
 	takenAt    time.Time
 	lastLogged string
 }
 
-// orders are those of which an agent may still be carrying one out.
+// orders are the orders that an agent may still be carrying out.
 type orders struct {
-	// notAfter is the time past which no agent of the claimed pod starts a write, unansweredUntil
-	// the same as far as orders go that nobody has answered.
+	// notAfter is the time after which no agent of the claimed pod starts a write. unansweredUntil
+	// is the same for orders without an answer.
 	notAfter, unansweredUntil time.Time
-	// othersUnansweredUntil is the time past which no other pod's agent starts a write for the claimed one,
-	// by an order that it has not answered.
+	// othersUnansweredUntil is the time after which no other pod's agent starts a write for the
+	// claimed pod on an order that it has not answered.
 	othersUnansweredUntil time.Time
 }
 
-// refusals are the removals that were refused, in a row.
+// refusals are consecutive removals that were refused.
 type refusals struct {
-	// unanswered: a write that opens the guard or lowers the partition may still be carried out.
+	// unanswered is true if a write that opens the guard or lowers the partition may still be
+	// carried out.
 	unanswered bool
-	// refusedUntil is when a removal that was refused may be tried again, refusal why it was.
+	// refusedUntil is when a refused removal may be tried again, refusal why it was refused.
 	refusedUntil time.Time
 	refusal      string
 	conflicts    int
 	budgets      int
 	rejections   int
-	// behinds counts how often the cache was behind when the pod was to go.
+	// behinds counts how often the cache was behind when the pod was about to go.
 	behinds int
 }
 
 // ending is why and how a claim ends that is not carried out.
 type ending struct {
-	// giveUp is why the claim is not carried out; final while the pod is there.
+	// giveUp is why the claim is not carried out. It is final while the pod exists.
 	giveUp string
-	// backoff is the rule under which the pod is left alone afterwards; empty = none.
+	// backoff is the rule under which the pod is left alone afterwards. It is empty if there is
+	// none.
 	backoff model.Rule
-	// makesRoom: nothing of the database runs, and the claim keeps a correction from its pod, so
-	// it ends though nobody can undo its drain.
+	// makesRoom is true if nothing of the database runs and the claim blocks a correction of its
+	// pod. Such a claim ends although nobody can undo its drain.
 	makesRoom bool
 }
 
-// absence is how long the pod of a claim is away.
+// absence is how long the pod of a claim is unavailable.
 type absence struct {
 	// wentAt is when the pod was seen to go, goneAt when it was known to be gone.
 	wentAt, goneAt time.Time
-	// counted: how long it was away has been counted.
+	// counted is true if the time for which the pod was unavailable has been counted.
 	counted bool
 }
 
-// attemptOf is what is known of a claim. One that is not known was made by a predecessor,
-// whose last order may still be under way, and who may have left the guard open.
+// attemptOf returns what is known about a claim. A claim that is not known was made by a
+// predecessor, whose last order may still be under way, and who may have left the guard open.
 func (a *step) attemptOf(claim model.Claim) *attempt {
 	r := a.s.attempts[claim.ID]
 	if r != nil {
@@ -106,7 +111,7 @@ func (a *step) attemptOf(claim model.Claim) *attempt {
 	return r
 }
 
-// reappeared: the pod is in sight again.
+// reappeared notes that the pod is shown again.
 func (r *attempt) reappeared() {
 	if r.known.StillExists {
 		r.known.StillExists = false
@@ -114,8 +119,8 @@ func (r *attempt) reappeared() {
 	}
 }
 
-// backToBarrier: what was looked at is no longer what is there. The guard is
-// closed, and opened again after that, given what is there then.
+// backToBarrier forgets what was observed, because it may have changed. The guard is closed, and it
+// is opened again only on a new observation.
 func (r *attempt) backToBarrier() {
 	r.observedAt, r.led = time.Time{}, nil
 	if r.known.Guard == GuardKnownOpen {
@@ -128,8 +133,7 @@ func (r *attempt) refusedFor(now time.Time, pause time.Duration, err error) {
 	r.refusedUntil, r.refusal, r.problem = now.Add(pause), err.Error(), err.Error()
 }
 
-// due is when a move may be tried. A guard is closed without waiting for what keeps
-// its pod.
+// due returns when a move may be tried. Closing a guard does not wait for what holds the pod.
 func (r *attempt) due(move Move) time.Time {
 	if (move == MoveObserve || move == MoveOpenGuard) && r.refusedUntil.After(r.retryAt) {
 		return r.refusedUntil
@@ -137,13 +141,13 @@ func (r *attempt) due(move Move) time.Time {
 	return r.retryAt
 }
 
-// removalAccepted notes that the pod goes, or has gone.
+// removalAccepted notes that the pod is going or has gone.
 func (r *attempt) removalAccepted(now time.Time) {
 	r.refusals = refusals{unanswered: r.unanswered, refusedUntil: r.refusedUntil}
 	r.known.Guard, r.sentAt = RemovalAccepted, now
 }
 
-// podGoing notes that the pod goes, so that its guard is nobody's business any more.
+// podGoing notes that the pod is going, so that its guard no longer matters.
 func (r *attempt) podGoing(now time.Time) {
 	if r.known.Guard != GuardKnownClosed {
 		r.known.Guard = GuardUntouched
@@ -153,20 +157,21 @@ func (r *attempt) podGoing(now time.Time) {
 	}
 }
 
-// abandon ends the claim for a reason; with a rule the pod is left alone after it.
+// abandon ends the claim for a reason. If a rule is given, the pod is left alone under it
+// afterwards.
 func (r *attempt) abandon(why string, rule model.Rule) {
 	if r.giveUp != "" {
 		return
 	}
 	r.giveUp, r.backoff = why, rule
 	if r.known.Guard == GuardKnownClosed {
-		r.known.Guard = GuardUntouched // the API server must say so after this
+		r.known.Guard = GuardUntouched // only what the API server says after this counts
 	}
 	r.succeeded()
 }
 
-// cancelGiveUp takes back that a claim is to be given up which can not be any more: it is
-// tried again after a while.
+// cancelGiveUp cancels giving up a claim that can no longer be given up. The claim is tried again
+// after a pause.
 func (r *attempt) cancelGiveUp(now time.Time) {
 	r.problem, r.retryAt = r.giveUp, now.Add(lastRetry)
 	r.giveUp, r.backoff = "", ""
@@ -174,8 +179,8 @@ func (r *attempt) cancelGiveUp(now time.Time) {
 	r.conflicts, r.budgets, r.rejections = 0, 0, 0
 }
 
-// finished answers, once, how long the pod was away. A pod that had gone before
-// this coordinator looked at it was away for longer than is known.
+// finished returns, once, how long the pod was unavailable. It returns false for a pod that had
+// gone before this coordinator observed it, because the full time is not known.
 func (r *attempt) finished(now time.Time) (time.Duration, bool) {
 	if r.counted || r.wentAt.IsZero() || r.inherited {
 		return 0, false
@@ -184,9 +189,9 @@ func (r *attempt) finished(now time.Time) (time.Duration, bool) {
 	return now.Sub(r.wentAt), true
 }
 
-// mayWriteUntil is until when the agent of the pod may still be carrying out an order. One
-// that has said that the pod is drained has carried out what it was asked before that,
-// unless it was never heard of.
+// mayWriteUntil returns the time until which the pod's agent may still be carrying out an order. An
+// agent that has confirmed the drain has carried out the orders before that, unless it was never
+// heard from.
 func (r *attempt) mayWriteUntil() time.Time {
 	if !r.known.Drained.confirmed() {
 		return r.notAfter
@@ -194,8 +199,8 @@ func (r *attempt) mayWriteUntil() time.Time {
 	return r.unansweredUntil
 }
 
-// ordered notes an order to the agent of the pod, and what came of it. One that was never sent
-// says nothing about those before it.
+// ordered notes an order to the pod's agent and its result. An order that was never sent says
+// nothing about earlier ones.
 func (r *attempt) ordered(order effect.Order, err error) {
 	if order.NotAfter.IsZero() {
 		return

@@ -6,8 +6,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// backoff is of a pod that is left alone for a while, because a claim on it had to be
-// given up for a reason that no snapshot shows.
+// backoff describes a pod that is left alone for a while because a claim on it was given up for a
+// reason that no snapshot shows.
 type backoff struct {
 	rule   model.Rule
 	reason string
@@ -15,7 +15,7 @@ type backoff struct {
 	times  int
 }
 
-// leaveAlone begins a back-off, each longer than the one before.
+// leaveAlone begins a back-off. Each is longer than the one before.
 func (a *step) leaveAlone(uid string, rule model.Rule, reason string) {
 	r := a.s.backoffs[uid]
 	if r == nil {
@@ -27,7 +27,7 @@ func (a *step) leaveAlone(uid string, rule model.Rule, reason string) {
 	r.times++
 }
 
-// backsOff says whether a pod is to be left alone.
+// backsOff reports whether a pod is to be left alone.
 func (a *step) backsOff(uid string) bool {
 	r := a.s.backoffs[uid]
 	return r != nil && a.now.Before(r.until)

@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// TestRetriesGrow up to a limit, and begin anew after a success.
+// TestRetriesGrow up to a limit, and begin again after a success.
 func TestRetriesGrow(t *testing.T) {
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	var r retry
@@ -34,7 +34,7 @@ func TestRetriesGrow(t *testing.T) {
 	require.Equal(t, retry{retryAt: now.Add(time.Second), problem: "its successor"}, r)
 }
 
-// TestAPodIsLeftAloneLongerEachTime that a claim on it is given up, and no other pod is.
+// A pod is left alone longer each time a claim on it is given up, and other pods are not.
 func TestAPodIsLeftAloneLongerEachTime(t *testing.T) {
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	a := stepOn(Facts{}, now)
@@ -55,7 +55,8 @@ func TestAPodIsLeftAloneLongerEachTime(t *testing.T) {
 	}
 }
 
-// TestRefusedRemovals: how long after each the next may be tried, and after how many in a row the claim is given up, under which rule.
+// TestRefusedRemovals tests how long after each refusal the next removal may be tried, and after
+// how many in a row the claim is given up, under which rule.
 func TestRefusedRemovals(t *testing.T) {
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	growing := []time.Duration{
@@ -64,7 +65,7 @@ func TestRefusedRemovals(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		err    error
-		most   int // 0: never
+		most   int // 0 means never
 		rule   model.Rule
 		pauses func(i int) time.Duration
 	}{

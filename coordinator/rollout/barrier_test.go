@@ -8,7 +8,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// Whoever runs is asked itself, however broken it was when it was claimed.
+// A pod that runs is asked itself, however broken it was when it was claimed.
 func TestBrokenRunningPodIsDrained(t *testing.T) {
 	notLive := &model.Report{UID: "0", Self: true, Fresh: true, Member: model.MembershipNotLive}
 	claim := model.Claim{ID: "c", Pod: "s-0", UID: "0", Action: model.ActionRestart, Reason: model.ReasonFailed, Prepare: model.PrepareNone}
@@ -35,8 +35,8 @@ func TestBrokenRunningPodIsDrained(t *testing.T) {
 	}
 }
 
-// Kubernetes may show late that a pod has started. Its agent is asked as soon as it speaks, and nobody waits
-// for one that is silent.
+// Kubernetes may show late that a pod has started. Its agent is asked as soon as it reports, and
+// nobody waits for an agent that does not.
 func TestPodWhoseAgentReportsIsDrainedBeforeItsStartIsSeen(t *testing.T) {
 	says := func(change func(r *model.Report)) *model.Report {
 		r := &model.Report{UID: "0", Self: true, Fresh: true, Member: model.MembershipNotLive}

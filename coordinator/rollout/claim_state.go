@@ -2,118 +2,127 @@ package rollout
 
 import "github.com/rollcall-dev/rollcall/coordinator/model"
 
-// Case is all that the next move about a claim depends on.
+// Case is everything that the next move of a claim depends on.
 type Case struct {
 	Claim model.Claim
 	Pod   PodPresence
 	// Known is what this coordinator has learned by its own moves.
 	Known Known
 
-	// Of a pod that is there:
+	// About a pod that is there:
 
-	// GiveUp: the claim is not to be carried out any more.
+	// GiveUp is true if the claim is no longer to be carried out.
 	GiveUp bool
-	// Observed: pod and witnesses have looked since the pod was drained, not long ago.
+	// Observed is true if the pod and its witnesses were observed recently, and after the pod was
+	// drained.
 	Observed bool
-	// WithoutAgent: the pod serves and has no agent; another pod's can hand over for it.
+	// WithoutAgent is true if the pod serves and has no agent. Another pod's agent can hand over
+	// for it.
 	WithoutAgent bool
-	// HandedToController: a person has handed the pod to its controller, which takes it when it
-	// likes: no partition, no guard, and nothing else is asked.
+	// HandedToController is true if a person has handed the pod to its controller, which removes it
+	// when it likes. The partition, the guard and other checks do not apply.
 	HandedToController bool
-	// BlocksController: the controller takes nobody before this pod is Ready, which it can not become.
+	// BlocksController is true if the controller removes no pod before this one is Ready, and this
+	// one cannot become Ready.
 	BlocksController bool
-	// WaitsForOthers: others in its pool, which the partition would free with it, go first.
+	// WaitsForOthers is true if other pods of the pool, which lowering the partition would also
+	// free, go first.
 	WaitsForOthers bool
-	// CaughtUp: the cache shows the pod as it is since its guard was opened, and so
+	// CaughtUp is true if the cache shows the pod as it is since its guard was opened, and so
 	// everything that happened to other pods before that.
 	CaughtUp bool
-	// SettingRecorded: the claim is listed with a cluster setting that its drain writes.
+	// SettingRecorded is true if the record of a cluster setting lists the claim, because its drain
+	// writes that setting.
 	SettingRecorded bool
-	// SettingBusy: another drain writes that setting first, or it is put back first.
+	// SettingBusy is true if another drain writes that setting first, or the setting is restored
+	// first.
 	SettingBusy bool
-	// Held: deciding again for this pod alone, it may not go now.
+	// Held is true if a new decision for this pod alone says that it may not go now.
 	Held bool
-	// Suspended: the claim can not be given up any more, and is not to be carried out now;
-	// or the volumes of a pod that has gone for good are not to be deleted now.
+	// Suspended is true if the claim can no longer be given up but must not be carried out now, or
+	// if the volumes of a pod that has gone for good must not be deleted now.
 	Suspended bool
-	// RestartFirst: the pod has come without an agent that could drain it, or from a template that
-	// it does not start from. The claim can not be given up any more, so a restart puts that right first.
+	// RestartFirst is true if the pod has come back without an agent that could drain it, or with a
+	// template that does not start. The claim can no longer be given up, so a restart fixes that
+	// first.
 	RestartFirst bool
-	// Empty: pod and witnesses agree that the database has nothing left on the pod.
+	// Empty is true if the pod and its witnesses agree that the database has nothing left on the
+	// pod.
 	Empty bool
 
-	// Of a pod that has gone:
+	// About a pod that has gone:
 
-	// PoolHidden: nothing is shown of the pod's pool, which says nothing about its pods.
+	// PoolHidden is true if the pod's pool is not shown, which says nothing about its pods.
 	PoolHidden bool
-	// Recreated: there is a pod of that name with another UID.
+	// Recreated is true if there is a pod of that name with another UID.
 	Recreated bool
-	// Rejoined: the recreated pod is a live member of the database.
+	// Rejoined is true if the recreated pod is a live member of the database.
 	Rejoined bool
-	// Returned: everything that was asked of the recreated pod is true.
+	// Returned is true if everything that is required of the recreated pod holds.
 	Returned bool
-	// ReturnFailed: the recreated pod is broken, or late; it may still come back.
+	// ReturnFailed is true if the recreated pod is broken or late. It may still come back.
 	ReturnFailed bool
-	// SuccessorMustGo: the recreated pod should go, too, and counts as away by itself.
+	// SuccessorMustGo is true if the recreated pod should go, too, and counts as unavailable
+	// without the claim.
 	SuccessorMustGo bool
 }
 
-// needsDrain says whether a claim's pod is drained before it goes.
+// needsDrain reports whether a claim's pod is drained before it goes.
 func needsDrain(c model.Claim) bool {
 	return c.Prepare == model.PrepareHandoff || c.Prepare == model.PrepareEvacuate
 }
 
-// replaces says whether a claim's pod comes back with fresh data.
+// replaces reports whether a claim's pod comes back with fresh data.
 func replaces(c model.Claim) bool { return c.Action == model.ActionReplace }
 
-// committed: the claim's volumes may have been deleted, by us or by a late write
-// of a predecessor. Nothing may come back to them, so it is not given up.
+// committed reports whether the claim's volumes may have been deleted, by us or by a late write of
+// a predecessor. Such a claim is not given up, because no data may come back to these volumes.
 func committed(c model.Claim) bool { return replaces(c) && c.EmptiedAt != nil }
 
-// leftToController: the pod's own controller takes it when it likes.
+// leftToController reports whether the pod's own controller removes it when it likes.
 func (c *Case) leftToController() bool { return c.HandedToController && !c.Held }
 
-// mustDrain: the pod is to be drained, and is not.
+// mustDrain reports whether the pod has to be drained and is not drained yet.
 func (c *Case) mustDrain() bool { return needsDrain(c.Claim) && c.Known.Drained == NotDrained }
 
-// mustRecordVolumes: the pod's own volume claims are known and not written down.
+// mustRecordVolumes reports whether the pod's own volume claims are known but not yet recorded.
 func (c *Case) mustRecordVolumes() bool {
 	return replaces(c.Claim) && len(c.Claim.Volumes) == 0 && len(c.Known.Volumes) > 0 && (len(c.Claim.Undo) > 0 || c.Known.DrainPlanned)
 }
 
-// removed: no pod of that name is to come back.
+// scalesDown reports whether no pod of that name is to come back.
 func (c *Case) scalesDown() bool { return c.Claim.Action == model.ActionRemove }
 
-// mustEnd: the claim is not carried out, and its pod stays.
+// mustEnd reports whether the claim is not carried out and its pod stays.
 func (c *Case) mustEnd() bool { return c.Pod == PodPresent && c.GiveUp && !committed(c.Claim) }
 
-// goneForGood: the pod is not wanted any more, and none of its name is there.
+// goneForGood reports whether the pod is no longer desired and no pod of its name exists.
 func (c *Case) goneForGood() bool { return c.Returned && !c.Recreated }
 
-// awaitsVolumes: it is not yet known that nothing is left of the claimed volumes. Where
-// no pod of that name is wanted any more, it is enough that none gets at them: those that may
-// be deleted late have been deleted.
+// awaitsVolumes reports whether some of the claimed volumes may still exist. If no pod of that name
+// is desired any more, it is enough that none can use them: the volumes that may be deleted late
+// have been deleted.
 func (c *Case) awaitsVolumes() bool {
 	deleted := !committed(c.Claim) || c.Known.VolumesDeleted
 	return replaces(c.Claim) && len(c.Claim.Volumes) > 0 && !c.Known.VolumesNew && !(c.goneForGood() && deleted)
 }
 
-// mustRestore: a drain whose undo was never recorded has changed nothing; but an
-// agent whose pod stays must hear that the claim is over.
+// mustRestore reports whether the drain must still be undone. A drain whose undo was never recorded
+// has changed nothing, but the agent of a pod that stays must hear that the claim is over.
 func (c *Case) mustRestore() bool {
 	return needsDrain(c.Claim) && !c.Known.Restored && !c.Known.UndoDeferred && (c.Pod == PodPresent || len(c.Claim.Undo) > 0)
 }
 
-// stateOf is the state of a claim: what stands in it as its phase. The written one may lag
-// behind, as it is written with whatever must be written anyway. So a successor begins where
-// nothing is taken for granted (attemptOf), and repeats what it does not know of.
+// stateOf returns the state of a claim, which is written into it as its phase. The written phase
+// may lag behind, because it is written only together with something else. So a new coordinator
+// assumes nothing (attemptOf), and repeats what it does not know.
 //
-// Each phase says in model.ClaimPhase how a claim enters it, what is true in it, and how it
-// leaves. The moves that each allows are in claim_transitions.go; DESIGN.md has the picture.
+// model.ClaimPhase says of each phase how a claim enters it, what is true in it, and how it leaves.
+// The moves that each phase allows are in claim_transitions.go; DESIGN.md has the table.
 func stateOf(c *Case) model.ClaimPhase {
 	switch {
 	case c.Pod == PodGone && c.Known.StillExists && !c.Known.GoneConfirmed:
-		return c.Claim.Phase // it is there, and stays as far as it was
+		return c.Claim.Phase // the pod exists, and the claim stays where it was
 	case c.Pod == PodGone && c.awaitsVolumes():
 		return model.PhaseGone
 	case c.Pod == PodGone && (c.Rejoined || c.ReturnFailed) && c.mustRestore():
@@ -138,13 +147,13 @@ func stateOf(c *Case) model.ClaimPhase {
 	return model.PhaseClaimed
 }
 
-// asRestart is a claim of a pod that keeps its volumes.
+// asRestart returns the claim as one for a pod that keeps its volumes.
 func asRestart(claim model.Claim) model.Claim {
 	claim.Action, claim.Prepare = model.ActionRestart, model.PrepareNone
 	return claim
 }
 
-// broken says whether a claim is for a pod that cannot be asked or prepared.
+// broken reports whether a claim is for a pod that cannot be asked or drained.
 func broken(claim model.Claim) bool {
 	return claim.Reason == model.ReasonNeverStarted || claim.Reason == model.ReasonFailed
 }

@@ -1,20 +1,18 @@
 package rollout
 
-// transition is one row of the table of what is done next about a claim: the first whose
-// condition holds.
+// transition is one row of the table of moves. The first row whose condition holds applies.
 type transition struct {
-	// when is the condition in words, for the picture in DESIGN.md.
+	// when is the condition in words, for the table in DESIGN.md.
 	when  string
 	holds func(c *Case) bool
 	move  Move
 }
 
-// next is what is done next about a claim. It leaves no guard open that no decision stands
-// behind. It never leads to Undo while the pod can still go, to Evict without a
-// drain that is confirmed and looked at from outside, nor to Release while
-// the pod is away and not accounted for in another way. Of a replacement it deletes
-// no volume before it is written down that nothing is left on it, and undoes
-// nothing after that while a volume of the pod is left.
+// next returns the next move of a claim. It leaves no guard open without a decision that stands. It
+// never returns Restore while the pod can still go, Evict without a drain that is confirmed and
+// observed from outside, or Release while the pod is unavailable and not accounted for in another
+// way. For a replacement it deletes no volume before it is recorded that nothing is left on the
+// pod, and undoes nothing after that while a volume of the pod is left.
 func next(c Case) Move {
 	switch {
 	case c.Pod == PodPresent && c.mustEnd():
@@ -38,9 +36,9 @@ func first(table []transition, c Case) Move {
 	return MoveWait
 }
 
-// asRestarted is the case of a pod that keeps its volumes, as if it had been claimed for that. It
-// stays excluded: nobody hands over for it where that would include it again. What closes
-// a guard, or waits, is the same.
+// asRestarted returns the case of a pod that keeps its volumes, as if it had been claimed for a
+// restart. The pod stays excluded: nobody hands over for it where that would include it again.
+// Closing the guard and waiting are the same.
 func asRestarted(c Case) Case {
 	c.Claim = asRestart(c.Claim)
 	return c
@@ -78,15 +76,15 @@ var whenHere = []transition{
 	{"it may still go", func(*Case) bool { return true }, MoveEvict},
 }
 
-// whenGivenUp leads back to a pod that stays. The guard comes first: a drain may
-// be undone only once it is certain that the pod will not go.
+// whenGivenUp leads back to a pod that stays. The guard comes first: a drain may be undone only
+// when it is certain that the pod will not go.
 var whenGivenUp = []transition{
 	{"its guard is not known to be closed", func(c *Case) bool { return c.Known.Guard != GuardKnownClosed }, MoveCloseGuard},
 	{"its drain is not undone", (*Case).mustRestore, MoveRestore},
 	{"it stays as it was", func(*Case) bool { return true }, MoveRelease},
 }
 
-// whenGone follows a pod that has gone until it is recreated and back.
+// whenGone follows a pod that has gone until it is recreated and back in the database.
 var whenGone = []transition{
 	{"the API server shows it, with a guard that may be open", func(c *Case) bool {
 		return !c.Known.GoneConfirmed && c.Known.StillExists && c.Known.Guard.mayBeOpen()

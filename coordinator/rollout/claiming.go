@@ -15,11 +15,11 @@ func (a *step) claimSteps() {
 	steps := a.unclaimed()
 	together := 1
 	if outage(a.Snapshot) {
-		together = len(steps) // all of them, or none
+		together = len(steps) // all or none
 	}
 	for i, step := range steps {
 		if i%together == 0 && !a.mayOpen(len(a.out.Claims)+together) {
-			return // told again when another cluster's restart has ended
+			return // stepped again when another cluster's restart has ended
 		}
 		claim := newClaim(a.s.epoch, a.Snapshot, step)
 		a.out.Edits.Add = append(a.out.Edits.Add, claim)
@@ -27,7 +27,7 @@ func (a *step) claimSteps() {
 	}
 }
 
-// unclaimed are the plan's steps that can be carried out now, and of which nobody has a claim.
+// unclaimed returns the plan's steps that can be carried out now and have no claim yet.
 func (a *step) unclaimed() []model.Step {
 	return slices.DeleteFunc(slices.Clone(a.plan.Steps), func(step model.Step) bool {
 		taken := func(c model.Claim) bool { return c.Pod == step.Pod }
@@ -36,8 +36,8 @@ func (a *step) unclaimed() []model.Step {
 	})
 }
 
-// canDo refuses steps that this version cannot carry out, and any healthy pod
-// that would go without a prepare.
+// canDo refuses steps that this version cannot carry out, and steps that would let a healthy pod go
+// without a drain.
 func (a *step) canDo(step model.Step) bool {
 	switch {
 	case step.UID == "":
@@ -54,9 +54,9 @@ func (a *step) canDo(step model.Step) bool {
 	return true
 }
 
-// carriesOut says which actions end in a pod going. A pod that must leave its
-// node is taken by us as soon as it is prepared, and perhaps by somebody who
-// drains the node before that. Restore concerns claims that exist already.
+// carriesOut reports whether an action ends with a pod going. A pod that must leave its node is
+// removed by us as soon as it is drained, unless somebody who drains the node is first. Restore
+// concerns claims that exist already.
 func carriesOut(action model.Action) bool {
 	switch action {
 	case model.ActionRestart, model.ActionLowerPartition, model.ActionRemove, model.ActionReplace, model.ActionHandoff, model.ActionEvacuate:
@@ -65,9 +65,8 @@ func carriesOut(action model.Action) bool {
 	return false
 }
 
-// undrained says who may go without a prepare: pods that are broken, that have
-// no agent, that a person hands to their controller, or whose whole pool is shut
-// down, or database taken down, on purpose.
+// undrained reports whether a pod may go without a drain: it is broken, it has no agent, a person
+// hands it to its controller, or its whole pool or database is shut down on purpose.
 func undrained(s model.Snapshot, step model.Step) bool {
 	if step.OutsideBudget || outage(s) || step.Reason == model.ReasonNeverStarted || step.Reason == model.ReasonFailed {
 		return true
@@ -80,8 +79,8 @@ func undrained(s model.Snapshot, step model.Step) bool {
 	return pool != nil && (pool.AllowShutdown && pool.Replicas == 0 || rolls(pool) && pool.Force && step.Action == model.ActionLowerPartition)
 }
 
-// newClaim is the intent to carry out a step, on what was decided from s. It has no id yet:
-// see Decision.NameClaims.
+// newClaim returns a claim for a step that was decided on s. It has no id yet: see
+// Outcome.NameClaims.
 func newClaim(epoch int64, s model.Snapshot, step model.Step) model.Claim {
 	claim := model.Claim{
 		Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
@@ -107,9 +106,9 @@ func newClaim(epoch int64, s model.Snapshot, step model.Step) model.Claim {
 	return claim
 }
 
-// notFull maps those groups of a pod that are not full to their Active members, and
-// those in which its own members are not all Active to the number that is not: nobody
-// can ask more of the pod's successor than there was.
+// notFull returns, for a pod's groups that are not full, their number of Active members, and, for
+// groups in which the pod's own members are not all Active, the number that is not. The recreated
+// pod is not required to do better than that.
 func notFull(s model.Snapshot, pod string) (active, broken map[string]int32) {
 	active, broken = map[string]int32{}, map[string]int32{}
 	for _, group := range s.Groups {

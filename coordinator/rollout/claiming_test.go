@@ -8,8 +8,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// A claim says when nobody could tell what was not Active on its pod: no pod had an agent, or
-// none was live.
+// A claim says that nobody knew what was not Active on its pod: no pod had an agent, or none was
+// live.
 func TestClaimSaysThatNobodyKnew(t *testing.T) {
 	step := model.Step{Pod: "db-1", UID: "u1", Action: model.ActionRestart}
 	for name, c := range map[string]struct {
@@ -26,7 +26,7 @@ func TestClaimSaysThatNobodyKnew(t *testing.T) {
 	}
 }
 
-// At the barrier it is known who was claimed before its turn.
+// At the barrier it is known which pod was claimed before its turn.
 func TestClaimRecordsGoingOutOfOrder(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		require.Equal(t, early, newClaim(1, model.Snapshot{}, model.Step{Pod: "db-1", BeforeTurn: early}).BeforeTurn)

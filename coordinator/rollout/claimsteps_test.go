@@ -9,8 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// A step that would let a healthy pod go without a prepare is not carried out,
-// whoever planned it.
+// A step that would let a healthy pod go without a drain is not carried out, whoever planned it.
 func TestOnlyBrokenPodsGoUnprepared(t *testing.T) {
 	now := time.Unix(10_000, 0)
 	s := threePods(now)
@@ -32,7 +31,7 @@ func TestOnlyBrokenPodsGoUnprepared(t *testing.T) {
 	}
 }
 
-// What is being deleted is begun nothing with, whatever the plan says.
+// Nothing is begun for a database cluster that is being deleted, whatever the plan says.
 func TestNothingIsClaimedOfWhatIsBeingDeleted(t *testing.T) {
 	now := time.Unix(10_000, 0)
 	facts := Facts{Record: Record{Epoch: 1}, Snapshot: threePods(now), Unlimited: true}

@@ -10,8 +10,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// For how long a prepare has been waited for is counted by one clock: the claim may say
-// by a predecessor's when it was made, and that may be minutes ahead or behind.
+// The time for which a drain is awaited is counted by one clock. The claim may have been made by a
+// predecessor's clock, which may be minutes ahead or behind.
 func TestTimeoutsAreCountedByOneClock(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
@@ -55,7 +55,8 @@ func TestDrainIsNotLateWhenTheClockIsSet(t *testing.T) {
 	}
 }
 
-// stepped is t as a process reads it whose wall clock was set ahead by d; its monotonic clock is as it was.
+// stepped returns t as a process reads it whose wall clock was set ahead by d. Its monotonic clock
+// is unchanged.
 func stepped(t time.Time, d time.Duration) time.Time {
 	if t.String() == t.Round(0).String() {
 		panic("no monotonic reading")

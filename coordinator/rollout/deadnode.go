@@ -7,9 +7,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// deleteByOverride deletes the objects of those pods that a person has named, because they
-// are terminating on a node that is gone. It takes no claim: the person's
-// override is what was written before, and the pod is charged as away.
+// deleteByOverride deletes the pods that a person has named because they are terminating on a node
+// that is gone. It makes no claim: the override is the record, and the pod counts as unavailable.
 func (a *step) deleteByOverride() {
 	wanted := map[string]bool{}
 	for _, pod := range policy.ForceDeletes(a.Snapshot) {

@@ -8,31 +8,32 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// Outcome is what a step comes to.
+// Outcome is the result of a step.
 type Outcome struct {
-	// Moment is what was decided, on the snapshot of the facts with what acting has found out.
+	// Moment is what was decided, on the snapshot of the facts together with what acting has found
+	// out.
 	progress.Moment
-	// Edits of the status are written by compare-and-swap on the object that the facts were
-	// made from, or not at all: the next step asks again for what is still wanted.
+	// Edits of the status are written by compare-and-swap on the object that the facts were made
+	// from, or not at all. The next step asks again for what is still needed.
 	Edits Edits
-	// Effects are to be carried out now, beside each other.
+	// Effects are to be carried out now, in parallel.
 	Effects []effect.Effect
-	// Wake is when to step again if nothing happens before; zero: never.
+	// Wake is when to step again if nothing happens before. It is zero if there is no such time.
 	Wake time.Time
-	// Downtimes are the pods whose claims end in this step, and how long they were away.
+	// Downtimes are the pods whose claims end in this step, and how long they were unavailable.
 	Downtimes []progress.Downtime
-	// Drains are how long drains took that were confirmed since the last step.
+	// Drains are the durations of the drains that were confirmed since the last step.
 	Drains []time.Duration
-	// LastProgress is when something last became better, and Estimates how long restarts take.
+	// LastProgress is when something last got better, and Estimates how long restarts take.
 	LastProgress time.Time
 	Estimates    progress.Estimates
-	// Superseded: another coordinator leads by now; there is nothing more to do.
+	// Superseded is true if another coordinator leads now. There is nothing more to do.
 	Superseded bool
-	// Log are the transitions that are worth a line in the log.
+	// Log are the transitions that are worth a log line.
 	Log []LogEntry
 }
 
-// LogEntry is one line for the log.
+// LogEntry is one log line.
 type LogEntry struct {
 	Level   slog.Level
 	Message string
@@ -67,7 +68,7 @@ func (d *Outcome) error(message string, args ...any) {
 	d.Log = append(d.Log, LogEntry{slog.LevelError, message, args})
 }
 
-// NameClaims gives the new claims their ids. Ids are random, so they come from outside.
+// NameClaims gives the new claims their ids. Ids are random, so the caller supplies them.
 func (d *Outcome) NameClaims(s *State, newID func() string) {
 	for i := range d.Edits.Add {
 		id := newID()

@@ -9,7 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// order is what the agent of a claimed pod is asked for now.
+// order returns the order for the agent of a claimed pod.
 func (a *step) order(claim model.Claim) effect.Order {
 	order := effect.Order{Claim: claim.ID, Epoch: a.s.epoch, Prepare: claim.Prepare, Eligible: policy.Successors(a.Snapshot, claim.Pod)}
 	if record := sharedBy(&a.Record, claim.ID); record != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// edit carries out a move that only changes the status; false: it is another kind of move.
+// edit carries out a move that only changes the status. It returns false for other moves.
 func (a *step) edit(claim model.Claim, r *attempt, c Case, move Move) bool {
 	edits := &a.out.Edits
 	switch move {
@@ -28,10 +28,10 @@ func (a *step) edit(claim model.Claim, r *attempt, c Case, move Move) bool {
 		edits.Emptied[claim.ID] = model.At(a.now)
 	case MoveFollowSuccessor:
 		if r.busy {
-			break // what is under way is about the pod that has gone
+			break // the effect under way is about the pod that has gone
 		}
 		edits.Successors[claim.ID] = r.known.Successor
-		delete(a.s.attempts, claim.ID) // nothing that was heard of the pod is true of its successor
+		delete(a.s.attempts, claim.ID) // what is known about the old pod does not hold for the recreated one
 		a.s.made[claim.ID] = false
 	case MoveRelease:
 		if r.backoff != "" && c.Pod == PodPresent {
@@ -51,42 +51,42 @@ func (a *step) edit(claim model.Claim, r *attempt, c Case, move Move) bool {
 	return true
 }
 
-// Edits are changes of a DatabaseCluster's status that a step asks for. They
-// are carried out by compare-and-swap on the very object that was decided on,
-// or not at all: the next step asks again for what is still wanted.
+// Edits are changes of a DatabaseCluster's status that a step asks for. They are carried out by
+// compare-and-swap on the very object that was decided on, or not at all. The next step asks again
+// for what is still needed.
 type Edits struct {
 	// Add are new claims.
 	Add []model.Claim
 	// Undo maps claims to what their agents answered.
 	Undo map[string][]byte
-	// RecordSetting maps claims to the setting of the whole database that their prepare
-	// will write; it is written together with their Undo.
+	// RecordSetting maps claims to the cluster setting that their drain will write. It is written
+	// together with their Undo.
 	RecordSetting map[string]effect.ClusterSetting
-	// ForgetSettings are the settings that are put back.
+	// ForgetSettings are the settings that have been restored.
 	ForgetSettings []string
-	// Volumes maps claims to the volume claims that are their pod's own.
+	// Volumes maps claims to their pod's own volume claims.
 	Volumes map[string][]model.VolumeClaim
-	// Emptied maps claims to when nothing was left on their pod.
+	// Emptied maps claims to the time at which nothing was left on their pod.
 	Emptied map[string]model.Time
 	// Successors maps claims to the UID of the pod that they are for from now on.
 	Successors map[string]string
-	// Phase maps claims to what their phase is by now.
+	// Phase maps claims to their new phase.
 	Phase map[string]model.ClaimPhase
-	// Drop are claims that are over.
+	// Drop are claims that have ended.
 	Drop []string
-	// RecordLeftovers is what claims leave undone that are over; Clear are the claims of leftovers
-	// that are undone.
+	// RecordLeftovers is what ended claims leave to be undone. ForgetLeftovers are the claims whose
+	// leftovers are undone.
 	RecordLeftovers []model.Leftover
 	ForgetLeftovers []string
 }
 
-// Urgent says whether something waits for the edits to be written. Phases alone
-// are for people and go with the next write.
+// Urgent reports whether something waits for the edits to be written. Phases alone are for people
+// and go with the next write.
 func (e Edits) Urgent() bool {
 	return len(e.Add)+len(e.Undo)+len(e.Drop)+len(e.ForgetSettings)+len(e.Volumes)+len(e.Emptied)+len(e.Successors)+len(e.ForgetLeftovers) > 0
 }
 
-// Apply carries the edits out on a status.
+// Apply applies the edits to a status.
 func (e Edits) Apply(status *Record) {
 	kept := make([]model.Claim, 0, len(status.Claims)+len(e.Add))
 	for _, claim := range status.Claims {
@@ -124,9 +124,9 @@ func (e Edits) Apply(status *Record) {
 	}
 }
 
-// follow makes a claim one for the successor of its pod, which stands on the same
-// volumes: they are still to be given up. What was excluded stays so. Volumes that
-// were seen empty stay noted, and others are looked for anew.
+// follow transfers a claim to the pod that was recreated on the same volumes, which must still be
+// deleted. What was excluded stays excluded. Volumes that were seen empty stay recorded, and others
+// are looked up again.
 func follow(claim *model.Claim, uid string) {
 	claim.UID, claim.Phase, claim.PodResourceVersion = uid, model.PhaseEmptied, ""
 	if !committed(*claim) {
@@ -139,7 +139,7 @@ func newEdits() Edits {
 		Volumes: map[string][]model.VolumeClaim{}, Emptied: map[string]model.Time{}, Successors: map[string]string{}}
 }
 
-// remaining are the claims that are not dropped.
+// remaining returns the claims that are not dropped.
 func remaining(claims []model.Claim, drop []string) []model.Claim {
 	return slices.DeleteFunc(slices.Clone(claims), func(c model.Claim) bool { return slices.Contains(drop, c.ID) })
 }

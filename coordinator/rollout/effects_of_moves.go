@@ -7,8 +7,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// start has a move carried out: it becomes an effect, and what comes of it is learned by a
-// later step.
+// start turns a move into an effect. A later step learns its result.
 func (a *step) start(claim model.Claim, r *attempt, move Move) {
 	r.busy = true
 	pod := effect.Target{Pod: claim.Pod, UID: claim.UID}
@@ -45,13 +44,14 @@ func (a *step) start(claim model.Claim, r *attempt, move Move) {
 
 func (a *step) effect(e effect.Effect) { a.out.Effects = append(a.out.Effects, e) }
 
-// failAtOnce is for an effect that cannot even be begun: its result is there at once.
+// failAtOnce is for an effect that cannot even be started: its result is available at once.
 func (a *step) failAtOnce(res effect.Result) {
 	a.learn(res)
 	a.out.wake(a.now)
 }
 
-// done is the attempt of which an effect has ended; nil: nobody knows it any more.
+// done returns the attempt whose effect has ended. It returns nil if the attempt is not known any
+// more.
 func (a *step) done(claim string) *attempt {
 	r := a.s.attempts[claim]
 	if r != nil {
@@ -60,10 +60,10 @@ func (a *step) done(claim string) *attempt {
 	return r
 }
 
-// open is an open claim, nil when there is none of that id.
+// open returns an open claim. It returns nil if there is none with that id.
 func (a *step) open(id string) *model.Claim { return claimByID(a.Record.Claims, id) }
 
-// podOfClaim is for logs.
+// podOfClaim returns the pod's name for logs.
 func (a *step) podOfClaim(id string) string {
 	if claim := a.open(id); claim != nil {
 		return claim.Pod
@@ -76,15 +76,15 @@ func (a *step) expected() effect.Expected {
 	return effect.Expected{Object: a.Object, Paused: a.Snapshot.Cluster.Paused}
 }
 
-// expectedWith is the DatabaseCluster with a claim.
+// expectedWith is the DatabaseCluster together with a claim.
 func (a *step) expectedWith(claim model.Claim) effect.Expected {
 	e := a.expected()
 	e.Claim = &claim
 	return e
 }
 
-// expectedOfAll is all that could have changed since the snapshot: the StatefulSets, and
-// who must be there. going is the pod that is to be freed or removed, if it is one.
+// expectedOfAll is everything that could have changed since the snapshot: the StatefulSets, and the
+// pods that must exist. going is the pod that is to be freed or removed, if there is one.
 func (a *step) expectedOfAll(going string) effect.Expected {
 	e := a.expected()
 	e.Pools = a.Pools
@@ -98,8 +98,8 @@ func (a *step) expectedOfAll(going string) effect.Expected {
 	return e
 }
 
-// charged: the pod has a claim, and so counts as away anyhow. One that the partition frees only after
-// the pod that goes does not.
+// charged reports whether the pod has a claim, and so counts as unavailable anyway. A pod that the
+// partition frees only after the pod that goes is not charged.
 func charged(s model.Snapshot, uid, going string) bool {
 	claims := s.Cluster.Status.Claims
 	its := slices.IndexFunc(claims, func(c model.Claim) bool { return c.UID == uid })

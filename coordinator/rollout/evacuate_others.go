@@ -7,22 +7,23 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// A pod that is replaced is emptied by its own agent. In a pod that finds no node, or
-// whose volume is lost, none ever runs: then another pod's agent empties it, where the
-// database lets any member do that, and others alone tell what is on it.
+// A pod that is replaced is emptied by its own agent. If the pod finds no node or its volume is
+// lost, no agent ever runs in it. Another pod's agent then empties it, if the database lets any
+// member do that, and only others can say what is on it.
 
 const (
 	nameUnknown = "no agent runs in it, and its name in the database is not certain"
 	nobodyWell  = "no agent runs in it, and no other member is well whose agent could empty it"
 )
 
-// emptiedByOthers: nothing of the pod runs, so that its member is away, and any other
-// pod's agent can empty it.
+// emptiedByOthers reports whether nothing of the pod runs, so that its member is unavailable and
+// any other pod's agent can empty it.
 func (a *step) emptiedByOthers(pod *model.Pod) bool {
 	return a.Engine.EvacuatesOthers && pod.UID != "" && pod.Phase == model.PodPhasePending
 }
 
-// changeDrainer: the agent of a pod that has started after all has its say, too.
+// changeDrainer starts the drain again if another agent has emptied the pod and the pod has started
+// after all: its own agent must drain it, too.
 func (r *attempt) changeDrainer(byOthers bool) {
 	if r.known.Drained == DrainedByOther && !byOthers {
 		r.known.Drained = NotDrained
@@ -30,7 +31,7 @@ func (r *attempt) changeDrainer(byOthers bool) {
 	}
 }
 
-// address is the order for a claimed pod, and whose agent gets it.
+// address returns the order for a claimed pod and the agent that gets it.
 func (a *step) address(claim model.Claim) (effect.Target, effect.Order, error) {
 	order := a.order(claim)
 	pod := podNamed(a.Snapshot, claim.Pod)

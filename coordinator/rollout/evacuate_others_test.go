@@ -10,7 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// TestAddress: who gets the order for a pod, and what it says.
+// TestAddress tests who gets the order for a pod, and what it says.
 func TestAddress(t *testing.T) {
 	live := func(name string) model.Pod {
 		return model.Pod{Name: name, UID: "u-" + name, Agent: true, Phase: model.PodPhaseReady, Report: &model.Report{Member: model.MembershipLive}}
@@ -50,7 +50,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TestBarrierOfAStrandedPod: it need not speak, and somebody else must.
+// A stranded pod does not have to report, but another pod must.
 func TestBarrierOfAStrandedPod(t *testing.T) {
 	pods := []model.Pod{
 		{Name: "s-0", UID: "u0", Agent: true, Phase: model.PodPhaseReady}, {Name: "s-1", UID: "u1", Agent: true, Phase: model.PodPhasePending},

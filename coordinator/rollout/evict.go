@@ -8,8 +8,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// openGuard has the guard opened; or, in a pool whose controller would not wait for more,
-// only the claim noted on the pod.
+// openGuard opens the guard. In a pool whose controller would not wait for more, it only notes the
+// claim on the pod.
 func (a *step) openGuard(claim model.Claim) {
 	e := effect.OpenGuard{Claim: claim.ID, Pod: effect.Target{Pod: claim.Pod, UID: claim.UID}}
 	if forced(a.Snapshot, claim) {
@@ -38,7 +38,7 @@ func (a *step) learnGuardOpened(res effect.GuardOpened) {
 	case r == nil:
 		a.noteSuperseded(res.Err)
 	case res.Err != nil:
-		r.known.Guard = GuardMaybeOpen // the write may have come through, and only its answer been lost
+		r.known.Guard = GuardMaybeOpen // the write may have succeeded, and only its answer been lost
 		a.refused(r, res.Err, res.Unanswered)
 	default:
 		r.succeeded()
@@ -46,7 +46,7 @@ func (a *step) learnGuardOpened(res effect.GuardOpened) {
 	}
 }
 
-// evict has the pod evicted or deleted as it has been since its guard was opened, or the claim
+// evict evicts or deletes the pod as it has been since its guard was opened, or since the claim was
 // noted on it.
 func (a *step) evict(claim model.Claim, r *attempt) {
 	e := effect.Evict{Claim: claim.ID, Method: a.Snapshot.Cluster.Spec.Update.Method, Opened: r.opened, Expected: a.expectedOfAll(claim.Pod)}
@@ -76,9 +76,8 @@ func (a *step) learnEvicted(res effect.Evicted) {
 	}
 }
 
-// refused judges why the pod was not opened or not removed. All but a pod that
-// is gone leads back to the barrier: look, decide and read again, never only
-// write again.
+// refused handles a pod that could not be opened or removed. Unless the pod is gone, this leads
+// back to the barrier: observe, decide and read again, never just write again.
 func (a *step) refused(r *attempt, err error, unanswered bool) {
 	r.unanswered = r.unanswered || unanswered
 	switch {
@@ -106,9 +105,10 @@ func (a *step) refused(r *attempt, err error, unanswered bool) {
 			r.abandon(err.Error(), model.RuleConflict)
 		}
 	case errors.Is(err, effect.ErrChanged), errors.Is(err, effect.ErrSetChanged):
-		// Decide again on what it is now.
+		// Decide again on its current state.
 	default:
-		// Once is nothing, but a right that is missing, or somebody's webhook, refuses for ever.
+		// One failure means nothing, but a missing permission or somebody's webhook refuses every
+		// time.
 		r.refusedFor(a.now, min(firstRetry<<min(r.rejections, 10), refusalPause), err)
 		if r.rejections++; r.rejections >= maxRejections {
 			r.abandon(fmt.Sprintf("it could not be removed, %d times in a row: %v", r.rejections, err), model.RuleVeto)
@@ -117,8 +117,8 @@ func (a *step) refused(r *attempt, err error, unanswered bool) {
 	r.backToBarrier()
 }
 
-// closeGuard has the guard of a pod closed that stays, or that nobody has decided on anew,
-// and the partition put above a pod without one.
+// closeGuard closes the guard of a pod that stays, or that has no new decision yet. For a pod
+// without a guard it raises the partition above the pod.
 func (a *step) closeGuard(claim model.Claim, r *attempt) {
 	e := effect.CloseGuard{Claim: claim.ID, Pod: effect.Target{Pod: claim.Pod, UID: claim.UID}, Rewrite: r.unanswered, Expected: a.expectedWith(claim)}
 	if pod := podNamed(a.Snapshot, claim.Pod); onlyPartitionKeeps(a.Snapshot, claim) {
@@ -135,7 +135,7 @@ func (a *step) learnGuardClosed(res effect.GuardClosed) {
 		a.s.superseded = true
 	case r == nil:
 	case errors.Is(res.Err, effect.ErrGone), res.Err == nil && res.Pod.Terminating:
-		// It goes nevertheless. The cache will show it.
+		// The pod goes nevertheless. The cache will show it.
 		r.removalAccepted(a.now)
 		r.giveUp = ""
 	case res.Err != nil:

@@ -10,8 +10,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// A claimed pod that the partition frees only after another is counted on when that one goes, so it must be there. One that
-// goes first counts as away, and need not be.
+// A claimed pod that the partition frees only after another is counted on when that one goes, so it
+// must exist. A pod that goes first counts as unavailable, and does not have to exist.
 func TestPodsFreedLaterMustExist(t *testing.T) {
 	now := time.Unix(10_000, 0)
 	s := threePods(now)
@@ -62,8 +62,8 @@ func TestOnlyOwnVolumesAreDeleted(t *testing.T) {
 	}
 }
 
-// Whatever is carried out while a StatefulSet is paused was decided on in the knowledge of that: its
-// partition goes up, so that its controller takes nobody meanwhile.
+// An effect that is carried out while a StatefulSet is paused was decided on with the pause known:
+// the partition goes up, so that the controller removes no pod in the meantime.
 func TestAPauseThatWasDecidedOnIsExpected(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for _, paused := range []bool{false, true} {

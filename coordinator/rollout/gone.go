@@ -26,11 +26,11 @@ func (a *step) learnGoneConfirmed(res effect.GoneConfirmed) {
 	}
 }
 
-// A StatefulSet that loses its label, or that is deleted with its pods left behind, is
-// not shown any more, and neither are its pods: the database runs on, and what was
-// drained is still so in it. Only the API server itself can say that the pods are gone.
+// A StatefulSet that loses its label, or that is deleted while its pods stay, is not shown any
+// more, and neither are its pods. The database still runs, and what was drained in it is still
+// drained. Only the API server itself can say that the pods are gone.
 
-// poolHidden: the snapshot shows nothing of the pool that a claimed pod is of.
+// poolHidden reports whether the snapshot shows nothing of the claimed pod's pool.
 func poolHidden(s model.Snapshot, claim model.Claim) bool {
 	return !slices.ContainsFunc(s.Pools, func(p model.Pool) bool { return model.IsOf(claim.Pod, p.Name) })
 }

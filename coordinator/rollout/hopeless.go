@@ -13,8 +13,8 @@ import (
 // agent or a working template. So the claim is given up where that is possible. If the claim already says
 // that the pod is empty, it cannot be given up, and the pod is restarted first.
 
-// hopeless says why a replacement cannot be carried out; empty if it can. passes: this may change
-// in a moment.
+// hopeless says why a replacement cannot be carried out. It returns an empty reason if it can.
+// passes is true if this may change in a moment.
 func (a *step) hopeless(s model.Snapshot, claim model.Claim) (why string, passes bool) {
 	pod := podNamed(s, claim.Pod)
 	switch {
@@ -29,9 +29,9 @@ func (a *step) hopeless(s model.Snapshot, claim model.Claim) (why string, passes
 	return "", false
 }
 
-// restartsFirst: the claim cannot be given up any more, the pod went before its volumes, and it has
-// come back without an agent or with a template that does not start. It would wait for its agent in
-// vain, so it is restarted, and keeps its data.
+// restartsFirst reports whether the claim can no longer be given up, the pod went before its
+// volumes, and it has come back without an agent or with a template that does not start. It would
+// wait for its agent for ever, so it is restarted and keeps its data.
 func (a *step) restartsFirst(s model.Snapshot, claim model.Claim) bool {
 	pod := podNamed(s, claim.Pod)
 	if !committed(claim) || pod == nil || pod.UID != claim.UID {
@@ -40,9 +40,9 @@ func (a *step) restartsFirst(s model.Snapshot, claim model.Claim) bool {
 	return !pod.Agent && !a.emptiedByOthers(pod) || correctedFirst(s, claim, pod) && !keptByPartition(s, pod)
 }
 
-// changeWay goes back to the barrier when a pod is to be restarted rather than replaced, or the other way
-// round: what was observed for one says nothing about the other. A pod that was to be restarted may have
-// started after all, and is emptied then.
+// changeWay goes back to the barrier when a pod is to be restarted rather than replaced, or the
+// other way round, because an observation for one says nothing about the other. A pod that was to
+// be restarted may have started after all, and is then emptied.
 func (r *attempt) changeWay(restarts bool) {
 	if r.restarts != restarts {
 		r.restarts = restarts
@@ -50,8 +50,8 @@ func (r *attempt) changeWay(restarts bool) {
 	}
 }
 
-// holdOf decides again for a claimed pod alone: for what it was claimed, or for a restart that
-// comes first.
+// holdOf decides again for a claimed pod alone, either for what it was claimed for or for a restart
+// that comes first.
 func holdOf(s model.Snapshot, claim model.Claim, restarts bool) *model.Hold {
 	if !restarts {
 		return judgeGoing(s, claim).hold
@@ -71,8 +71,8 @@ func holdOf(s model.Snapshot, claim model.Claim, restarts bool) *model.Hold {
 	return hold
 }
 
-// correctedFirst: if it had no claim, the pod would be let go at once by a restart that
-// corrects it, and that takes nothing away.
+// correctedFirst reports whether, without the claim, the policy would let the pod go at once with a
+// restart that corrects it and makes nothing unavailable.
 func correctedFirst(s model.Snapshot, claim model.Claim, pod *model.Pod) bool {
 	if pod.Report != nil && pod.Report.Member == model.MembershipLive {
 		return false

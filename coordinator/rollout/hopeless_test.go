@@ -10,8 +10,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// replacing is a database of two pods of which one is claimed to be replaced. It has come
-// up on its old volume, from a template that finds no node; by now there is another.
+// replacing is a database of two pods of which one is claimed to be replaced. It has come up on its
+// old volume, from a template that finds no node. There is a newer template now.
 func replacing() (*step, model.Claim) {
 	now := time.Unix(10_000, 0)
 	claim := model.Claim{ID: "c", Pod: "s-1", UID: "1", Action: model.ActionReplace, Prepare: model.PrepareEvacuate, Reason: model.ReasonReplacement, Undo: []byte("u")}
@@ -33,8 +33,8 @@ func replacing() (*step, model.Claim) {
 	return a, claim
 }
 
-// A replacement that nobody can carry out makes room for what can: for a correction at
-// once, and else after the time for which a claim may be held.
+// A replacement that nobody can carry out makes room: for a correction at once, otherwise after the
+// time for which a claim may be held.
 func TestImpossibleReplacementIsGivenUp(t *testing.T) {
 	serves := func(pod *model.Pod) {
 		pod.Phase, pod.Problem, pod.Revision = model.PodPhaseReady, "", "v3"
@@ -99,7 +99,7 @@ func TestImpossibleReplacementIsGivenUp(t *testing.T) {
 	}
 }
 
-// A pod whose agent has come after all has all the time of an evacuation.
+// A pod whose agent appears late still has the full time of an evacuation.
 func TestReplacementThatCanContinueIsNotHeld(t *testing.T) {
 	a, claim := replacing()
 	r := &attempt{}
@@ -111,8 +111,8 @@ func TestReplacementThatCanContinueIsNotHeld(t *testing.T) {
 	require.True(t, r.heldSince.IsZero())
 }
 
-// A pod that is written down as empty is restarted first where nobody in it can empty it and a restart
-// puts that right. When it starts after all, what was decided for that counts no more.
+// A pod that is recorded as empty is restarted first if nothing in it can empty it and a restart
+// fixes that. If it starts after all, what was decided for the restart no longer counts.
 func TestRestartFirst(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(a *step, claim *model.Claim)
@@ -165,7 +165,8 @@ func TestRestartFirst(t *testing.T) {
 	require.Equal(t, MoveDrain, next(started))
 }
 
-// Whatever else its pod is to be restarted for: without an agent it came a moment ago, and might again.
+// Whatever other reasons for a restart the pod has: it came without an agent a moment ago, and
+// might again.
 func TestPodWithoutAgentIsNotRestartedAtOnce(t *testing.T) {
 	a, claim := replacing()
 	emptied := model.At(time.Unix(9000, 0))

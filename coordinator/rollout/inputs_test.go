@@ -10,9 +10,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// inputs draws what the step machine can be told. It finds the fields of Case by
-// itself, so that a new one is drawn, too; of a kind that it does not know it
-// draws nothing and says so.
+// inputs draws the inputs of the state machine. It finds the fields of Case by itself, so that a
+// new field is drawn, too. It reports a field whose kind it does not know.
 type inputs struct {
 	draw   Case
 	claims []model.Claim
@@ -74,7 +73,7 @@ func (in *inputs) find(prefix string, of reflect.Value) error {
 	return nil
 }
 
-// findValues has each value of an enum be drawn; the last that is set counts.
+// findValues adds a draw for each value of an enum. The last one that is set counts.
 func (in *inputs) findValues(name string, field reflect.Value) {
 	last := map[reflect.Type]uint64{reflect.TypeFor[GuardState](): uint64(RemovalAccepted), reflect.TypeFor[Drained](): uint64(DrainNotNeeded)}[field.Type()]
 	for value := uint64(1); value <= last; value++ {
@@ -89,8 +88,8 @@ func (in *inputs) findValues(name string, field reflect.Value) {
 	}
 }
 
-// claims are all that the step machine may be given: whatever is done to the pod,
-// however it is prepared, and whatever is written down so far.
+// claims are all claims that the state machine may be given: whatever is done to the pod, however
+// it is drained, and whatever is recorded so far.
 func claims() []model.Claim {
 	var all []model.Claim
 	for _, action := range []model.Action{"", model.ActionRestart, model.ActionRemove, model.ActionReplace} {
@@ -120,14 +119,14 @@ func claims() []model.Claim {
 	return all
 }
 
-// make makes a case in which the fields are set of which the bits are.
+// make makes a case in which the drawn fields are set.
 func (in *inputs) make(d drawn) Case {
 	in.draw.Claim, in.draw.Pod = d.claim, d.pod
 	for i := range in.fields {
 		in.fields[i].set(d.set>>i&1 != 0)
 	}
 	c := in.draw
-	c.Held = c.Held || c.Suspended // which look makes sure of
+	c.Held = c.Held || c.Suspended // as caseOf guarantees
 	return c
 }
 
@@ -138,10 +137,10 @@ type drawn struct {
 	set   uint64
 }
 
-// all visits n cases: every other one by chance, the rest a few fields away from
-// one that has led to a move, each move as often as any other, for some need so
-// much that chance alone hardly leads there. It tells how often each field was
-// set, each move was made, and which fields have decided one.
+// all visits n cases: every other one at random, the rest a few fields away from one that has led
+// to a move, each move as often as any other, because some moves need so much that chance alone
+// hardly leads there. It returns how often each field was set and each move was made, and which
+// fields have decided one.
 func (in *inputs) all(n int, visit func(Case)) met {
 	random := rand.New(rand.NewPCG(1, 2))
 	m := met{set: map[string]int{}, decided: map[string]int{}, moves: map[Move]int{}}
@@ -179,13 +178,13 @@ func (in *inputs) all(n int, visit func(Case)) met {
 	return m
 }
 
-// met is what was drawn, and what came of it.
+// met is what was drawn, and the results.
 type met struct {
 	set, decided map[string]int
 	moves        map[Move]int
 }
 
-// simplest takes away from a case whatever is not needed to break a promise.
+// simplest removes from a case everything that is not needed to break a promise.
 func simplest(c Case, breach func(Case) string) Case {
 	for again := true; again; {
 		again = false

@@ -5,76 +5,80 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// Known is what one coordinator knows about a claim beyond what the claim says. Repeating
-// moves gives all of it again.
+// Known is what one coordinator knows about a claim beyond what the claim says. Repeating moves
+// gives all of it again.
 type Known struct {
-	// DrainPlanned: the agent has said what its drain will change; Undo is its answer, and Shared the
-	// cluster setting that it will write, if any.
+	// DrainPlanned is true if the agent has said what its drain will change. Undo is its answer,
+	// and Setting the cluster setting that it will write, if any.
 	DrainPlanned bool
 	Undo         []byte
 	Setting      effect.ClusterSetting
 	// Drained says whether the pod is safe to stop.
 	Drained Drained
-	// HandedOff: another agent has handed over for the pod, or had its time.
+	// HandedOff is true if another agent has handed over for the pod, or has had its time.
 	HandedOff bool
-	// Guard is how far the removal of the pod is, while it is there.
+	// Guard is how far the removal of the pod has come while it exists.
 	Guard GuardState
-	// VolumesFound: the pod's own volume claims are known, and we may delete them.
+	// VolumesFound is true if the pod's own volume claims are known and we may delete them.
 	VolumesFound bool
 	Volumes      []model.VolumeClaim
-	// VolumesDeleted: none of the claimed volumes outlives the pod.
+	// VolumesDeleted is true if none of the claimed volumes outlives the pod.
 	VolumesDeleted bool
-	// VolumesNew: none of the claimed volumes is left, and the recreated pod has its own.
+	// VolumesNew is true if none of the claimed volumes is left, and the recreated pod has its own.
 	VolumesNew bool
-	// Successor is the UID of a recreated pod that stands on a claimed volume; empty = none.
+	// Successor is the UID of a recreated pod that uses a claimed volume. It is empty if there is
+	// none.
 	Successor string
-	// GoneConfirmed: the API server itself knows no pod of the claim's UID.
+	// GoneConfirmed is true if the API server itself has no pod with the claim's UID.
 	GoneConfirmed bool
-	// StillExists: the API server has the pod, although the cache does not.
+	// StillExists is true if the API server has the pod, although the cache does not.
 	StillExists bool
-	// SetGone: the API server has neither the pod's StatefulSet nor any pod of it.
+	// SetGone is true if the API server has neither the pod's StatefulSet nor any pod of it.
 	SetGone bool
-	// Restored: an agent has confirmed that the drain is undone.
+	// Restored is true if an agent has confirmed that the drain is undone.
 	Restored bool
-	// UndoDeferred: nobody can undo the drain now; that is written down, and it is undone later.
+	// UndoDeferred is true if nobody can undo the drain now. That is recorded, and it is undone
+	// later.
 	UndoDeferred bool
 }
 
-// Drained says why a pod counts as drained. The zero value: it does not.
+// Drained says why a pod counts as drained. The zero value means that it does not.
 type Drained uint8
 
 const (
 	NotDrained Drained = iota
-	// DrainedBySelf: its own agent has confirmed the drain.
+	// DrainedBySelf means that its own agent has confirmed the drain.
 	DrainedBySelf
-	// DrainedByOther: another pod's agent has evacuated it.
+	// DrainedByOther means that another pod's agent has evacuated it.
 	DrainedByOther
-	// DrainOverdue: the drain timed out, and the spec says that the pod goes without it.
+	// DrainOverdue means that the drain timed out, and the spec lets the pod go without it.
 	DrainOverdue
-	// DrainNotNeeded: the pod has broken since, so its restart takes nothing away.
+	// DrainNotNeeded means that the pod has broken since, so its restart makes nothing unavailable.
 	DrainNotNeeded
 )
 
-// confirmed: an agent has said so.
+// confirmed reports whether an agent has confirmed it.
 func (d Drained) confirmed() bool { return d == DrainedBySelf || d == DrainedByOther }
 
-// GuardState is how far the removal of a claimed pod is, while the pod is there.
+// GuardState is how far the removal of a claimed pod has come while the pod exists.
 type GuardState uint8
 
 const (
-	// GuardUntouched: nobody has opened it for this claim.
+	// GuardUntouched means that nobody has opened it for this claim.
 	GuardUntouched GuardState = iota
-	// GuardKnownClosed: the API server has said that it is closed, and the pod not terminating.
+	// GuardKnownClosed means that the API server has said that the guard is closed and the pod not
+	// terminating.
 	GuardKnownClosed
-	// GuardMaybeOpen: it may be open without a decision that stands: a predecessor, a write
-	// without an answer or a removal that was refused may have left it so.
+	// GuardMaybeOpen means that the guard may be open without a decision that stands: a
+	// predecessor, a write without an answer or a refused removal may have left it open.
 	GuardMaybeOpen
-	// GuardKnownOpen: the claim is noted on the pod and its guard open, on a decision that
-	// still stands. In a RollingUpdate pool the guard is opened with the removal.
+	// GuardKnownOpen means that the claim is noted on the pod and its guard is open, on a decision
+	// that still stands. In a RollingUpdate pool the guard is opened together with the removal.
 	GuardKnownOpen
-	// RemovalAccepted: the API server has accepted the removal, or said that the pod is gone.
+	// RemovalAccepted means that the API server has accepted the removal, or said that the pod is
+	// gone.
 	RemovalAccepted
 )
 
-// mayBeOpen: the guard keeps nobody from removing the pod, as far as is known.
+// mayBeOpen reports whether, as far as is known, the guard stops nobody from removing the pod.
 func (g GuardState) mayBeOpen() bool { return g == GuardMaybeOpen || g == GuardKnownOpen }

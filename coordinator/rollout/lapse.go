@@ -7,35 +7,35 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// A prepare that was acknowledged need not last: somebody else may hand the pod its
-// duties again, its agent may have restarted, data may be put back on it. So the agent
-// is asked once more with each look at the barrier, and what it says must be so in
-// the database then; and nothing that was seen since may contradict it.
+// An acknowledged drain may not last: somebody else may give the pod its duties back, its agent may
+// restart, data may be moved back to it. So the agent is asked again with each observation at the
+// barrier. Its answer must be true of the database then, and nothing observed later may contradict
+// it.
 
 // lasting is whether a drain lasts.
 type lasting struct {
-	// confirming is since when the agent looks whether the pod is still drained; zero: it has
-	// said so, or was not asked. askedAt is when it was asked last.
+	// confirming is since when the agent has been checking whether the pod is still drained. It is
+	// zero if the agent has confirmed that, or was not asked. askedAt is when it was asked last.
 	confirming, askedAt time.Time
-	// lapses counts the drains that did not last; led are the groups that the pod led
-	// when it was looked at last.
+	// lapses counts the drains that did not last. led are the groups that the pod led when it was
+	// last observed.
 	lapses int
 	led    map[string]bool
 }
 
-// lookedAt: the pod was looked at, is to go, and has not been sent away.
+// lookedAt reports whether the pod was observed, is to go, and has not been removed.
 func (r *attempt) lookedAt() bool {
 	return !r.observedAt.IsZero() && r.known.Guard != RemovalAccepted && r.giveUp == ""
 }
 
-// forgetDrain notes that the pod is not prepared any more.
+// forgetDrain notes that the pod is not drained any more.
 func (r *attempt) forgetDrain(why string) {
 	r.known.Drained, r.confirming = NotDrained, time.Time{}
 	r.backToBarrier()
 	r.problem = "it is no longer drained: " + why
 }
 
-// lapse is unprepare for a prepare that did not last, which must end some time.
+// lapse is forgetDrain for a drain that did not last. It ends the claim after too many of them.
 func (r *attempt) lapse(why string) {
 	r.forgetDrain(why)
 	r.drainBegan = time.Time{}
@@ -44,10 +44,10 @@ func (r *attempt) lapse(why string) {
 	}
 }
 
-// lastingDrain says whether a claim's pod may go only while its prepare lasts. What was
-// overdue goes without, as its spec says, what is broken by now has nothing to
-// give, and of a pod that was written down as empty only data matters: it must go in the end,
-// whatever is handed to it.
+// lastingDrain reports whether a claim's pod may go only while its drain lasts. After a timeout the
+// pod goes without a drain, as its spec says. A pod that is broken now has nothing to hand over.
+// For a pod that is recorded as empty only data matters: it must go in the end, whatever duties it
+// is given.
 func (a *step) lastingDrain(claim model.Claim, r *attempt) bool {
 	switch {
 	case !needsDrain(claim) || r.known.Drained == DrainOverdue || r.known.Drained == DrainNotNeeded || judgeGoing(a.Snapshot, claim).unasked:
@@ -62,7 +62,7 @@ func (a *step) lastingDrain(claim model.Claim, r *attempt) bool {
 	return true
 }
 
-// lookAgain compares what is seen of a pod that was looked at with what was seen then.
+// lookAgain compares what is seen of an observed pod with what was seen then.
 func (a *step) lookAgain(claim model.Claim, r *attempt) {
 	if r.known.Drained == NotDrained || r.known.Drained == DrainedByOther || !r.lookedAt() || !a.lastingDrain(claim, r) {
 		return
@@ -88,8 +88,8 @@ func (a *step) lookAgain(claim model.Claim, r *attempt) {
 	}
 }
 
-// drainLost says what the pod's own fresh report says of its prepare, if that is not
-// that it is there.
+// drainLost returns why the pod's own fresh report contradicts its drain. It returns an empty
+// reason if it does not.
 func drainLost(s model.Snapshot, claim model.Claim) string {
 	r := freshReport(s, claim)
 	switch {
@@ -102,8 +102,8 @@ func drainLost(s model.Snapshot, claim model.Claim) string {
 	}
 }
 
-// drainMissing: the pod's own fresh report says that it is being prepared, so a look is to be
-// waited for that began after the one that was confirmed.
+// drainMissing reports whether the pod's own fresh report says that the drain is running. Then an
+// observation must be awaited that began after the confirmed one.
 func drainMissing(s model.Snapshot, claim model.Claim) bool {
 	r := freshReport(s, claim)
 	return r != nil && r.Drain == model.DrainRunning

@@ -8,7 +8,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// An agent that has restarted says nothing of a prepare: it is asked again.
+// An agent that has restarted says nothing of a drain: it is asked again.
 func TestAnAgentThatForgotIsAskedAgain(t *testing.T) {
 	claim := model.Claim{ID: "c", Pod: "s-0", UID: "0", Prepare: model.PrepareHandoff}
 	report := &model.Report{Self: true, Fresh: true, Drain: model.DrainDone}

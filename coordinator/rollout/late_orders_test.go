@@ -9,7 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// What is known of the orders to an agent says until when it may still be writing.
+// What is known about the orders to an agent determines until when it may still be writing.
 func TestUntilWhenAnAgentMayWrite(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	soon, later := now.Add(time.Second), now.Add(time.Minute)
@@ -29,7 +29,7 @@ func TestUntilWhenAnAgentMayWrite(t *testing.T) {
 	}
 }
 
-// A setting is put back after the last order to an agent that nobody has answered.
+// A setting is restored after the last order to an agent that nobody has answered.
 func TestASettingOutlastsAnOrderThatWasLost(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	a := stepOn(Facts{}, now)
@@ -44,13 +44,13 @@ func TestASettingOutlastsAnOrderThatWasLost(t *testing.T) {
 	require.True(t, r.settingReleased)
 }
 
-// An order that could not even be sent, as nobody is there to carry it out, does not make those forgotten
-// that may still be carried out.
+// An order that could not even be sent does not make the coordinator forget earlier ones that may
+// still be carried out.
 func TestAnOrderThatWasNeverSentForgetsNone(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	a := stepOn(Facts{Snapshot: threePods(now), Engine: Engine{EvacuatesOthers: true}}, now)
 	for i := range a.Snapshot.Pods {
-		a.Snapshot.Pods[i].Report = nil // nobody is well whose agent could evacuate it
+		a.Snapshot.Pods[i].Report = nil // no agent of a healthy pod could evacuate it
 	}
 	pod := &a.Snapshot.Pods[1]
 	pod.Phase, pod.Node = model.PodPhasePending, ""

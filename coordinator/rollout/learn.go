@@ -7,7 +7,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// learn takes what came of an effect into the state. TestEachResultIsLearned wants a line for each type.
+// learn applies the result of an effect to the state. TestEachResultIsLearned requires a case for
+// each type.
 func (a *step) learn(res effect.Result) {
 	switch res := res.(type) {
 	case effect.DrainPlanned:
@@ -49,7 +50,7 @@ func (a *step) learn(res effect.Result) {
 	}
 }
 
-// noteSuperseded takes in whether an error means that another coordinator leads.
+// noteSuperseded notes whether an error means that another coordinator leads.
 func (a *step) noteSuperseded(err error) {
 	if errors.Is(err, effect.ErrSuperseded) || errors.Is(err, effect.ErrStaleEpoch) {
 		a.s.superseded = true

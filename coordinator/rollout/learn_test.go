@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEachResultIsLearned: a result that learn does not know would end the coordinator.
+// A result that learn does not know would crash the coordinator.
 func TestEachResultIsLearned(t *testing.T) {
 	source, err := os.ReadFile("learn.go")
 	require.NoError(t, err)

@@ -8,18 +8,18 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// A claim may have to end while nobody is there who could undo its prepare: no pod has an
-// agent, and pods are adopted only when it is over; or nothing of the database runs, and
-// it keeps a correction from its pod. What it has changed is then written down in the
-// write that releases it, and undone by the first agent that is there.
+// A claim may have to end while nobody can undo its drain: no pod has an agent, and pods are
+// adopted only when the claim is over; or nothing of the database runs, and the claim blocks a
+// correction of its pod. The write that releases the claim then records what it has changed, and
+// the first agent that appears undoes it.
 
-// pending is what is known of something that is to be restored or removed outside of claims.
+// pending is what is known about something that is to be restored or removed outside of claims.
 type pending struct {
 	retry
 	done bool
 }
 
-// restoreLeftovers undoes what claims have left, and then drops its record.
+// restoreLeftovers undoes what claims have left, and then drops the record.
 func (a *step) restoreLeftovers() {
 	listed := map[string]bool{}
 	for _, left := range a.Record.Leftovers {
@@ -38,7 +38,7 @@ func (a *step) restoreLeftovers() {
 		case isOpen(a.Snapshot, left.Claim):
 			r.problem = "that claim is open: it is undone when it ends"
 		case draining(a.Snapshot, left.Pod):
-			// Undone meanwhile, it could take back what that prepare needs, too.
+			// Undoing it now could also take back what that drain needs.
 		case len(targets) == 0:
 			r.problem = "no live pod has an agent"
 		case a.now.Before(r.retryAt):
@@ -54,8 +54,8 @@ func (a *step) restoreLeftovers() {
 	maps.DeleteFunc(a.s.leftovers, func(claim string, r *pending) bool { return !r.busy && !listed[claim] })
 }
 
-// draining: a pod of that name is claimed anew, and is there; or nothing may come back to the
-// volumes that it has left.
+// draining reports whether a pod of that name exists and has a new claim, or nothing may come back
+// to the volumes that it has left.
 func draining(s model.Snapshot, pod string) bool {
 	for _, claim := range s.Cluster.Status.Claims {
 		if claim.Pod == pod && needsDrain(claim) && (replaces(claim) || presenceOf(s, claim) == PodPresent) {

@@ -12,8 +12,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// undoneBy has a claim's drain undone, with nobody who answers. hidden: the API server knows of a pod
-// with an agent that is not shown.
+// undoneBy lets a claim's drain be undone when nobody answers. If hidden is true, the API server
+// has a pod with an agent that is not shown.
 func undoneBy(t *testing.T, a *step, claim model.Claim, r *attempt, hidden bool) {
 	a.s.attempts[claim.ID], a.Record.Claims = r, []model.Claim{claim}
 	a.restore(claim, r)
@@ -23,8 +23,8 @@ func undoneBy(t *testing.T, a *step, claim model.Claim, r *attempt, hidden bool)
 	a.learn(res)
 }
 
-// After a time without a webhook nobody has an agent, and what a prepare has
-// left waits for the first one that comes: its claim must not wait for it, too.
+// After a time without the webhook no pod has an agent, and what a drain has left waits for the
+// first agent. Its claim must not wait for it, too.
 func TestClaimEndsWithoutUndoWhenNoAgentExists(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(a *step)
@@ -56,8 +56,8 @@ func TestClaimEndsWithoutUndoWhenNoAgentExists(t *testing.T) {
 	}
 }
 
-// Nothing of the database runs, and the claim would keep the correction from its pod: then
-// it ends, too. As long as anybody lives, or nothing corrects the pod, it is undone first.
+// If nothing of the database runs, and the claim would block the correction of its pod, it ends,
+// too. As long as a pod lives, or nothing corrects the pod, it is undone first.
 func TestClaimYieldsToACorrectionWhenNothingRuns(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(a *step)
@@ -93,7 +93,7 @@ func TestClaimYieldsToACorrectionWhenNothingRuns(t *testing.T) {
 	}
 }
 
-// What a claim leaves is written down with its release, and is to be written at once.
+// What a claim leaves is recorded together with its release, and is written at once.
 func TestLeftoversAreRecorded(t *testing.T) {
 	claim := model.Claim{ID: "c", Pod: "s-0", UID: "0", Undo: []byte("marks")}
 	record := Record{Claims: []model.Claim{claim}}

@@ -6,16 +6,16 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// PodPresence of the pod that was claimed, by its UID. The zero value is unknown.
+// PodPresence says whether the claimed pod, by its UID, exists. The zero value means unknown.
 type PodPresence uint8
 
 const (
 	PodUnknown PodPresence = iota
-	// PodPresent: it exists and nobody has deleted it.
+	// PodPresent means that it exists and nobody has deleted it.
 	PodPresent
-	// PodTerminating: its deletion was accepted.
+	// PodTerminating means that its deletion was accepted.
 	PodTerminating
-	// PodGone: there is none of that UID.
+	// PodGone means that no pod has that UID.
 	PodGone
 )
 
@@ -23,8 +23,8 @@ func (w PodPresence) String() string {
 	return [...]string{"Unknown", "Here", "Leaving", "Gone"}[w]
 }
 
-// presenceOf finds the claimed pod by its UID. A snapshot without any pod of that UID means
-// Gone, which MoveConfirmGone checks with the API server.
+// presenceOf finds the claimed pod by its UID. If a snapshot has no pod of that UID it returns
+// PodGone, which MoveConfirmGone checks with the API server.
 func presenceOf(s model.Snapshot, claim model.Claim) PodPresence {
 	for i := range s.Pods {
 		if s.Pods[i].UID != claim.UID {
@@ -41,29 +41,30 @@ func presenceOf(s model.Snapshot, claim model.Claim) PodPresence {
 	return PodGone
 }
 
-// sight is what is seen of a claim, whatever is known of it by acting.
+// sight is what is seen of a claim, without what acting has found out about it.
 type sight struct {
 	where PodPresence
-	pod   *model.Pod // of its name; nil: there is none
+	pod   *model.Pod // of its name; nil if there is none
 
-	// Of a pod that is there:
+	// About a pod that is there:
 
-	// ahead are the pods that go before it; byOthers: another pod's agent evacuates it;
-	// restarts: it is restarted before it can be replaced; forced: a person has handed it to
+	// ahead are the pods that go before it. byOthers is true if another pod's agent evacuates it,
+	// restarts if it is restarted before it can be replaced, forced if a person has handed it to
 	// its controller.
 	ahead                      []model.Pod
 	byOthers, restarts, forced bool
-	// listed: a cluster setting is recorded for its drain.
+	// listed is true if a cluster setting is recorded for its drain.
 	listed bool
 
-	// Of a pod that has gone:
+	// About a pod that has gone:
 
-	// vanished: nothing is shown of its pool; returned is what the policy says of its return.
+	// vanished is true if the pod's pool is not shown. returned is what the policy says about its
+	// return.
 	vanished bool
 	returned returned
 }
 
-// see looks at a claim. Looking changes nothing.
+// see looks at a claim. It changes nothing.
 func (a *step) see(claim model.Claim) sight {
 	v := sight{where: presenceOf(a.Snapshot, claim), pod: podNamed(a.Snapshot, claim.Pod), listed: sharedBy(&a.Record, claim.ID) != nil}
 	switch v.where {
@@ -79,13 +80,14 @@ func (a *step) see(claim model.Claim) sight {
 	return v
 }
 
-// recreated: there is a pod of the claimed one's name with another UID.
+// recreated reports whether a pod with the claimed pod's name and another UID exists.
 func (v *sight) recreated(claim model.Claim) bool {
 	return v.pod != nil && v.pod.UID != "" && v.pod.UID != claim.UID && v.pod.Phase != model.PodPhaseMissing
 }
 
-// caseOf is all that the next move depends on, but for what the policy says of a pod that could
-// go now: see keeps. It changes nothing. stopped: the claim is not to be carried out now.
+// caseOf returns everything that the next move depends on, except what the policy says about a pod
+// that could go now: see recheckClaim. It changes nothing. stopped means that the claim must not be
+// carried out now.
 func (a *step) caseOf(claim model.Claim, r *attempt, v sight, stopped bool) Case {
 	c := Case{Claim: claim, Pod: v.where, Known: r.known, GiveUp: r.giveUp != "", SettingRecorded: v.listed, HandedToController: v.forced, RestartFirst: v.restarts, PoolHidden: v.vanished}
 	c.Observed = !r.observedAt.IsZero() && a.now.Sub(r.observedAt) <= observationMaxAge
@@ -108,20 +110,20 @@ func (a *step) caseOf(claim model.Claim, r *attempt, v sight, stopped bool) Case
 	return c
 }
 
-// kept is why a claimed pod that is there does not go now.
+// kept is why a claimed pod that exists does not go now.
 type kept struct {
-	// asked: it was found out, and why is empty when nothing keeps the pod.
+	// asked is true if that was checked. Then why is empty if nothing keeps the pod.
 	asked bool
 	why   string
-	// held: the policy holds it.
+	// held is true if the policy holds it.
 	held bool
-	// empty: nothing is left on a pod that is replaced; notEmpty says what is.
+	// empty is true if nothing is left on a pod that is replaced. notEmpty says what is left.
 	empty    bool
 	notEmpty string
 }
 
-// recheckClaim finds out what keeps a pod that is drained and was looked at, or that others go before.
-// It changes nothing.
+// recheckClaim finds out what keeps a pod that is drained and was observed, or that others go
+// before. It changes nothing.
 func (a *step) recheckClaim(claim model.Claim, v sight, c *Case) kept {
 	switch {
 	case c.Pod != PodPresent || c.GiveUp:
@@ -149,7 +151,8 @@ func (a *step) recheckClaim(claim model.Claim, v sight, c *Case) kept {
 	return k
 }
 
-// waitReason says what a claim waits for; empty: for nothing but its next move. It changes nothing.
+// waitReason says what a claim waits for. It is empty if it only waits for its next move. It
+// changes nothing.
 func (a *step) waitReason(claim model.Claim, r *attempt, v sight, c *Case, k kept, noticed string) string {
 	why := noticed
 	if c.SettingBusy && why == "" {
@@ -171,11 +174,11 @@ func (a *step) waitReason(claim model.Claim, r *attempt, v sight, c *Case, k kep
 		why = "not empty: " + k.notEmpty
 	}
 	if c.Pod == PodGone && c.awaitsVolumes() && r.problem != "" {
-		why = r.problem // what is waited for with the recreated pod
+		why = r.problem // what the recreated pod waits for
 	}
 	switch {
 	case r.problem == "" && why == "" && c.Pod == PodPresent:
-		why = r.refusal // nothing has failed since, and the removal is yet to be tried again
+		why = r.refusal // nothing has failed since, and the removal will be tried again
 	case r.problem == "":
 	case why == "":
 		why = r.problem
@@ -185,8 +188,8 @@ func (a *step) waitReason(claim model.Claim, r *attempt, v sight, c *Case, k kep
 	return why
 }
 
-// notBefore compares resourceVersions of one object. API servers count them up;
-// where one does not, only the same one will do.
+// notBefore compares resourceVersions of one object. API servers count them up. If they do not,
+// only equality will do.
 func notBefore(have, want string) bool {
 	if have == want {
 		return have != ""

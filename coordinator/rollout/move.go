@@ -1,48 +1,49 @@
 package rollout
 
-// Move is what is to be done next about one claim.
+// Move is the next thing to do about a claim.
 type Move uint8
 
 const (
-	// MoveWait: something else must happen first.
+	// MoveWait means that something else must happen first.
 	MoveWait Move = iota
-	// MovePlanDrain: ask the agent what its drain will change.
+	// MovePlanDrain asks the agent what its drain will change.
 	MovePlanDrain
-	// MoveRecordDrain: write the answer into the claim.
+	// MoveRecordDrain writes the answer into the claim.
 	MoveRecordDrain
-	// MoveDrain: have the agent drain, or ask how far it is.
+	// MoveDrain asks the agent to drain, or how far it has come.
 	MoveDrain
-	// MoveFindVolumes: find the volume claims that are the pod's own, and whether they may be deleted.
+	// MoveFindVolumes finds the pod's own volume claims, and whether they may be deleted.
 	MoveFindVolumes
-	// MoveRecordEmpty: write down that the database has nothing left on the pod.
+	// MoveRecordEmpty records that the database has nothing left on the pod.
 	MoveRecordEmpty
-	// MoveDeleteVolumes: delete the volume claims.
+	// MoveDeleteVolumes deletes the volume claims.
 	MoveDeleteVolumes
-	// MoveAwaitVolumes: find out whether the pod's successor stands on new volume claims.
+	// MoveAwaitVolumes finds out whether the recreated pod has new volume claims.
 	MoveAwaitVolumes
-	// MoveFollowSuccessor: claim the successor instead, which stands on the volumes that the pod had.
+	// MoveFollowSuccessor transfers the claim to the recreated pod, which uses the volumes of the
+	// old one.
 	MoveFollowSuccessor
-	// MoveHandoffOnBehalf: have another pod's agent hand over for a pod that has none.
+	// MoveHandoffOnBehalf asks another pod's agent to hand over for a pod that has none.
 	MoveHandoffOnBehalf
-	// MoveObserve: have the pod and the witnesses look anew.
+	// MoveObserve asks the pod and its witnesses for new reports.
 	MoveObserve
-	// MoveOpenGuard: read the pod and the claim once more, and open the guard.
+	// MoveOpenGuard reads the pod and the claim once more, and opens the guard.
 	MoveOpenGuard
-	// MoveEvict: evict or delete the pod.
+	// MoveEvict evicts or deletes the pod.
 	MoveEvict
-	// MoveCloseGuard: close the guard, because the pod stays, at least for now.
+	// MoveCloseGuard closes the guard, because the pod stays, at least for now.
 	MoveCloseGuard
-	// MoveRestore: undo what the drain did.
+	// MoveRestore undoes what the drain did.
 	MoveRestore
-	// MoveConfirmGone: confirm with the API server itself that the pod is gone.
+	// MoveConfirmGone confirms with the API server itself that the pod is gone.
 	MoveConfirmGone
-	// MoveFindSet: ask it what has become of a StatefulSet that is not shown.
+	// MoveFindSet asks the API server what has become of a StatefulSet that is not shown.
 	MoveFindSet
-	// MoveRelease: release the claim.
+	// MoveRelease releases the claim.
 	MoveRelease
 )
 
-// moveNames are the names of the moves, for logs and for the picture of a claim in DESIGN.md.
+// moveNames are the names of the moves, for logs and for the table in DESIGN.md.
 var moveNames = [...]string{
 	MoveWait:            "Wait",
 	MovePlanDrain:       "PlanDrain",

@@ -19,13 +19,13 @@ var (
 	removal = model.Claim{ID: "c", Action: model.ActionRemove, Prepare: model.PrepareEvacuate, Undo: []byte("u")}
 )
 
-// empties is a claim that says that its pod is empty.
+// empties returns a claim that says that its pod is empty.
 func empties(c model.Claim) model.Claim {
 	c.EmptiedAt = &model.Time{}
 	return c
 }
 
-// withUndo is a claim whose undo is stored, and no volumes.
+// withUndo returns a claim whose undo is stored, without volumes.
 func withUndo(c model.Claim) model.Claim {
 	c.Undo = []byte("u")
 	return c
@@ -142,8 +142,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestBehind: whoever the hold line would free with a pod goes first. The pod waits for
-// them however far it is, and is neither looked at, nor opened, nor removed.
+// The pods that the partition would free with a pod go first. The pod waits for them at every
+// stage, and is neither observed, nor opened, nor removed.
 func TestBehind(t *testing.T) {
 	for _, heard := range []Known{
 		{Drained: DrainedBySelf}, {Drained: DrainedBySelf, Guard: GuardKnownOpen},
@@ -158,13 +158,13 @@ func TestBehind(t *testing.T) {
 			}
 		}
 	}
-	// What leads to no removal does not wait for them.
+	// Moves that lead to no removal do not wait for them.
 	require.Equal(t, MovePlanDrain, next(Case{Claim: handoff, Pod: PodPresent, WaitsForOthers: true}))
 	require.Equal(t, MoveCloseGuard, next(Case{Claim: stored, Pod: PodPresent, WaitsForOthers: true, Known: Known{Guard: GuardMaybeOpen}}))
 }
 
-// The promises of the step machine, on all that can be said to it. Each field is
-// drawn, each decides something, and each move is made often.
+// TestNextNeverBreaksItsPromises tests the promises of the state machine on all possible inputs.
+// Each field is drawn, each decides something, and each move is made often.
 func TestNextNeverBreaksItsPromises(t *testing.T) {
 	in := newInputs(t)
 	const drawn = 1_000_000
@@ -187,11 +187,11 @@ func TestNextNeverBreaksItsPromises(t *testing.T) {
 	}
 }
 
-// breach says which promise the next move breaks; empty = none.
+// breach says which promise the next move breaks. It is empty if none.
 func breach(c Case) string {
 	move := next(c)
 	stays := c.GiveUp && !committed(c.Claim)
-	// The guard of a pod that a person has handed to its controller is to be open.
+	// The guard of a pod that a person has handed to its controller has to be open.
 	openInVain := c.Known.Guard == GuardMaybeOpen && (!c.HandedToController || c.Held) || c.Known.Guard == GuardKnownOpen && c.Held
 	switch {
 	case c.Pod == PodPresent && !stays && c.Known.Guard != RemovalAccepted && openInVain && move != MoveCloseGuard:
@@ -209,7 +209,8 @@ func breach(c Case) string {
 	case c.Pod == PodGone && c.Known.StillExists && !c.Known.GoneConfirmed && c.Known.Guard != RemovalAccepted && c.Known.Guard.mayBeOpen() && move != MoveCloseGuard:
 		return "the guard of a pod stays open that is only out of sight"
 	}
-	// haunted: the pod has gone, and one of its volumes may be met again, or deleted late.
+	// haunted means that the pod has gone, and one of its volumes may be used again or deleted
+	// late.
 	haunted := c.Pod == PodGone && len(c.Claim.Volumes) > 0 && !c.Known.VolumesNew && (c.Recreated || !c.Returned || c.Claim.EmptiedAt != nil && !c.Known.VolumesDeleted)
 	// bare: it is restarted for an agent or by its new template, with all that it has.
 	bare := c.RestartFirst && committed(c.Claim)
@@ -269,7 +270,7 @@ func breach(c Case) string {
 			return "a pod goes that the cache has not shown with its guard open"
 		}
 		if c.HandedToController {
-			break // by its controller, and nothing else is asked
+			break // its controller removes it, and nothing else is checked
 		}
 		if replaces(c.Claim) && !bare && (c.Claim.EmptiedAt == nil || len(c.Claim.Volumes) > 0 && !c.Known.VolumesDeleted) {
 			return "a pod goes before its volumes"
@@ -287,7 +288,7 @@ func breach(c Case) string {
 		if len(c.Claim.Undo) == 0 && !c.Known.DrainPlanned && !c.SettingRecorded {
 			return "applied before it is known what that changes"
 		}
-		// Who is listed has its undo, if any: both are one write.
+		// A claim that is listed has its undo, if any: both are one write.
 		if len(c.Claim.Undo) == 0 && len(c.Known.Undo) > 0 && !c.SettingRecorded {
 			return "applied before the undo is stored"
 		}

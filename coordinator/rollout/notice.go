@@ -6,8 +6,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// notice takes what is seen of a claim into what is known of it. It answers what the claim waits
-// for, and whether one that can not be given up is not to be carried out now.
+// notice updates what is known about a claim with what is seen of it. It returns what the claim
+// waits for, and whether a claim that cannot be given up must not be carried out now.
 func (a *step) notice(claim model.Claim, r *attempt, v sight) (why string, stopped bool) {
 	if committed(claim) && r.giveUp != "" {
 		r.cancelGiveUp(a.now)
@@ -23,11 +23,11 @@ func (a *step) notice(claim model.Claim, r *attempt, v sight) (why string, stopp
 	case v.where == PodTerminating:
 		r.podGoing(a.now)
 		why = "its containers stop"
-	case v.where == PodGone && r.known.GoneConfirmed: // until then it may only be out of sight
+	case v.where == PodGone && r.known.GoneConfirmed: // until then it may only be hidden
 		r.podGoing(a.now)
 	}
 	if r.known.Setting.Name != "" && !v.listed && r.askedIn != a.s.restored {
-		// The agent may have read what a drain had written: that is no value to save.
+		// The agent may have read what a drain had written, which is not the value to save.
 		r.known.DrainPlanned = false
 	}
 	if !v.vanished {
@@ -36,11 +36,10 @@ func (a *step) notice(claim model.Claim, r *attempt, v sight) (why string, stopp
 	return why, stopped
 }
 
-// noticeHere finds out whether the claim on a pod that is still there is to be
-// carried out.
+// noticeHere finds out whether the claim on a pod that still exists is to be carried out.
 func (a *step) noticeHere(claim model.Claim, r *attempt, v sight) (why string, stopped bool) {
 	if r.known.Guard == RemovalAccepted && a.now.Sub(r.sentAt) > removalTimeout {
-		// It was accepted and yet the pod is here: look at it again from the start.
+		// The removal was accepted, and yet the pod still exists: observe it again from the start.
 		r.known.Guard = GuardMaybeOpen
 		r.backToBarrier()
 	}
@@ -81,8 +80,8 @@ func (a *step) noticeHere(claim model.Claim, r *attempt, v sight) (why string, s
 	return "", false
 }
 
-// suspends says why a claim on a pod that is there is not to be carried out any more, or, where it
-// can not be given up, now; empty: it is.
+// suspends says why a claim on a pod that exists is not to be carried out any more, or, if it
+// cannot be given up, not now. It returns an empty reason if the claim is to be carried out.
 func (a *step) suspends(claim model.Claim, going going, hopeless string, passes bool) string {
 	switch {
 	case !a.Object.DeletionTimestamp.IsZero():
@@ -99,7 +98,7 @@ func (a *step) suspends(claim model.Claim, going going, hopeless string, passes 
 	return ""
 }
 
-// endsClaim says which holds are orders to stop rather than things that pass.
+// endsClaim reports whether a hold is an order to stop rather than something that passes.
 func endsClaim(rule model.Rule) bool {
 	return rule == model.RulePaused || rule == model.RuleObserveOnly || rule == model.RuleBadInput
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// observe has the pod and the witnesses look anew, and the pod confirm its prepare.
-// The snapshot of the next step contains what they saw, and is decided on again.
+// observe asks the pod and its witnesses for new reports, and the pod to confirm its drain. The
+// snapshot of the next step contains what they saw, and is decided on again.
 func (a *step) observe(claim model.Claim, r *attempt) {
 	going := claim
 	if r.restarts {
-		going = asRestart(claim) // nobody need call it empty
+		going = asRestart(claim) // nobody has to confirm that it is empty
 	}
 	e := effect.Observe{Claim: claim.ID, Barrier: barrierOf(a.Snapshot, going), Continues: r.continues(a.now)}
 	if a.lastingDrain(claim, r) {
@@ -43,7 +43,7 @@ func (a *step) learnObserved(res effect.Observed) {
 	switch {
 	case res.Err != nil:
 		r.backToBarrier()
-		r.confirming = time.Time{} // nobody knows what it has looked at when it answers again
+		r.confirming = time.Time{} // when it answers again, nobody knows what its answer is based on
 		r.failed(a.now, fmt.Errorf("ask whether it is still drained: %w", res.Err))
 		r.held(a.now, r.problem)
 	case res.Confirmed != nil && res.Progress.State == model.DrainRefused:
@@ -60,15 +60,15 @@ func (a *step) learnObserved(res effect.Observed) {
 	}
 }
 
-// continues: the agent looks whether the pod is still prepared, and was asked a moment ago, so
-// that what it says now is no older than a look may be.
+// continues reports whether the agent is checking that the pod is still drained and was asked a
+// moment ago, so that its answer is no older than an observation may be.
 func (r *attempt) continues(now time.Time) bool {
 	return !r.confirming.IsZero() && now.Sub(r.askedAt) <= observationMaxAge
 }
 
-// unconfirmed notes that the agent looks whether the pod is still prepared. That is no word of
-// its end, however slow the database is; but a prepare that nobody confirms for as long as one
-// may take does not count.
+// unconfirmed notes that the agent is still checking whether the pod is drained. However slow the
+// database is, that does not mean that the drain is lost. But a drain that nobody confirms for as
+// long as a drain may take does not count.
 func (r *attempt) unconfirmed(now time.Time, detail string, limit time.Duration) {
 	if r.confirming.IsZero() {
 		r.confirming = now
@@ -83,10 +83,10 @@ func (r *attempt) unconfirmed(now time.Time, detail string, limit time.Duration)
 	r.problem, r.retryAt = "its agent looks whether it is still drained: "+detail, now.Add(firstRetry)
 }
 
-// barrierOf is the barrier of a claimed pod. A pod whose database does not run need
-// not speak for itself: its agent may not have started either. One that is said to be
-// broken while it runs must: it may have been slow, and be well again. So must one that is
-// not shown as started and whose agent speaks: what is shown may be late.
+// barrierOf returns the barrier of a claimed pod. A pod whose database does not run does not have
+// to report itself, because its agent may not have started either. A pod that runs although it is
+// considered broken must: it may only have been slow and have recovered. So must a pod that is not
+// shown as started but whose agent reports, because Kubernetes may show its start late.
 func barrierOf(s model.Snapshot, claim model.Claim) effect.Barrier {
 	var b effect.Barrier
 	agents := map[string]effect.Target{}
@@ -126,7 +126,7 @@ func barrierOf(s model.Snapshot, claim model.Claim) effect.Barrier {
 		}
 	}
 	if byOthers {
-		// Nobody need see a member of it, and somebody must have looked.
+		// Nobody has to see a member of it, but somebody must have looked.
 		b.Witnesses, b.Groups = slices.Collect(maps.Values(agents)), append(b.Groups, slices.Sorted(maps.Keys(agents)))
 	}
 	slices.SortFunc(b.Witnesses, func(x, y effect.Target) int { return strings.Compare(x.Pod, y.Pod) })

@@ -18,16 +18,15 @@ const (
 
 // onBehalf is who has handed over for a pod that has no agent.
 type onBehalf struct {
-	// passedOver is how many agents gave no answer, handoffBy the one that has handed over; empty:
-	// none has. retained are the groups that the pod still led after that.
+	// passedOver is how many agents gave no answer. handoffBy is the agent that has handed over, or
+	// empty if none has. retained are the groups that the pod still led after that.
 	passedOver int
 	handoffBy  string
 	retained   map[string]bool
 }
 
-// handOffOnBehalf has another pod's agent hand over for a pod that is adopted: its own
-// restart brings its agent, and until then nobody in it can. An agent that gives no answer is
-// passed over.
+// handOffOnBehalf asks another pod's agent to hand over for a pod that is adopted. The pod gets its
+// agent only by its own restart. An agent that does not answer is passed over.
 func (a *step) handOffOnBehalf(claim model.Claim, r *attempt) {
 	e := effect.HandoffOnBehalf{Claim: claim.ID, Pod: effect.Target{Pod: claim.Pod, UID: claim.UID}, Order: a.order(claim)}
 	others := a.handoffAgents(claim)
@@ -83,14 +82,14 @@ func (a *step) learnHandedOff(res effect.HandedOff) {
 	}
 }
 
-// alone: the pod serves and has no agent, and somebody can hand over for it, or must say
-// that it may go. Where no pod has an agent yet, that is the coordinator.
+// alone reports whether the pod serves and has no agent, and somebody can hand over for it or must
+// say that it may go. If no pod has an agent yet, the coordinator hands over.
 func (a *step) alone(claim model.Claim) bool {
 	pod := podNamed(a.Snapshot, claim.Pod)
 	switch {
 	case pod == nil || pod.Agent:
 		return false
-	case a.mustBeAnswered(a.Snapshot): // a primary may be busy, and have been broken before
+	case a.mustBeAnswered(a.Snapshot): // a primary may be busy, and may have been broken before
 		return pod.Phase == model.PodPhaseReady || pod.Phase == model.PodPhaseStarted && !broken(claim)
 	case broken(claim) || pod.Phase != model.PodPhaseReady:
 		return false
@@ -101,14 +100,15 @@ func (a *step) alone(claim model.Claim) bool {
 	return withoutAgents(a.Snapshot)
 }
 
-// mustBeAnswered: a pod without an agent goes only when another one has said that it may. There is
-// none while the first pods of a database are adopted: a person sees to these.
+// mustBeAnswered reports whether a pod without an agent may go only after another agent has said
+// so. No agent exists while the first pods of a database are adopted; a person takes care of these.
 func (a *step) mustBeAnswered(s model.Snapshot) bool {
 	missing := slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Phase == model.PodPhaseMissing })
 	return a.Engine.OwnAgentOnly && (missing || !withoutAgents(s))
 }
 
-// handedOffBy notes who has handed over for the pod; empty: nobody, it goes as it is.
+// handedOffBy notes who has handed over for the pod. It is empty if nobody has and the pod goes as
+// it is.
 func (r *attempt) handedOffBy(by string) {
 	r.succeeded()
 	r.known.HandedOff, r.handoffBy = true, by
@@ -117,9 +117,9 @@ func (r *attempt) handedOffBy(by string) {
 	}
 }
 
-// observeHandoff looks whether a pod that was relieved leads, as those say who have looked since:
-// somebody may have made it the leader again. An engine that lets a pod go as the leader
-// says so twice.
+// observeHandoff checks whether a pod that was handed over still leads, according to those that
+// have looked since. Somebody may have made it the leader again. An engine that lets a pod go as
+// the leader says so twice.
 func (a *step) observeHandoff(claim model.Claim, r *attempt) {
 	if r.handoffBy == "" || !r.known.HandedOff || !r.lookedAt() {
 		return
@@ -134,7 +134,7 @@ func (a *step) observeHandoff(claim model.Claim, r *attempt) {
 	}
 }
 
-// handoffLost has the pod relieved once more, which must end some time.
+// handoffLost repeats the handoff. It ends the claim after too many of them.
 func (a *step) handoffLost(r *attempt, leads map[string]bool, why string) {
 	r.backToBarrier()
 	r.known.HandedOff, r.handoffBy, r.retained = false, "", leads
@@ -149,8 +149,8 @@ func (a *step) handoffLost(r *attempt, leads map[string]bool, why string) {
 	}
 }
 
-// handoffAgents are the agents that can hand over for a claimed pod, those of
-// updated pods first.
+// handoffAgents returns the agents that can hand over for a claimed pod, those of updated pods
+// first.
 func (a *step) handoffAgents(claim model.Claim) []effect.Target {
 	var updated, others []effect.Target
 	for i := range a.Snapshot.Pods {

@@ -14,7 +14,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// adopting is a database of which one pod has no agent, and a claim on that.
+// adopting is a database of which one pod has no agent, and a claim on that pod.
 func adopting() (*step, model.Claim) {
 	live := func() *model.Report { return &model.Report{Member: model.MembershipLive, Fresh: true, Settled: true} }
 	a := stepOn(Facts{MemberNames: map[string]string{"s-0": "n0"}}, time.Unix(10_000, 0))
@@ -74,7 +74,7 @@ func TestBrokenPodThatServesAgainMustAnswer(t *testing.T) {
 	require.False(t, a.alone(claim), "a correction must get through")
 }
 
-// Somebody makes it the leader again and again: where only an answer frees it, it stays.
+// Somebody makes it the leader again and again. If only an answer frees it, it stays.
 func TestHandoffThatNeverLasts(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		a, claim := adopting()
@@ -98,8 +98,7 @@ func TestHandoffThatNeverLasts(t *testing.T) {
 	}
 }
 
-// A primary that nobody can hand over for is left where it is, however long that
-// takes, and the reason is what a person reads.
+// A primary for which nobody can hand over stays, however long that takes, and a person reads why.
 func TestPodThatNeedsItsOwnAgentStays(t *testing.T) {
 	a, claim := adopting()
 	own := fmt.Errorf("hand over for it through s-2: %w", &effect.OwnAgentOnlyError{Why: "s-2 follows s-0, which has no agent"})
@@ -124,7 +123,7 @@ type neighbours struct {
 	asked   []string
 }
 
-// handOff is what comes of the effect, and how long it takes.
+// handOff returns the result of the effect, and how long it takes.
 func (n *neighbours) handOff(e effect.HandoffOnBehalf, began time.Time) (effect.HandedOff, time.Duration) {
 	res := effect.HandedOff{Claim: e.Claim, Began: began, By: "the coordinator"}
 	if e.By == nil {
@@ -141,9 +140,9 @@ func (n *neighbours) handOff(e effect.HandoffOnBehalf, began time.Time) (effect.
 	return res, 0
 }
 
-// One silent neighbour decides nothing: the next one is asked. Where none answers, a pod goes
-// as it is that others would follow in a moment; one for which only its own agent could
-// hand over stays, and says so.
+// One silent neighbour decides nothing: the next one is asked. If none answers, a pod that others
+// can succeed goes as it is, and one for which only its own agent could hand over stays, with a
+// reason.
 func TestWhichAgentHandsOffOnBehalf(t *testing.T) {
 	both, prepared := []string{"s-1", "s-2"}, model.DrainDone
 	nobody := func(a *step) {

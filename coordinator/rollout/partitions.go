@@ -8,11 +8,11 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// partition is what this coordinator knows of the partition of one pool.
+// partition is what this coordinator knows about the partition of one pool.
 type partition struct {
 	retry
-	// moved is the StatefulSet as it was after our last write of its partition;
-	// undone: somebody has written another one since.
+	// moved is the StatefulSet after our last write of its partition. undone is true if somebody
+	// has written another one since.
 	moved   *effect.SetSeen
 	undone  bool
 	resets  int
@@ -34,8 +34,8 @@ func (a *step) moved(set *effect.SetSeen) {
 	}
 }
 
-// movePartitions moves the partitions that the plan wants elsewhere, where that takes no
-// pod away, and counts how often somebody moves them back.
+// movePartitions moves the partitions that the plan wants elsewhere, where that frees no pod, and
+// counts how often somebody moves them back.
 func (a *step) movePartitions() {
 	for _, pool := range a.Pools {
 		l := a.partitionOf(pool.Name)
@@ -59,7 +59,7 @@ func (a *step) movePartitions() {
 	}
 }
 
-// count tells an edit of the partition after ours from a cache that is behind.
+// count distinguishes an edit of the partition after ours from a cache that is behind.
 func (l *partition) count(now time.Time, pool effect.Pool) {
 	if l.resets > 0 && now.Sub(l.resetAt) > resetsForget {
 		l.resets = 0
@@ -75,9 +75,9 @@ func (l *partition) count(now time.Time, pool effect.Pool) {
 	}
 }
 
-// mayMove: the line goes back to rest after a rollout only when the StatefulSet
-// controller has made the new revision the current one: what is recreated below
-// the line comes back on that.
+// mayMove reports whether a partition may be moved. After a rollout it goes back to rest only when
+// the StatefulSet controller has made the new revision the current one, because pods below the
+// partition are recreated on the current revision.
 func (a *step) mayMove(pool effect.Pool, to model.Line) bool {
 	known := slices.IndexFunc(a.Snapshot.Pools, func(p model.Pool) bool { return p.Name == pool.Name })
 	return known >= 0 && (!raisesAtRest(a.Snapshot, a.Snapshot.Pools[known], to) || pool.CurrentRevision == a.Snapshot.Pools[known].Revision)
@@ -90,7 +90,7 @@ func (a *step) movePartition(known effect.Pool, to model.Line) {
 	if raisesAtRest(a.Snapshot, pool, to) {
 		e.Finished = pool.Revision
 	}
-	if to.Partition < pool.Partition { // a pod that has gone since came back on the old revision
+	if to.Partition < pool.Partition { // a pod that has gone since has come back on the old revision
 		e.CheckOthers, e.Expected = true, a.expectedOfAll("")
 	}
 	a.effect(e)
@@ -103,7 +103,7 @@ func (a *step) learnPartitionMoved(res effect.PartitionMoved) {
 	if res.Err != nil {
 		l.failed(a.now, res.Err)
 	} else {
-		l.errors = 0 // and not when it may be moved: resets put that off
+		l.errors = 0 // but not when it may be moved, which resets postpone
 	}
 	a.noteSuperseded(res.Err)
 }

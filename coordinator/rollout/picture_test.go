@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the picture of a claim in DESIGN.md again")
 
-// The picture of a claim in DESIGN.md is what claims do: in which state which moves are made, and
-// which states follow. It is drawn from the table of transitions by random worlds.
+// The tables in DESIGN.md say what claims do: which moves are made in each state, and which states
+// follow. They are generated from the table of transitions with random worlds.
 func TestDesignHasThePictureOfAClaim(t *testing.T) {
 	p := picture{moves: map[model.ClaimPhase]map[string]int{}, next: map[model.ClaimPhase]map[string]int{}}
 	for seed := range uint64(400) {
@@ -88,7 +88,7 @@ func (p picture) text() string {
 	b.WriteString("| state | moves | leads to |\n| --- | --- | --- |\n")
 	for _, phase := range model.ClaimPhases() {
 		if phase == model.PhaseRejoined {
-			continue // it is not entered any more
+			continue // it is not entered again
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", phase, often(p.moves[phase]), often(p.next[phase]))
 	}
@@ -104,7 +104,7 @@ func (p picture) text() string {
 	return b.String()
 }
 
-// often are those that were seen more than by a rare chance, in order.
+// often returns those that were seen more than rarely, in order.
 func often(seen map[string]int) string {
 	return strings.Join(slices.Sorted(maps.Keys(seen)), ", ")
 }

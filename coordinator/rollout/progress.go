@@ -7,15 +7,15 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
-// Before is what a predecessor has noted of the rollout.
+// Before is what a predecessor has noted about the rollout.
 type Before struct {
 	LastProgress time.Time
 	Stalled      bool
 	Estimates    progress.Estimates
 }
 
-// judgeProgress finishes the decision: whether something became better, since when each thing
-// is waited for, and in which phase the rollout is.
+// judgeProgress completes the decision: whether something got better, since when each thing is
+// awaited, and in which phase the rollout is.
 func (a *step) judgeProgress() {
 	m := &a.out.Moment
 	m.Snapshot, m.Plan, m.DecidedAt = a.Snapshot, a.plan, a.now
@@ -41,8 +41,8 @@ func (a *step) judgeProgress() {
 	}
 }
 
-// asOf is a moment as far before now as it was, however the clock has been set since;
-// nil for none.
+// asOf returns a moment that is as long before now as it was, however the clock has been set since.
+// It returns nil for a zero moment.
 func asOf(now, at time.Time) *model.Time {
 	if at.IsZero() {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// Step is a function of its arguments: the same give the same result, and none of them is changed. Nor
-// is what an earlier step has given.
+// Step is a function of its arguments: equal arguments give equal results, and none of them is
+// changed. Earlier results are not changed either.
 func TestStepIsPure(t *testing.T) {
 	kinds := map[string]int{}
 	edits := map[string]int{}
@@ -58,7 +58,7 @@ func TestStepIsPure(t *testing.T) {
 	}
 }
 
-// count counts which edits there are.
+// count counts the kinds of edits.
 func count(seen map[string]int, edits Edits) {
 	v := reflect.ValueOf(edits)
 	for i := range v.NumField() {
@@ -68,7 +68,7 @@ func count(seen map[string]int, edits Edits) {
 	}
 }
 
-// saved is a value, and what it was when it was saved.
+// saved is a value, and its dump at the time when it was saved.
 type saved struct {
 	value any
 	was   string
@@ -83,7 +83,7 @@ func (k saved) requireUnchanged(t *testing.T, seed uint64) {
 	}
 }
 
-// dump is all of a value, with what its pointers point to.
+// dump returns a value with everything that its pointers point to.
 func dump(value any) string {
 	var b strings.Builder
 	write(&b, reflect.ValueOf(value))

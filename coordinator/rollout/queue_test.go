@@ -16,8 +16,8 @@ const (
 	before      = "all" // what a person has set
 )
 
-// listed is a database with the claims a and b in the record of the one setting,
-// c that would like to join, and what a coordinator knows of them.
+// listed is a database with the claims a and b in the record of one setting, c that wants to join,
+// and what a coordinator knows about them.
 func listed() *step {
 	claims := []model.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}, {ID: "c", Pod: "c", UID: "c"}}
 	a := stepOn(Facts{}, time.Unix(1000, 0))
@@ -77,8 +77,8 @@ func TestQueueOfASharedSetting(t *testing.T) {
 	}
 }
 
-// A pod that goes first by the line, whose new claim waits until a setting is put back,
-// waits for the claim of the pod that waits for it. One of the two has to be given up.
+// A pod that goes first because of the partition, whose new claim waits until a setting is
+// restored, waits for the claim of the pod that waits for it. One of the two has to be given up.
 func TestDeadlockOfPartitionAndSettingIsDetected(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(a *step)
@@ -104,15 +104,15 @@ func TestDeadlockOfPartitionAndSettingIsDetected(t *testing.T) {
 			a := listed()
 			a.s.attempts["b"].known.Drained = DrainedBySelf
 			a.Snapshot.Cluster.Status.Claims = a.Record.Claims
-			a.Record.Claims = a.Record.Claims[1:] // that of a is over
+			a.Record.Claims = a.Record.Claims[1:] // the claim of a is over
 			c.change(a)
 			require.Equal(t, c.why, a.deadlock(model.Claim{ID: "b", Pod: "b", UID: "b"}, a.Snapshot.Pods[2:]))
 		})
 	}
 }
 
-// Nobody needs a setting no more whose pod is not back, for as long as a start may
-// take, or whose agent may still write it.
+// A setting is no longer needed if its pod is not back after the time that a start may take, but
+// not while the pod's agent may still write it.
 func TestOverForASharedSetting(t *testing.T) {
 	gone := Case{Pod: PodGone, SettingRecorded: true, Rejoined: true, Known: Known{GoneConfirmed: true}}
 	for name, c := range map[string]struct {
@@ -150,7 +150,7 @@ func TestOverForASharedSetting(t *testing.T) {
 	}
 }
 
-// Three at a time, and never only the same three.
+// Three agents at a time, and not always the same three.
 func TestEveryAgentMayPutASettingBack(t *testing.T) {
 	var s model.Snapshot
 	for i := range 7 {

@@ -11,8 +11,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// randomWorld is a database to which anything may happen, and whose API server and agents may answer
-// anything. It only has to lead a coordinator everywhere, not to make sense.
+// randomWorld is a database to which anything may happen, and whose API server and agents may
+// answer anything. It only has to lead a coordinator everywhere; it does not have to make sense.
 type randomWorld struct {
 	*rand.Rand
 	now     time.Time
@@ -25,8 +25,8 @@ type randomWorld struct {
 	pending []effect.Effect
 	uids    int
 	ids     int
-	// replaces: pods are replaced in this world; bare: some have no agent; shares: drains write a setting;
-	// calm: how rarely something happens.
+	// replaces is true if pods are replaced in this world, bare if some have no agent, shares if
+	// drains write a setting. calm is how rarely something happens.
 	replaces, bare, shares bool
 	calm                   int
 }
@@ -72,7 +72,7 @@ func newRandomWorld(r *rand.Rand) *randomWorld {
 	return w
 }
 
-// one is true once in n times.
+// one returns true once in n times.
 func (w *randomWorld) one(n int) bool { return w.IntN(n) == 0 }
 
 func pick[T any](w *randomWorld, from ...T) T { return from[w.IntN(len(from))] }
@@ -82,7 +82,7 @@ func (w *randomWorld) newID() string {
 	return fmt.Sprintf("c%d", w.ids)
 }
 
-// facts are the world as it is now, after something may have happened to it.
+// facts returns the world as it is now, after something may have happened to it.
 func (w *randomWorld) facts() Facts {
 	w.now = w.now.Add(pick(w, 10*time.Millisecond, 300*time.Millisecond, time.Second, 3*time.Second, time.Minute))
 	w.s.Pods, w.s.Pools = slices.Clone(w.s.Pods), slices.Clone(w.s.Pools)
@@ -99,7 +99,7 @@ func (w *randomWorld) facts() Facts {
 	s.Cluster.Status.Claims = w.record.Claims
 	if w.one(20) {
 		s.Pools = nil
-		s.Pods = nil // out of sight
+		s.Pods = nil // not shown
 	}
 	s.Groups = []model.Group{{ID: "books/1", Kind: model.GroupShard, NeedsLeader: true}}
 	leads := w.IntN(3)
@@ -125,7 +125,7 @@ func (w *randomWorld) facts() Facts {
 	return f
 }
 
-// happen changes what is asked for.
+// happen changes the desired state.
 func (w *randomWorld) happen() {
 	spec := &w.s.Cluster.Spec
 	switch w.IntN(9) {
@@ -151,7 +151,7 @@ func (w *randomWorld) happen() {
 	}
 }
 
-// happenTo changes a pod. It is well again more often than not.
+// happenTo changes a pod. It recovers more often than not.
 func (w *randomWorld) happenTo(p *model.Pod) {
 	p.Phase = pick(w, model.PodPhaseReady, model.PodPhaseReady, model.PodPhaseReady, model.PodPhaseStarted, model.PodPhasePending, model.PodPhaseFailed, model.PodPhaseTerminating, model.PodPhaseNotStarted)
 	p.Guard = pick(w, model.GuardClosed, model.GuardOpen, model.GuardNone)
@@ -176,7 +176,7 @@ func (w *randomWorld) happenTo(p *model.Pod) {
 	}
 }
 
-// goOn does what a step has come to.
+// goOn applies the outcome of a step.
 func (w *randomWorld) goOn(d Outcome) {
 	w.pending = append(w.pending, d.Effects...)
 	if w.one(10) {
@@ -186,7 +186,7 @@ func (w *randomWorld) goOn(d Outcome) {
 	d.Edits.Apply(&w.record)
 }
 
-// results are those of most effects that have not ended yet.
+// results returns the results of most effects that have not ended yet.
 func (w *randomWorld) results() []effect.Result {
 	var out []effect.Result
 	w.pending = slices.DeleteFunc(w.pending, func(e effect.Effect) bool {
@@ -199,7 +199,7 @@ func (w *randomWorld) results() []effect.Result {
 	return out
 }
 
-// fail is an error, more rarely the calmer the world is.
+// fail returns an error, more rarely the calmer the world is.
 func (w *randomWorld) fail() error {
 	if !w.one(2 + w.calm) {
 		return nil
@@ -212,7 +212,7 @@ func (w *randomWorld) progress() effect.Progress {
 	return effect.Progress{State: pick(w, model.DrainDone, model.DrainDone, model.DrainRunning, pick(w, model.DrainDone, model.DrainRefused)), Detail: "so"}
 }
 
-// result is what may come of an effect.
+// result returns a possible result of an effect.
 func (w *randomWorld) result(e effect.Effect) effect.Result {
 	switch e := e.(type) {
 	case effect.PlanDrain:
@@ -277,7 +277,7 @@ func (w *randomWorld) moved(pool string) *effect.SetSeen {
 	return &effect.SetSeen{Name: pool, UID: "set", Generation: 1}
 }
 
-// away: the pod goes, and one of its name comes.
+// away removes the pod, and recreates it.
 func (w *randomWorld) away(uid string) {
 	w.s.Pods = slices.Clone(w.s.Pods)
 	for i := range w.s.Pods {

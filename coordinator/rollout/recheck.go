@@ -9,15 +9,16 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// going is what the policy says of a claimed pod that is still there.
+// going is what the policy says about a claimed pod that still exists.
 type going struct {
-	// wanted: the pod should still go, in the way in which it was claimed.
+	// wanted is true if the pod should still go, in the way in which it was claimed.
 	wanted bool
-	// why not, in words.
+	// why is the reason if it should not.
 	why string
-	// hold is why it may not go now; nil means that it may.
+	// hold is why it may not go now. It is nil if it may.
 	hold *model.Hold
-	// unasked: it is broken by now, and takes nothing away: nobody waits for its prepare.
+	// unasked is true if the pod is broken now and its going makes nothing unavailable, so nobody
+	// waits for its drain.
 	unasked bool
 }
 
@@ -27,8 +28,8 @@ func judgeGoing(s model.Snapshot, claim model.Claim) going {
 		if pool.Force {
 			return going{wanted: true}
 		}
-		// Nobody is known to be out of date just now, perhaps because we have moved
-		// the line: that is no reason to give up who is.
+		// No pod is known to be outdated right now, perhaps because we have moved the partition.
+		// That is no reason to give up a claim.
 		hold = &model.Hold{Pod: claim.Pod, Rule: model.RulePoolUnobserved,
 			Reason: "the StatefulSet controller has not looked at the newest change of " + pool.Name}
 	}
@@ -44,9 +45,9 @@ func judgeGoing(s model.Snapshot, claim model.Claim) going {
 	return going{wanted: true, unasked: step.Prepare == model.PrepareNone && step.OutsideBudget}
 }
 
-// asksForMore says in which way a step asks for more than was claimed, or for something
-// else; empty when the claim will do. A pod that was broken when it was claimed may
-// serve again, and then it is prepared like any other.
+// asksForMore says in which way a step asks for more than was claimed, or for something else. It
+// returns an empty reason if the claim will do. A pod that was broken when it was claimed may serve
+// again, and is then drained like any other.
 func asksForMore(claim model.Claim, step model.Step) string {
 	switch {
 	case drainWeight(step.Prepare) > drainWeight(claim.Prepare):
@@ -58,7 +59,7 @@ func asksForMore(claim model.Claim, step model.Step) string {
 	return ""
 }
 
-// drainWeight orders prepares by how much they take from a pod.
+// drainWeight orders drains by how much they move off a pod.
 func drainWeight(p model.Prepare) int {
 	switch p {
 	case model.PrepareEvacuate:
@@ -76,8 +77,8 @@ func orNone(p model.Prepare) model.Prepare {
 	return p
 }
 
-// outcome is what becomes of a pod by an action: it comes back with its volumes, with
-// new ones, or not at all.
+// outcome is what becomes of a pod by an action: it comes back with its volumes, with new ones, or
+// not at all.
 func outcome(a model.Action) model.Action {
 	if a == model.ActionReplace || a == model.ActionRemove {
 		return a
@@ -85,13 +86,13 @@ func outcome(a model.Action) model.Action {
 	return model.ActionRestart
 }
 
-// returned is what the policy says of a claimed pod that has gone.
+// returned is what the policy says about a claimed pod that has gone.
 type returned struct {
 	rejoined, back bool
-	// failed: what the prepare changed need not wait for the pod any longer.
+	// failed is true if the changes of the drain no longer have to wait for the pod.
 	failed bool
-	// superseded: the successor is to go, too, and its own state is charged for
-	// it, so that the claim would only keep a correction from it.
+	// superseded is true if the recreated pod is to go, too, and its own state is charged, so that
+	// the claim would only block a correction of it.
 	superseded bool
 	why        string
 	recheck    time.Duration

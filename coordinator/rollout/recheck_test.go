@@ -9,8 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// A pod that is claimed for a restart, and then is to be replaced, does not go
-// under that claim; nor one under a replacement's that is to go for good.
+// A pod that is claimed for a restart, and then is to be replaced, does not go under that claim.
+// Nor does a pod go for good under the claim of a replacement.
 func TestRestartIsNoReplacement(t *testing.T) {
 	s := threePods(time.Unix(10_000, 0))
 	pod, at := podNamed(s, "s-2"), s.Now
@@ -53,15 +53,16 @@ func TestAsksForMore(t *testing.T) {
 	}
 }
 
-// What is refused in words that say what to do, as by the guard where that is not enforced, ends claims
-// from before.
+// A refusal that tells people what to do, such as that of the guard when it is not enforced, ends
+// earlier claims.
 func TestOrdersToStopEndClaims(t *testing.T) {
 	for rule, ends := range map[model.Rule]bool{model.RuleBadInput: true, model.RulePaused: true, model.RuleObserveOnly: true, model.RuleConflict: false, model.RulePoolUnobserved: false} {
 		require.Equal(t, ends, endsClaim(rule), rule)
 	}
 }
 
-// A pod that broke meanwhile was spared its prepare, and is well again: it is prepared and looked at anew.
+// A pod that broke in the meantime was spared its drain, and has recovered: it is drained and
+// observed again.
 func TestRecoveredPodIsDrainedAgain(t *testing.T) {
 	r := &attempt{observedAt: time.Unix(1, 0)}
 	r.known.Drained = DrainNotNeeded
@@ -70,12 +71,13 @@ func TestRecoveredPodIsDrainedAgain(t *testing.T) {
 	require.Zero(t, r.observedAt)
 }
 
-// A claim that is given up because its pod is held for too long has the guard closed before its drain is
-// undone, also where the guard was closed once before: since then it may have been opened.
+// A claim that is given up because its pod is held for too long has the guard closed before its
+// drain is undone. This is so even if the guard was closed once before, because it may have been
+// opened since.
 func TestGuardIsClosedBeforeTheUndoOfAHeldClaim(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	a := stepOn(Facts{Snapshot: threePods(now)}, now)
-	a.Snapshot.Health.Verdict = model.VerdictRed // which holds everybody
+	a.Snapshot.Health.Verdict = model.VerdictRed // which holds every pod
 	a.Snapshot.Pods[1].Report.Drain = model.DrainDone
 	claim := model.Claim{ID: "c", Pod: "s-1", UID: "1", Action: model.ActionRestart, Prepare: model.PrepareHandoff, Epoch: 1, Undo: []byte("u")}
 	a.Record.Claims = []model.Claim{claim}

@@ -6,22 +6,20 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// A pod that is replaced comes back under its name with fresh data. Its agent
-// moves everything off it; the database itself, asked through the pod and through
-// others, has nothing left on it; that is written down; its volume claims are
-// deleted, which Kubernetes carries out once the pod is gone; the pod is removed;
-// and what kept data away from it is undone only when its successor is seen on
-// volume claims of its own.
+// A pod that is replaced comes back under its name with fresh data. First its agent moves
+// everything off it, until the database, asked through the pod and through others, has nothing left
+// on it. That is recorded. Then its volume claims are deleted, which Kubernetes carries out once
+// the pod is gone, and the pod is removed. What kept data off the pod is undone only when the
+// recreated pod has volume claims of its own.
 
-// notEmpty says what the database still has on a claimed pod, or why nobody knows;
-// empty when there is nothing. It asks the pod's own agent and all others, as far
-// as they are fresh: the snapshot has every copy that any of them knows of, and
-// one in whatever state is data. A pod whose member is away cannot look by itself:
-// then its agent must say that it is empty, or the one that emptied it have said so
-// (byOthers), and its name in the database be certain, or what others see there would
-// look like somebody else's. Where no other pod has an agent any more, the pod's own look is
-// enough for a claim that says that it is empty, as others said when that was written: they
-// wait for that claim to be adopted.
+// notEmpty says what the database still has on a claimed pod, or why nobody knows. It returns an
+// empty reason if there is nothing. It asks the pod's own agent and all others whose reports are
+// fresh: the snapshot has every copy that any of them knows, and a copy in any state is data. A pod
+// whose member is unavailable cannot look itself. Then its agent must say that it is empty, or the
+// agent that emptied it must have said so (byOthers), and the pod's name in the database must be
+// certain, or what others see there would look like another pod's. If no other pod has an agent any
+// more, the pod's own word is enough for a claim that says that it is empty: others confirmed that
+// when it was recorded, and they wait for this claim to be adopted.
 func notEmpty(s model.Snapshot, claim model.Claim, names map[string]string, byOthers bool) string {
 	own, others, members := "its own agent has not looked since", 0, 0
 	looked := false
@@ -56,7 +54,7 @@ func notEmpty(s model.Snapshot, claim model.Claim, names map[string]string, byOt
 	first := ""
 	for _, group := range s.Groups {
 		if group.Kind != model.GroupShard && group.Kind != model.GroupQuorum {
-			continue // nothing of these is lost with a volume
+			continue // these lose nothing with a volume
 		}
 		for _, m := range group.Members {
 			if m.Pod != claim.Pod {

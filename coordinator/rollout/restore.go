@@ -7,11 +7,11 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// restore has an agent undo the drain: while the pod is there only its own, and
-// another once no agent of the pod can still be writing.
+// restore asks an agent to undo the drain. While the pod exists it asks only the pod's own agent;
+// another agent may undo it once no agent of the pod can still be writing.
 func (a *step) restore(claim model.Claim, r *attempt) {
 	here := presenceOf(a.Snapshot, claim) == PodPresent
-	if till := r.othersUnansweredUntil; !here && !till.IsZero() && !a.now.After(till) { // they live on when the pod has gone
+	if till := r.othersUnansweredUntil; !here && !till.IsZero() && !a.now.After(till) { // these agents outlive the pod
 		r.busy = false
 		r.succeeded()
 		r.problem, r.retryAt = "another pod's agent may still be emptying it", till.Add(1)
@@ -35,8 +35,8 @@ func (a *step) learnRestored(res effect.Restored) {
 		r.retryAt = a.now.Add(pollEvery)
 	default:
 		r.failed(a.now, res.Err)
-		// Nothing was changed, so an agent that does not answer holds nothing up. A
-		// setting of the whole database has a record of its own, which stays.
+		// Nothing was changed, so an agent that does not answer blocks nothing. A cluster setting
+		// has a record of its own, which stays.
 		here := presenceOf(a.Snapshot, *claim) == PodPresent
 		shares := sharedBy(&a.Record, claim.ID) != nil
 		r.known.Restored = here && len(claim.Undo) == 0 && !shares
@@ -44,8 +44,8 @@ func (a *step) learnRestored(res effect.Restored) {
 	}
 }
 
-// undoers are the agents that may undo a claim's drain, best first: that of
-// the pod or of its successor, then the others that are well.
+// undoers returns the agents that may undo a claim's drain, best first: that of the pod or of the
+// recreated pod, then other healthy ones.
 func (a *step) undoers(claim model.Claim, here bool, notAfter time.Time) []effect.Target {
 	const most = 3
 	var first, others []effect.Target

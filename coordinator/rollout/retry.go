@@ -4,9 +4,9 @@ import "time"
 
 // retry says when something that failed is tried again.
 type retry struct {
-	// busy: an effect is under way.
+	// busy is true if an effect is under way.
 	busy bool
-	// retryAt is when the next may be tried, errors how many failed in a row.
+	// retryAt is when the next attempt is allowed. errors is how many have failed in a row.
 	retryAt time.Time
 	errors  int
 	// problem is the last failure, or what is awaited, for people.

@@ -9,30 +9,29 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// The controller of a StatefulSet with the strategy RollingUpdate removes an
-// outdated pod as soon as nothing refuses that any more: at or above the
-// partition, with its guard open or without one. So in such a pool the claim is
-// noted on the pod first, which takes nothing, and all that keeps the controller
-// is taken away in one move with the removal, when the cache has shown the note
-// and the policy still agrees.
+// The controller of a StatefulSet with the strategy RollingUpdate removes an outdated pod as soon
+// as nothing refuses that: the pod is at or above the partition, and its guard is open or it has
+// none. So in such a pool the claim is first noted on the pod, which frees nothing. When the cache
+// shows the note and the policy still agrees, everything that stops the controller is removed in
+// one move together with the pod.
 
-// rolls says whether a pool's own controller takes its outdated pods.
+// rolls reports whether a pool's own controller updates its outdated pods.
 func rolls(pool *model.Pool) bool {
 	return pool != nil && pool.Strategy == model.StrategyRollingUpdate
 }
 
-// byPartition says whether pools are driven by their partition.
+// byPartition reports whether pools are driven by their partition.
 func byPartition(s model.Snapshot) bool {
 	return s.Cluster.Spec.Update.RollingUpdate == model.RollingUpdateByPartition
 }
 
-// guarded says whether Kubernetes refuses to remove closed pods.
+// guarded reports whether Kubernetes refuses to remove pods with closed guards.
 func guarded(s model.Snapshot) bool {
 	spec := s.Cluster.Spec.WithDefaults()
 	return s.Cluster.GuardEnforcing && spec.Guard == model.GuardEnforce
 }
 
-// forced: a person has handed the pool to its controller.
+// forced reports whether a person has handed the pool to its controller.
 func forced(s model.Snapshot, claim model.Claim) bool {
 	pool := poolOf(s, claim.Pod)
 	if !rolls(pool) || !pool.Force {
@@ -41,8 +40,8 @@ func forced(s model.Snapshot, claim model.Claim) bool {
 	return claim.Action == model.ActionLowerPartition || claim.Action == model.ActionRestart
 }
 
-// noLongerForced: the claim was made without a prepare because a person had handed the
-// pool to its controller, which is not so any more.
+// noLongerForced reports whether the claim was made without a drain because a person had handed the
+// pod to its controller, which is no longer so.
 func noLongerForced(s model.Snapshot, claim model.Claim) bool {
 	if claim.Action != model.ActionLowerPartition || needsDrain(claim) || broken(claim) || outage(s) || forced(s, claim) {
 		return false
@@ -51,8 +50,8 @@ func noLongerForced(s model.Snapshot, claim model.Claim) bool {
 	return pod != nil && pod.Agent
 }
 
-// target is where the hold line has to be for a claimed pod to go; false when
-// it need not be moved.
+// target returns where the partition has to be for a claimed pod to go. It returns false if the
+// partition does not have to be moved.
 func target(s model.Snapshot, pod string) (int32, bool) {
 	step, _ := policy.Recheck(s, pod)
 	if step == nil || step.Partition == nil {
@@ -61,8 +60,8 @@ func target(s model.Snapshot, pod string) (int32, bool) {
 	return *step.Partition, true
 }
 
-// goFirst are the pods that lowering the hold line to a claimed one would free
-// with it, and that have not gone; they go first. A closed guard keeps them, too.
+// goFirst returns the pods that lowering the partition to a claimed pod would free with it and that
+// have not gone. They go first. A closed guard keeps them, too.
 func goFirst(s model.Snapshot, claim model.Claim) []model.Pod {
 	pool, pod := poolOf(s, claim.Pod), podNamed(s, claim.Pod)
 	if !rolls(pool) || claim.Action != model.ActionLowerPartition || pool.Force {
@@ -79,10 +78,11 @@ func goFirst(s model.Snapshot, claim model.Claim) []model.Pod {
 	return all
 }
 
-// deadlock says in which way one of those that go first waits for this very claim to
-// end, or empty. When the claim was made all of them were on their way, or the policy would
-// have held the pod. One that was given up since may have no claim, or a new one whose
-// prepare writes a setting that is put back first, and is not while this claim needs it.
+// deadlock says in which way one of the pods that go first waits for this very claim to end. It
+// returns an empty reason if none does. When the claim was made all of them were about to go, or
+// the policy would have held the pod. A claim that was given up since may not have been made again,
+// or the new one's drain writes a setting that must be restored first, which cannot happen while
+// this claim needs it.
 func (a *step) deadlock(claim model.Claim, ahead []model.Pod) string {
 	claims := a.Snapshot.Cluster.Status.Claims
 	record := sharedBy(&a.Record, claim.ID)
@@ -102,7 +102,8 @@ func (a *step) deadlock(claim model.Claim, ahead []model.Pod) string {
 	return ""
 }
 
-// lowerFor is the move of the partition that lets a claimed pod go; nil: it is low enough.
+// lowerFor returns the move of the partition that lets a claimed pod go. It returns nil if the
+// partition is low enough.
 func (a *step) lowerFor(claim model.Claim) (*effect.PartitionMove, error) {
 	to, moves := target(a.Snapshot, claim.Pod)
 	pool := poolOf(a.Snapshot, claim.Pod)
@@ -116,21 +117,22 @@ func (a *step) lowerFor(claim model.Claim) (*effect.PartitionMove, error) {
 	return &effect.PartitionMove{Pool: *known, Force: pool.Force, To: to}, nil
 }
 
-// onlyPartitionKeeps: no guard keeps the controller from this pod, and no person has
-// ordered where the line is.
+// onlyPartitionKeeps reports whether no guard keeps the controller from this pod, and no person has
+// ordered where the partition is.
 func onlyPartitionKeeps(s model.Snapshot, claim model.Claim) bool {
 	pool, pod := poolOf(s, claim.Pod), podNamed(s, claim.Pod)
 	return rolls(pool) && byPartition(s) && pool.Ordered == nil && pod.Revision != pool.Revision &&
 		!(guarded(s) && pod.Guard != model.GuardNone)
 }
 
-// keptByPartition: a restart would bring the pod back as it is. The hold line is not lowered for a replacement.
+// keptByPartition reports whether a restart would bring the pod back unchanged. The partition is
+// not lowered for a replacement.
 func keptByPartition(s model.Snapshot, pod *model.Pod) bool {
 	pool := poolOf(s, pod.Name)
 	return rolls(pool) && byPartition(s) && pod.Ordinal < pool.Partition
 }
 
-// raisesAtRest: the line goes up, and nobody is out of date.
+// raisesAtRest reports whether the partition goes up and no pod is outdated.
 func raisesAtRest(s model.Snapshot, pool model.Pool, to model.Line) bool {
 	return to.Partition > pool.Partition && !slices.ContainsFunc(s.Pods, func(p model.Pod) bool {
 		return p.Pool == pool.Name && p.Phase != model.PodPhaseMissing && p.Revision != pool.Revision

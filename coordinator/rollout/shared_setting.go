@@ -9,19 +9,19 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// setting is what this coordinator knows of one cluster setting whose old value is recorded.
+// setting is what this coordinator knows about one cluster setting whose old value is recorded.
 type setting struct {
 	retry
-	// restored: an agent has put it back.
+	// restored is true if an agent has restored it.
 	restored bool
-	// begun: it is being put back, and nobody may rely on it any more.
+	// begun is true if it is being restored, so that no claim may rely on it any more.
 	begun bool
-	// lateUntil is until when an order to put it back whose answer was lost, ours or
-	// a predecessor's, may still be carried out.
+	// lateUntil is the time until which a lost order to restore it, ours or a predecessor's, may
+	// still be carried out.
 	lateUntil time.Time
 }
 
-// sharedBy is the record that lists a claim.
+// sharedBy returns the record that lists a claim.
 func sharedBy(status *Record, claim string) *model.SharedSetting {
 	for i := range status.Settings {
 		if slices.Contains(status.Settings[i].Claims, claim) {
@@ -40,8 +40,8 @@ func sharedNamed(status *Record, name string) *model.SharedSetting {
 	return nil
 }
 
-// share adds a claim to the record of a setting, or begins one: only the first
-// saves a value, the others would save what the first has changed.
+// share adds a claim to the record of a setting, or begins one. Only the first claim saves a value;
+// the others would save what the first has changed.
 func share(status *Record, claim string, s effect.ClusterSetting) {
 	if record := sharedNamed(status, s.Name); record != nil {
 		if !slices.Contains(record.Claims, claim) {
@@ -52,9 +52,9 @@ func share(status *Record, claim string, s effect.ClusterSetting) {
 	status.Settings = append(status.Settings, model.SharedSetting{Name: s.Name, Undo: s.Undo, Claims: []string{claim}})
 }
 
-// queued says whether a claim's prepare waits for another that writes the same
-// setting: those go one after the other, in the order of the record; and none
-// joins those of which one is over, for then it is to be put back first.
+// queued reports whether a claim's drain waits for another that writes the same setting. These
+// drains go one after the other, in the order of the record. No claim joins a record of which one
+// claim is over, because the setting must be restored first.
 func (a *step) queued(claim model.Claim, r *attempt) bool {
 	record := sharedBy(&a.Record, claim.ID)
 	joins := record == nil
@@ -92,9 +92,9 @@ func (a *step) queued(claim model.Claim, r *attempt) bool {
 	return false
 }
 
-// noteSettingReleased notes whether a claim needs its setting no more: its pod's successor
-// is live again, or has had the time that a start may take. A pod that terminates for that
-// long may do so for ever, as on a dead node, and copies are to be made elsewhere.
+// noteSettingReleased notes whether a claim no longer needs its setting: the recreated pod is live
+// again, or has had the time that a start may take. A pod that has been terminating for that long
+// may do so for ever, as on a dead node, and its copies should be made elsewhere.
 func (a *step) noteSettingReleased(c Case, r *attempt) {
 	r.settingReleased = false
 	gone := c.Pod == PodGone && c.Known.GoneConfirmed
@@ -116,14 +116,14 @@ func (a *step) noteSettingReleased(c Case, r *attempt) {
 	case !needless:
 		a.out.wake(late)
 	case a.now.Before(r.mayWriteUntil()):
-		a.out.wake(r.mayWriteUntil()) // its agent may be writing still, on a node that is cut off
+		a.out.wake(r.mayWriteUntil()) // its agent may still be writing, on a node that is cut off
 	default:
 		r.settingReleased = true
 	}
 }
 
-// learnSettings takes note of the records that there are. What a predecessor ordered
-// last may still be carried out.
+// learnSettings notes which records exist. The last order of a predecessor may still be carried
+// out.
 func (a *step) learnSettings() {
 	status := &a.Record
 	for i := range status.Settings {
@@ -143,15 +143,15 @@ func (a *step) learnSettings() {
 	})
 }
 
-// restoreSettings restores the settings that nobody relies on any more, and then drops
-// their records.
+// restoreSettings restores the settings that no claim relies on any more, and then drops their
+// records.
 func (a *step) restoreSettings() {
 	for i := range a.Record.Settings {
 		record := &a.Record.Settings[i]
 		k := a.s.settings[record.Name]
 		if !k.begun && !a.nobodyRelies(record) {
 			if a.now.Before(k.lateUntil) {
-				a.out.wake(k.lateUntil) // others may join from then on
+				a.out.wake(k.lateUntil) // other claims may join from then on
 			}
 			continue
 		}
@@ -173,7 +173,7 @@ func (a *step) restoreSettings() {
 	}
 }
 
-// nobodyRelies: every listed claim is released, or needs the setting no more.
+// nobodyRelies reports whether every listed claim is released or no longer needs the setting.
 func (a *step) nobodyRelies(record *model.SharedSetting) bool {
 	for _, s := range a.out.Edits.RecordSetting {
 		if s.Name == record.Name {
@@ -223,11 +223,11 @@ func (a *step) learnSettingRestored(res effect.SettingRestored) {
 	}
 }
 
-// restorers are the agents that may put a setting back.
+// restorers returns the agents that may restore a setting.
 func restorers(s model.Snapshot, failures int) []effect.Target { return rotated(living(s), failures) }
 
-// rotated are three of all. Some may be too old, or not answer: after each failure
-// others are the first.
+// rotated returns three of all agents. Some may be too old or not answer, so after each failure
+// others come first.
 func rotated(all []effect.Target, failures int) []effect.Target {
 	const most = 3
 	if len(all) <= most {

@@ -16,7 +16,7 @@ func podNamed(s model.Snapshot, name string) *model.Pod {
 	return nil
 }
 
-// poolOf is the pool of a pod, nil when the snapshot has none.
+// poolOf returns the pool of a pod. It returns nil if the snapshot has none.
 func poolOf(s model.Snapshot, pod string) *model.Pool {
 	p := podNamed(s, pod)
 	if p == nil {
@@ -44,34 +44,35 @@ func claimByID(claims []model.Claim, id string) *model.Claim {
 	return nil
 }
 
-// isOpen: what claims leave is noted in the write that ends them, so this is none of it.
+// isOpen reports whether a claim is open. What a claim leaves is recorded in the write that ends
+// it, so an open claim has left nothing.
 func isOpen(s model.Snapshot, id string) bool {
 	return slices.ContainsFunc(s.Cluster.Status.Claims, func(c model.Claim) bool { return c.ID == id })
 }
 
-// outage: a person has approved that all pods go at once. Nobody is left then to whom
-// one could hand its duties over.
+// outage reports whether a person has approved that all pods go at once. Nobody is left then to
+// take over duties.
 func outage(s model.Snapshot) bool { return s.Cluster.Spec.Policy.Unit == model.UnitAll }
 
-// hasAgent: an agent runs in the pod, or may. That of a pod which has no node cannot
-// have started.
+// hasAgent reports whether an agent runs in the pod, or may. The agent of a pod without a node
+// cannot have started.
 func hasAgent(pod *model.Pod) bool {
 	return pod.Agent && pod.UID != "" && pod.Phase != model.PodPhaseMissing && pod.Phase != model.PodPhasePending
 }
 
-// othersHaveAgents: somebody else can say that nothing is left on the pod, or will. Where nobody
-// can, the others are adopted first.
+// othersHaveAgents reports whether somebody else can say that nothing is left on the pod, now or
+// later. If nobody can, the others are adopted first.
 func othersHaveAgents(s model.Snapshot, pod string) bool {
 	return slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Name != pod && p.Agent })
 }
 
-// onlyAgent: others run, and none of them has an agent.
+// onlyAgent reports whether other pods run and none of them has an agent.
 func onlyAgent(s model.Snapshot, pod string) bool {
 	return !othersHaveAgents(s, pod) && slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Name != pod && p.Phase == model.PodPhaseReady })
 }
 
-// withoutAgents: no pod has an agent, so nobody can undo anything. The first agent
-// that starts undoes what it finds of claims that are not open.
+// withoutAgents reports whether no pod has an agent, so that nobody can undo anything. The first
+// agent that starts undoes what it finds of claims that are not open.
 func withoutAgents(s model.Snapshot) bool {
 	return !slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Agent && p.Phase != model.PodPhaseMissing })
 }
@@ -87,7 +88,7 @@ func living(s model.Snapshot) []effect.Target {
 	return out
 }
 
-// serving are the pods that a database can be asked through that has no agents.
+// serving returns the pods without agents through which the database can be asked.
 func serving(s model.Snapshot) []effect.Target {
 	var out []effect.Target
 	for i := range s.Pods {
@@ -98,14 +99,14 @@ func serving(s model.Snapshot) []effect.Target {
 	return out
 }
 
-// isWrittenEmpty: a claim says of this very pod that it is empty.
+// isWrittenEmpty reports whether a claim says of this very pod that it is empty.
 func isWrittenEmpty(s model.Snapshot, pod *model.Pod) bool {
 	return slices.ContainsFunc(s.Cluster.Status.Claims, func(c model.Claim) bool { return c.UID == pod.UID && c.EmptiedAt != nil })
 }
 
-// containerRuns says whether a pod's database runs, so that its agent has something to say. Of
-// a container that dies again and again, and of which no agent has spoken, that is no
-// more than the kubelet starting it once more.
+// containerRuns reports whether a pod's database runs, so that its agent can say something. A
+// container that crashes repeatedly and whose agent has not reported is only being started once
+// more by the kubelet.
 func containerRuns(pod *model.Pod) bool {
 	switch pod.Phase {
 	case model.PodPhasePending, model.PodPhaseNotStarted, model.PodPhaseFailed:
@@ -117,8 +118,8 @@ func containerRuns(pod *model.Pod) bool {
 	return true
 }
 
-// agentReports says whether the agent of a pod that has not been shown as started says what the pod is
-// to the database. The database may have started since, and be a member by now.
+// agentReports reports whether the agent of a pod that is not shown as started says what the pod is
+// to the database. The database may have started since, and the pod may be a member now.
 func agentReports(pod *model.Pod) bool {
 	if pod.Phase != model.PodPhasePending && pod.Phase != model.PodPhaseNotStarted {
 		return false
@@ -127,7 +128,7 @@ func agentReports(pod *model.Pod) bool {
 	return r != nil && r.Self && r.Fresh && r.UID == pod.UID && r.Member != model.MembershipUnknown
 }
 
-// freshReport is what the claimed pod itself has said last, nil when that is no news.
+// freshReport returns the claimed pod's own last report. It returns nil if that is not fresh.
 func freshReport(s model.Snapshot, claim model.Claim) *model.Report {
 	pod := podNamed(s, claim.Pod)
 	if pod == nil || pod.UID != claim.UID || pod.Report == nil || !pod.Report.Self || !pod.Report.Fresh {
@@ -136,7 +137,7 @@ func freshReport(s model.Snapshot, claim model.Claim) *model.Report {
 	return pod.Report
 }
 
-// groupsLedBy are the groups that a pod leads and that another member could lead.
+// groupsLedBy returns the groups that a pod leads and that another member could lead.
 func groupsLedBy(s model.Snapshot, pod string) map[string]bool {
 	led := map[string]bool{}
 	for _, group := range s.Groups {
@@ -152,7 +153,7 @@ func groupsLedBy(s model.Snapshot, pod string) map[string]bool {
 	return led
 }
 
-// unavailableByItself: without any claim the pod would count as away.
+// unavailableByItself reports whether the pod would count as unavailable without any claim.
 func unavailableByItself(pod *model.Pod) bool {
 	r := pod.Report
 	return pod.Phase != model.PodPhaseReady || pod.Agent && r == nil || r != nil && (r.Member != model.MembershipLive || !r.Settled)

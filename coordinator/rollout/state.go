@@ -6,47 +6,47 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
-// State is what one coordinator remembers of the rollout of one database cluster during one
-// epoch. All of it can be had again: a successor begins with an empty State, and repeats what
-// it does not know of. Step never changes the State that it is given.
+// State is what one coordinator remembers about the rollout of one database cluster during one
+// epoch. All of it can be found out again: a new leader begins with an empty State, and repeats
+// what it does not know. Step never changes the State that it is given.
 type State struct {
 	epoch int64
-	// superseded: another coordinator leads by now; nothing more is done.
+	// superseded is true if another coordinator leads now. Nothing more is done.
 	superseded bool
 
-	// attempts are what is known of open claims, by id.
+	// attempts are what is known about open claims, by id.
 	attempts map[string]*attempt
 	// made are the claims that this coordinator has asked for.
 	made map[string]bool
 	// backoffs are the pods that are left alone for a while, by UID.
 	backoffs map[string]*backoff
-	// settings are the cluster settings whose old value is recorded; shared are the claims that
-	// this coordinator has added to a record; restored counts the settings that were put back.
+	// settings are the cluster settings whose old value is recorded. shared are the claims that
+	// this coordinator has added to a record. restored counts the settings that were restored.
 	settings map[string]*setting
 	shared   map[string]bool
 	restored int
-	// leftovers are what is known of what is left to be undone, by claim.
+	// leftovers are what is known about what is still to be undone, by claim.
 	leftovers map[string]*pending
 	// forced are the pods that are deleted by force, by UID.
 	forced map[string]*pending
 	// partitions are those that were moved, by pool.
 	partitions map[string]*partition
 
-	// progress is when something last became better; stalled: the phase of the last decision.
+	// progress is when something last got better. stalled is the phase of the last decision.
 	progress  progress.Progress
 	stalled   bool
 	estimates progress.Estimates
 }
 
-// NewState is that of a coordinator which has just taken the database cluster over.
+// NewState returns the state of a coordinator that has just taken the database cluster over.
 func NewState(epoch int64, before Before) State {
 	return State{epoch: epoch, progress: progress.New(before.LastProgress), stalled: before.Stalled, estimates: before.Estimates}
 }
 
-// Superseded says whether another coordinator is known to lead.
+// Superseded reports whether another coordinator is known to lead.
 func (s State) Superseded() bool { return s.superseded }
 
-// clone copies all that a step may change.
+// clone copies everything that a step may change.
 func (s State) clone() State {
 	s.attempts = clonePointers(s.attempts)
 	for _, r := range s.attempts {

@@ -11,7 +11,7 @@ import (
 
 // step is one run of Step.
 type step struct {
-	// s is the state that the step leaves.
+	// s is the state after the step.
 	s State
 	Facts
 	now  time.Time
@@ -19,8 +19,8 @@ type step struct {
 	out  *Outcome
 }
 
-// Step decides what is to be done next about one database cluster. results are those of effects
-// that had ended before the facts were gathered; now is when the gathering began.
+// Step decides what to do next about one database cluster. results are those of effects that had
+// ended before the facts were gathered. now is when gathering them began.
 func Step(state State, facts Facts, results []effect.Result, now time.Time) (State, Outcome) {
 	a := &step{s: state.clone(), Facts: facts, now: now, out: &Outcome{}}
 	for _, r := range results {
@@ -54,8 +54,8 @@ func (a *step) supersededDecision() Outcome {
 	return Outcome{Superseded: true, Log: a.out.Log, Drains: a.out.Drains}
 }
 
-// decide asks the policy for a plan. Nothing else does; what is asked about one claimed pod is in
-// judge.go, hopeless.go and rolling.go.
+// decide asks the policy for a plan. It is the only place that does; questions about one claimed
+// pod are in recheck.go, hopeless.go and rolling.go.
 func (a *step) decide() { a.plan = policy.Decide(a.Snapshot) }
 
 // pursueAll does the next thing about each open claim.
@@ -73,8 +73,8 @@ func (a *step) pursueAll() {
 	maps.DeleteFunc(a.s.made, func(id string, _ bool) bool { return !open[id] })
 }
 
-// claim adds claims for the plan's steps. When claims end in this step, the plan was made with
-// them: it is made again without, so that both are written at once.
+// claim adds claims for the plan's steps. If claims end in this step, the plan is made again
+// without them, so that both changes are written at once.
 func (a *step) claim() {
 	if drop := a.out.Edits.Drop; len(drop) > 0 {
 		a.Snapshot.Cluster.Status.Claims = remaining(a.Snapshot.Cluster.Status.Claims, drop)
@@ -112,18 +112,18 @@ func (a *step) pursue(claim model.Claim) {
 		a.out.wake(a.now.Add(recheck))
 	}
 	if r.known.Guard == GuardKnownOpen && !c.CaughtUp {
-		a.out.wake(a.now.Add(catchUpEvery)) // the cache tells of no change that decides nothing
+		a.out.wake(a.now.Add(catchUpEvery)) // a change of the cache that decides nothing triggers no step
 	}
 	a.out.wake(r.patienceEnds())
 	if c.Held || r.known.Guard == RemovalAccepted {
-		// Only time may end these: a look that grows old, a cache that lags.
+		// Only time may end these: an observation that expires, a cache that lags.
 		a.out.wake(a.now.Add(observationMaxAge))
 	}
 }
 
-// assess makes a Case of one claim: what is seen, then what that changes in what is known, then
-// what the policy says. why is what it waits for, in words, and recheck after which time alone
-// may change that.
+// assess makes the Case of one claim: first what is seen, then how that changes what is known, then
+// what the policy says. why is what the claim waits for, in words. recheck is after which time that
+// may change without an event.
 func (a *step) assess(claim model.Claim, r *attempt) (c Case, why string, recheck time.Duration) {
 	v := a.see(claim)
 	noticed, stopped := a.notice(claim, r, v)

@@ -8,7 +8,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
-// stepOn is a step on facts, of which nothing is decided yet. The coordinator has just taken
+// stepOn returns a step on facts, for which nothing is decided yet. The coordinator has just taken
 // over, in epoch 1.
 func stepOn(facts Facts, now time.Time) *step {
 	return &step{s: NewState(1, Before{}).clone(), Facts: facts, now: now, out: &Outcome{Edits: newEdits(), Moment: progress.Moment{Waiting: map[string]string{}}}}

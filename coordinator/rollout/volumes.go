@@ -8,12 +8,12 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// A pod that is written down as empty may go by itself before its volumes are deleted, and
-// not be wanted any more when it has gone. A deletion that a former leader sent may still
-// be on its way. A pod of its name, once it is wanted again, would come back to these volumes.
-// So they are deleted first, and what kept data away is undone after that.
+// A pod that is recorded as empty may go by itself before its volumes are deleted, and may not be
+// desired any more when it has gone. A deletion that a former leader sent may still arrive. If a
+// pod of that name is desired again, it would come back to these volumes. So they are deleted
+// first, and what kept data off them is undone after that.
 
-// mayNotDiscard says why nothing is deleted now; empty: it may be.
+// mayNotDiscard says why nothing is deleted now. It returns an empty reason if deleting is allowed.
 func (a *step) mayNotDiscard() string {
 	why := policy.Forbidden(&a.Snapshot)
 	if !a.Object.DeletionTimestamp.IsZero() {
@@ -25,8 +25,8 @@ func (a *step) mayNotDiscard() string {
 	return "its volumes are left: " + why
 }
 
-// deleteVolumes has the claimed volumes deleted, which are written down as empty: while the
-// pod is still the one that was emptied, or after it has gone for good.
+// deleteVolumes deletes the claimed volumes, which are recorded as empty: while the pod is still
+// the one that was emptied, or after it has gone for good.
 func (a *step) deleteVolumes(claim model.Claim) {
 	templates, shown := a.VolumeTemplates[model.SetOf(claim.Pod)]
 	e := effect.DeleteVolumes{Claim: claim, SetShown: shown && templates != nil, PodGone: presenceOf(a.Snapshot, claim) == PodGone, Expected: a.expectedWith(claim)}

@@ -8,8 +8,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
-// describe says who does not serve and why, with what to do about the first. It
-// says since when, not for how long: a text that counts up is written again and again.
+// describe says which pods do not serve and why, with what to do about the first. It says since
+// when, not for how long: a text that counts up would be written again and again.
 func describe(list []progress.Unavailable) string {
 	const most = 3
 	var pods []string

@@ -4,5 +4,5 @@ import "regexp"
 
 var ages = regexp.MustCompile(`\b([0-9]+ ?(ms|s|m|h|d))+\b`)
 
-// Ageless is a text as it is said at any time: without what counts up in it by itself.
+// Ageless returns a text without the parts that count up by themselves.
 func Ageless(text string) string { return ages.ReplaceAllString(text, "?") }

@@ -1,5 +1,5 @@
-// Package status is what the coordinator says: to people, to Prometheus, to tracing and in
-// events. A Board holds its newest decisions; everything else reads them there.
+// Package status is what the coordinator says: to people, to Prometheus, to tracing and in events.
+// A Board holds its newest decisions, and everything else reads them there.
 package status
 
 import (
@@ -11,14 +11,13 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// Board holds the newest decision about every database cluster, and a journal
-// of those before, for everyone who wants to see them. The coordinator's loop publishes; servers read.
+// Board holds the newest decision about every database cluster, and a journal of those before, for
+// everyone who wants to see them. The coordinator's loop publishes; servers read.
 //
-// Only the elected coordinator publishes. While it is not elected a Board is
-// empty and knows where the elected one is, so that nobody is shown what was
-// true before.
+// Only the elected coordinator publishes. While it is not elected a Board is empty and knows where
+// the elected one is, so that it shows nothing outdated.
 //
-// Safe for concurrent use.
+// A Board is safe for concurrent use.
 type Board struct {
 	observers []Observer
 	asked     func(Key)
@@ -32,16 +31,16 @@ type Board struct {
 	watches   map[*watch]struct{}
 }
 
-// Observer is told of each decision as it is published, and of clusters that
-// are gone. Calls for one cluster come one at a time and in order; an Observer
-// must not block and must not call the Board.
+// Observer is notified of each decision as it is published, and of clusters that are gone. Calls
+// for one cluster come one at a time and in order. An Observer must not block and must not call the
+// Board.
 type Observer interface {
-	// Decided is called with the decision before, which is nil for the first.
+	// Decided is called with the previous decision, which is nil for the first one.
 	Decided(previous *Decision, next Decision)
 	Gone(key Key)
 }
 
-// NewBoard is the Board of a standby coordinator.
+// NewBoard returns the Board of a standby coordinator.
 func NewBoard(observers ...Observer) *Board {
 	return &Board{
 		observers: observers,
@@ -51,8 +50,8 @@ func NewBoard(observers ...Observer) *Board {
 	}
 }
 
-// RefusedBy says who knows what was refused lately about a cluster. It must be called
-// before anybody is served.
+// RefusedBy sets the source of what was refused lately about a cluster. It must be called before
+// anything is served.
 func (b *Board) RefusedBy(f func(Key) []*rollcallv1.Refusal) { b.refusals = f }
 
 // Lead makes this coordinator the elected one.
@@ -63,8 +62,8 @@ func (b *Board) Lead() {
 	b.notify(func(Key) bool { return true })
 }
 
-// Follow makes this coordinator a standby and forgets all decisions. The
-// address of the elected one, host:port, may be empty while nobody is.
+// Follow makes this coordinator a standby and forgets all decisions. The address of the elected
+// one, host:port, may be empty while none is elected.
 func (b *Board) Follow(leader string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,22 +75,22 @@ func (b *Board) Follow(leader string) {
 	b.notify(func(Key) bool { return true })
 }
 
-// Leader says whether this coordinator is the elected one, and otherwise the
-// address of that, as far as it is known.
+// Leader returns whether this coordinator is the elected one, and otherwise the address of that
+// one, as far as it is known.
 func (b *Board) Leader() (leading bool, leader string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.leading, b.leader
 }
 
-// Publish replaces the decision about its cluster. On a standby it does
-// nothing: a decision that comes late is nobody's any more.
+// Publish replaces the decision about its cluster. On a standby it does nothing, because a late
+// decision no longer counts.
 func (b *Board) Publish(d Decision) {
 	history := b.historyOf(d.Key)
 	if history == nil {
 		return
 	}
-	history.note(d) // which takes its time, and holds up nobody else
+	history.note(d) // this takes its time, and delays nothing else
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.leading {
@@ -108,7 +107,8 @@ func (b *Board) Publish(d Decision) {
 	b.notify(func(k Key) bool { return k == d.Key })
 }
 
-// historyOf is the journal of a cluster, begun if there is none yet; nil on a standby.
+// historyOf returns the journal of a cluster, and begins it if there is none. It returns nil on a
+// standby.
 func (b *Board) historyOf(key Key) *history {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -135,7 +135,7 @@ func (b *Board) Remove(key Key) {
 	b.notify(func(k Key) bool { return k == key })
 }
 
-// Newest is the newest decision about a cluster.
+// Newest returns the newest decision about a cluster.
 func (b *Board) Newest(key Key) (Decision, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -143,8 +143,8 @@ func (b *Board) Newest(key Key) (Decision, bool) {
 	return d, ok
 }
 
-// List is the newest decision about every cluster of a namespace, or of all
-// when it is empty, sorted by namespace and name.
+// List returns the newest decision about every cluster of a namespace, or of all if it is empty,
+// sorted by namespace and name.
 func (b *Board) List(namespace string) []Decision {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -160,8 +160,8 @@ func (b *Board) List(namespace string) []Decision {
 	return list
 }
 
-// Journal calls f with the last entries of a cluster's journal as JSON, oldest
-// first; most = 0 means all that are kept.
+// Journal calls f with the last entries of a cluster's journal as JSON, oldest first. If most is 0
+// it calls f with all that are kept.
 func (b *Board) Journal(key Key, most int, f func(entry []byte) error) error {
 	b.mu.Lock()
 	h := b.histories[key]
@@ -181,21 +181,20 @@ func (b *Board) Journal(key Key, most int, f func(entry []byte) error) error {
 	return nil
 }
 
-// OnAsk has f called with the key of each cluster about which somebody wants to
-// know what its agents say now. It must be called before anything is served; f
-// must return at once.
+// OnAsk sets the function that is called with the key of each cluster whose agents somebody wants
+// to hear from now. It must be called before anything is served. f must return at once.
 func (b *Board) OnAsk(f func(Key)) { b.asked = f }
 
-// Ask tells that somebody wants to know.
+// Ask reports that somebody wants to know what the agents of a cluster say now.
 func (b *Board) Ask(key Key) {
 	if b.asked != nil {
 		b.asked(key)
 	}
 }
 
-// Watch is signalled whenever the decision about a cluster, or who leads, may
-// have changed, and at once to begin with. Signals that nobody has taken are
-// one signal. The watch ends with the context.
+// Watch returns a channel that is signalled whenever the decision about a cluster, or the leader,
+// may have changed, and once at the beginning. Pending signals are merged. The watch ends with the
+// context.
 func (b *Board) Watch(ctx context.Context, key Key) <-chan struct{} {
 	w := &watch{key: key, changed: make(chan struct{}, 1)}
 	w.changed <- struct{}{}

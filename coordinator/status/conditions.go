@@ -33,20 +33,20 @@ const (
 	reasonNotAllowed  = "NotAllowed"
 )
 
-// ReasonPodsUnavailable is that of Ready while pods are away at rest, and of Available while
-// some have been for longer than a start may take.
+// ReasonPodsUnavailable is the reason of Ready while pods are unavailable at rest, and of Available
+// while some have been for longer than a start may take.
 const ReasonPodsUnavailable = "PodsUnavailable"
 
-// UnavailableTooLong begins what Available says of those.
+// UnavailableTooLong begins the message of Available about those.
 const UnavailableTooLong = "unavailable for longer than policy.startSeconds: "
 
-// Conditions are the conditions that follow from a decision, following on the
-// ones that the object has: a condition keeps its transition time as long as
-// its status stays. Conditions of other types are kept.
+// Conditions returns the conditions that follow from a decision and from those that the object has:
+// a condition keeps its transition time as long as its status stays. Conditions of other types are
+// kept.
 //
-// Ready, Reconciling and Stalled are those of kstatus, so that tools which
-// wait for an object need not know this kind: an up-to-date cluster is Ready,
-// one in mid-rollout is Reconciling, and one that cannot go on is Stalled.
+// Ready, Reconciling and Stalled are those of kstatus, so that tools which wait for an object do
+// not have to know this kind: an up-to-date cluster is Ready, one in mid-rollout is Reconciling,
+// and one that cannot go on is Stalled.
 func Conditions(d Decision, have []v1alpha1.Condition, generation int64) []v1alpha1.Condition {
 	next := []metav1.Condition{ready(d), reconciling(d), stalled(d), available(d), initialized(d), foreignBudget(d), partitionReset(d)}
 	if d.Withheld != "" || slices.ContainsFunc(have, func(c v1alpha1.Condition) bool { return c.Type == v1alpha1.ConditionWithheld }) {
@@ -55,7 +55,7 @@ func Conditions(d Decision, have []v1alpha1.Condition, generation int64) []v1alp
 	return with(have, generation, d.DecidedAt, next...)
 }
 
-// Unknown are the conditions of an object of which not enough is known for a decision.
+// Unknown returns the conditions of an object about which too little is known for a decision.
 func Unknown(have []v1alpha1.Condition, why string, isStalled bool, generation int64, now time.Time) []v1alpha1.Condition {
 	ready := condition(v1alpha1.ConditionReady, false, reasonPodsUnknown, why)
 	ready.Status = metav1.ConditionUnknown
@@ -65,7 +65,7 @@ func Unknown(have []v1alpha1.Condition, why string, isStalled bool, generation i
 	return with(have, generation, now, ready, condition(v1alpha1.ConditionStalled, true, reasonPodsUnknown, why))
 }
 
-// with are the conditions with others in the place of those of the same types.
+// with returns the conditions with others in the place of those of the same types.
 func with(have []v1alpha1.Condition, generation int64, at time.Time, next ...metav1.Condition) []v1alpha1.Condition {
 	list := make([]metav1.Condition, 0, len(have)+len(next))
 	for _, c := range have {
@@ -125,8 +125,8 @@ func stalled(d Decision) metav1.Condition {
 	return condition(v1alpha1.ConditionStalled, true, reason, message)
 }
 
-// available says what the database can do, whether or not a rollout goes on, and
-// who has not served for longer than a start may take.
+// available says what the database can do, whether or not a rollout is going on, and which pods
+// have not served for longer than a start may take.
 func available(d Decision) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionAvailable, Reason: string(model.RuleHealth), Message: d.Snapshot.Health.Reason}
 	switch d.Snapshot.Health.Verdict {
@@ -168,8 +168,9 @@ func initialized(d Decision) metav1.Condition {
 	return condition(v1alpha1.ConditionInitialized, false, reasonNotYet, text)
 }
 
-// Unhealthy is what is missing until nothing is away and the database says that it is
-// complete, or, while nobody is there to say so, until all pods are Ready. Empty: nothing.
+// Unhealthy returns what is missing until nothing is unavailable and the database says that it is
+// complete or, while no agent can say so, until all pods are Ready. It is empty if nothing is
+// missing.
 func Unhealthy(d Decision) string {
 	p, h := d.Pods, d.Snapshot.Health
 	switch {
@@ -204,13 +205,13 @@ func withheld(d Decision) metav1.Condition {
 	return condition(v1alpha1.ConditionWithheld, true, reasonNotAllowed, v1alpha1.Cut(d.Withheld, v1alpha1.MaxText))
 }
 
-// why is the rule that holds the cluster, or else what the cluster is doing.
+// why returns the rule that holds the cluster, or else what the cluster is doing.
 func why(d Decision) (reason, message string) {
 	if d.Phase == model.ClusterStalled {
 		return whyStalled(d)
 	}
 	if h, ok := firstHold(d.Plan); ok && len(d.Plan.Steps) == 0 {
-		// While pods are on their way, only what will not pass with them counts.
+		// While pods are going, only what will not pass with them counts.
 		if len(d.Claims) == 0 || h.Pod == "" && !Passing(h.Rule) {
 			return string(h.Rule), holdSummary(d.Plan, h)
 		}
@@ -226,9 +227,8 @@ func why(d Decision) (reason, message string) {
 	return phaseReason(d.Phase), fmt.Sprintf("%d of %d pods updated", d.Pods.Updated, d.Pods.Desired)
 }
 
-// firstHold is the hold that says most about the cluster: one of the whole
-// cluster if there is any, and otherwise that of the pod that is next, because
-// the plan has them in this order.
+// firstHold returns the hold that says most about the cluster: one of the whole cluster if there is
+// any, and otherwise that of the pod that is next, because the plan has them in this order.
 func firstHold(p model.Plan) (model.Hold, bool) {
 	for _, h := range p.Holds {
 		if h.Rule != model.RuleClaimed && h.Rule != model.RuleTerminating {
@@ -248,7 +248,7 @@ func holdSummary(p model.Plan, h model.Hold) string {
 	return fmt.Sprintf("%s: %s", h.Pod, h.Reason)
 }
 
-// few is a list of names, cut where it would be no help any more.
+// few returns a list of names, cut where more would not help.
 func few(names []string) string {
 	const most = 5
 	text := ""
@@ -264,7 +264,7 @@ func few(names []string) string {
 	return text
 }
 
-// phaseReason is the phase itself.
+// phaseReason returns the phase itself.
 func phaseReason(p model.ClusterPhase) string { return string(cmp.Or(p, reasonUnspecified)) }
 
 func condition(kind string, is bool, reason, message string) metav1.Condition {

@@ -10,10 +10,10 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// noReport is the age of a report that there is not.
+// noReport is the age of a missing report.
 const noReport = -1
 
-// ClusterProto is a decision as it goes over the wire.
+// ClusterProto returns a decision in the form of the gRPC service.
 func ClusterProto(d Decision) *rollcallv1.Cluster {
 	c := &rollcallv1.Cluster{
 		Namespace: d.Key.Namespace,
@@ -132,7 +132,7 @@ func podProto(d Decision, pod model.Pod) *rollcallv1.PodState {
 	return state
 }
 
-// stamp is null for the zero time, which as a timestamp would be the year 1.
+// stamp returns null for the zero time, which as a timestamp would be the year 1.
 func stamp(t time.Time) *timestamppb.Timestamp {
 	if t.IsZero() {
 		return nil

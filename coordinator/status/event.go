@@ -37,8 +37,7 @@ const (
 	EventWithheld            = "Withheld"
 )
 
-// Event is something that happened to a database cluster, or to one of its
-// pods when Pod is set.
+// Event is something that happened to a database cluster, or to one of its pods if Pod is set.
 type Event struct {
 	Cluster    Key
 	ClusterUID string
@@ -49,9 +48,9 @@ type Event struct {
 	Note       string
 }
 
-// Events are what happened between two decisions about one cluster, in the
-// order in which it is told. Nothing is known to have happened before the
-// first decision, so that a coordinator which takes over tells nothing twice.
+// Events returns what happened between two decisions about one cluster, in the order in which it is
+// reported. Nothing is known to have happened before the first decision, so a coordinator that
+// takes over reports nothing twice.
 func Events(previous *Decision, next Decision) []Event {
 	if previous == nil {
 		return nil
@@ -66,9 +65,8 @@ func Events(previous *Decision, next Decision) []Event {
 	return t.events
 }
 
-// overrideNote begins the notes of a step that are about an override, forcedNote
-// those of one that a person forces; all others are about groups that cannot be
-// protected.
+// overrideNote begins the notes of a step that are about an override, forcedNote those about a step
+// that a person forces. All others are about groups that cannot be protected.
 const (
 	overrideNote = "override of "
 	forcedNote   = "forced: "
@@ -91,8 +89,7 @@ func (t *transition) add(pod, uid string, warning bool, reason, format string, a
 	})
 }
 
-// unplanned tells of pods that took the update revision although nobody
-// claimed them.
+// unplanned reports pods that took the update revision although nobody claimed them.
 func (t *transition) unplanned() {
 	before := make(map[string]model.Pod, len(t.from.Snapshot.Pods))
 	for _, p := range t.from.Snapshot.Pods {
@@ -116,29 +113,28 @@ func (t *transition) unplanned() {
 	}
 }
 
-// routine are the rules that hold a pod which merely waits for its turn. They
-// are told, once for the cluster, when nothing goes at all.
+// routine are the rules that hold a pod that merely waits for its turn. They are reported, once for
+// the cluster, when nothing goes at all.
 var routine = []model.Rule{
 	model.RulePodBudget, model.RuleZoneBudget, model.RuleShardBudget, model.RuleQuorum,
 	model.RuleAcks, model.RuleRole, model.RuleEligible, model.RuleFailureDetection, model.RuleRankOrder, model.RuleLeaderLast,
 	model.RuleOrderedReady, model.RuleVersionOrder, model.RuleStaleReport,
 }
 
-// restartEffects are the rules that a pod which is on its way can set off by itself:
-// while it hands over and comes back, leaders change and reports are late.
-// They are told when they still hold and nothing is on its way any more; if
-// that never comes, the rollout stalls, and that is told.
+// restartEffects are the rules that a going pod can set off by itself: while it hands over and
+// comes back, leaders change and reports are late. They are reported if they still hold when
+// nothing is going any more. If that never happens, the rollout stalls, and that is reported.
 var restartEffects = []model.Rule{
 	model.RuleViewSplit, model.RuleNoLeader, model.RuleTwoLeaders, model.RuleHealth, model.RuleNoReport, model.RuleMoving, model.RuleCatchingUp,
 }
 
-// Passing says whether a rule holds for a while in every rollout: because a
-// pod on its way has set it off, or because others go first.
+// Passing reports whether a rule holds for a while in every rollout, because a going pod has set it
+// off, or because others go first.
 func Passing(rule model.Rule) bool {
 	return slices.Contains(restartEffects, rule) || slices.Contains(routine, rule) || rule == model.RuleClaimed || rule == model.RuleTerminating
 }
 
-// worthTelling are the holds of a decision that people should hear of.
+// worthTelling returns the holds of a decision that people should know about.
 func worthTelling(d Decision) []model.Hold {
 	moving := len(d.Claims) > 0 || len(d.Plan.Steps) > 0
 	var holds []model.Hold
@@ -153,8 +149,8 @@ func worthTelling(d Decision) []model.Hold {
 // maxHeldPods bounds the Events of pods that one decision makes.
 const maxHeldPods = 5
 
-// holds tells of rules that begin to hold, once for the cluster, and of pods
-// that are held by another rule than before.
+// holds reports rules that begin to hold, once for the cluster, and pods that are held by another
+// rule than before.
 func (t *transition) holds() {
 	before := map[string]model.Rule{}
 	known := map[model.Rule]bool{}
@@ -177,7 +173,7 @@ func (t *transition) holds() {
 	told := 0
 	for _, h := range holds {
 		ofPod := h.Pod != "" && !everybody[h.Rule] && before[h.Pod] != h.Rule && !slices.Contains(routine, h.Rule) && told < maxHeldPods
-		// What is told of the only pod that a rule holds stands on the cluster too.
+		// An Event about the only pod that a rule holds appears on the cluster, too.
 		if !known[h.Rule] && (!ofPod || len(pods[h.Rule]) > 1) {
 			t.ruleHolds(h, pods[h.Rule])
 		}
@@ -234,9 +230,9 @@ func (t *transition) phase() {
 	}
 }
 
-// guard tells when Kubernetes begins and ends to refuse what others remove, if
-// that is asked for. What a coordinator finds when it takes over is told by the
-// condition, and by whoever has the guard refuse again after it had expired.
+// guard reports when Kubernetes begins and stops refusing removals by others, if that is requested.
+// What a coordinator finds when it takes over is in the condition. The coordinator that makes an
+// expired guard refuse again reports that.
 func (t *transition) guard() {
 	was, is := t.from.Snapshot.Cluster.GuardEnforcing, t.to.Snapshot.Cluster.GuardEnforcing
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
-// claims tells what became of the claims: new ones, those that went on, and
-// those that were released.
+// claims reports what became of the claims: new ones, those that went on, and those that were
+// released.
 func (t *transition) claims() {
 	before := map[string]model.Claim{}
 	for _, c := range t.from.Claims {
@@ -41,8 +41,7 @@ func (t *transition) selected(c model.Claim) {
 		change = fmt.Sprintf(", from %s to %s", cmp.Or(c.From, "unknown"), c.To)
 	}
 	t.add(c.Pod, c.UID, false, EventRestartSelected, "%s: %s (%s)%s", c.Pod, actionText(c.Action, c.Prepare), c.Reason, change)
-	// What was chosen stands in the plan before; the plan after it knows the
-	// pod as claimed.
+	// The chosen step is in the previous plan; the next plan knows the pod as claimed.
 	step, ok := stepOf(t.from.Plan, c.Pod)
 	if !ok {
 		step, ok = stepOf(t.to.Plan, c.Pod)
@@ -70,7 +69,7 @@ func (t *transition) selected(c model.Claim) {
 func (t *transition) advanced(c model.Claim, from model.ClaimPhase) {
 	pod, _ := t.to.Pod(c.Pod)
 	if c.Phase == model.PhaseRestoring && !progress.HasGone(c, pod.UID) {
-		return // it is given up, and a hold says why
+		return // the claim is given up, and a hold says why
 	}
 	prepares := c.Prepare != "" && c.Prepare != model.PrepareNone
 	if prepares && progress.Passed(from, c.Phase, model.PhaseDraining) {
@@ -87,8 +86,8 @@ func (t *transition) advanced(c model.Claim, from model.ClaimPhase) {
 	}
 }
 
-// undisturbed is false for a claim that reached a later phase because its pod
-// went away by other hands: nobody can say that it was prepared.
+// undisturbed returns false for a claim that reached a later phase because somebody else removed
+// its pod: nobody can say that it was drained.
 func undisturbed(c model.Claim) bool {
 	return c.Phase != model.PhaseGone && c.Phase != model.PhaseRejoined || len(c.Undo) > 0
 }
@@ -120,7 +119,7 @@ func (t *transition) sinceClaim(c model.Claim) string {
 	return Age(t.to.DecidedAt.Sub(c.StartedAt.Time)) + " after it was selected"
 }
 
-// timedOut tells, once, that a prepare takes longer than it may.
+// timedOut reports, once, that a drain takes longer than it may.
 func (t *transition) timedOut(c model.Claim) {
 	if c.Phase != model.PhaseClaimed && c.Phase != model.PhaseDraining || c.StartedAt.IsZero() {
 		return

@@ -70,8 +70,7 @@ func TestEventsOfOneRestart(t *testing.T) {
 	}, got)
 }
 
-// A claim that is given up undoes its prepare. Its pod never went, and so nothing
-// says that it did.
+// A claim that is given up undoes its drain. Its pod never went, and so nothing says that it did.
 func TestEventsOfAClaimThatIsGivenUp(t *testing.T) {
 	decisions := []Decision{
 		search(t, claimed(model.PhaseDraining)), search(t, claimed(model.PhaseRestoring)), search(t),

@@ -16,15 +16,14 @@ import (
 // ErrNoSuchPod is returned for a pod that the decision does not know.
 var ErrNoSuchPod = errors.New("no such pod")
 
-// Explanation says why one pod goes, waits, or is left alone, and what that
-// was decided on.
+// Explanation says why one pod goes, waits, or is left alone, and what that was decided on.
 type Explanation struct {
 	Pod     string  `json:"pod"`
 	Verdict Verdict `json:"verdict"`
-	// Rule is the first one that holds the pod; empty unless the verdict is Hold.
+	// Rule is the first one that holds the pod. It is empty unless the verdict is Hold.
 	Rule model.Rule `json:"rule,omitempty"`
-	// Text is the verdict in words, a line for each thing to say. What the
-	// plan says stands there as it does in the text of the plan.
+	// Text is the verdict in words, one line for each fact. Lines of the plan are quoted as in the
+	// text of the plan.
 	Text  string `json:"text"`
 	Facts []Fact `json:"facts"`
 }
@@ -33,7 +32,7 @@ type Explanation struct {
 type Fact struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-	// AgeSeconds since the fact was observed; negative where that means nothing.
+	// AgeSeconds is the time since the fact was observed. It is negative if that means nothing.
 	AgeSeconds float64 `json:"ageSeconds"`
 }
 
@@ -78,8 +77,7 @@ func stepOf(p model.Plan, pod string) (model.Step, bool) {
 	return model.Step{}, false
 }
 
-// holdsOf is the pod's own holds, then those of the whole cluster that say
-// something else.
+// holdsOf returns the pod's own holds, then those of the whole cluster that say something else.
 func holdsOf(p model.Plan, pod string) []model.Hold {
 	var holds []model.Hold
 	own := map[model.Rule]bool{}
@@ -115,7 +113,7 @@ func goText(s model.Step) string {
 	return strings.Join(append(lines, fewNotes(s.Notes)...), "\n")
 }
 
-// fewNotes cuts a list where more of the same is no help.
+// fewNotes cuts a list where more would not help.
 func fewNotes(notes []string) []string {
 	const most = 5
 	if len(notes) <= most {
@@ -124,7 +122,7 @@ func fewNotes(notes []string) []string {
 	return append(notes[:most:most], fmt.Sprintf("and %d more", len(notes)-most))
 }
 
-// holdText has the hold that counts first, and then whatever else would hold.
+// holdText returns the hold that counts first, and then whatever else would hold.
 func holdText(d Decision, pod string, holds []model.Hold) string {
 	if len(holds) == 0 {
 		return "held; the plan does not say why"
@@ -278,7 +276,7 @@ func reportFacts(pod model.Pod) []Fact {
 	return facts
 }
 
-// refusedFacts says why an agent that speaks is not heard.
+// refusedFacts says why messages of an agent are not accepted.
 func refusedFacts(d Decision, pod model.Pod) []Fact {
 	var facts facts
 	if why := d.Refused[pod.UID]; why != "" {
@@ -287,7 +285,7 @@ func refusedFacts(d Decision, pod model.Pod) []Fact {
 	return facts
 }
 
-// groupFacts has a line for each group with a member on the pod.
+// groupFacts returns a line for each group with a member on the pod.
 func groupFacts(d Decision, pod string) []Fact {
 	var facts facts
 	for _, g := range d.Snapshot.Groups {
@@ -375,7 +373,7 @@ func yes(b bool) string {
 	return "no"
 }
 
-// Age is a duration as people write it in tables: 800ms, 12s, 3m, 5h, 2d.
+// Age formats a duration as people write it in tables: 800ms, 12s, 3m, 5h, 2d.
 func Age(d time.Duration) string {
 	switch {
 	case d < 0:

@@ -9,8 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
-// claimText says how far a claim has come, what it waits for, and what holds
-// the whole cluster meanwhile, such as a line that this very pod has stopped.
+// claimText says how far a claim has come, what it waits for, and what holds the whole cluster in
+// the meantime, such as a rollout that this very pod has halted.
 func claimText(d Decision, c model.Claim) string {
 	lines := []string{
 		fmt.Sprintf("claim  %s %s %s (%s)", c.Pod, c.Phase, actionText(c.Action, c.Prepare), c.Reason),
@@ -40,7 +40,7 @@ func claimText(d Decision, c model.Claim) string {
 	return strings.Join(lines, "\n")
 }
 
-// claimWords is the phase, with what the agent says that it waits for in it.
+// claimWords returns the phase, with what the agent says it waits for.
 func claimWords(d Decision, c model.Claim) string {
 	text := claimPhaseText(c.Phase)
 	if c.Action == model.ActionReplace {
@@ -53,7 +53,7 @@ func claimWords(d Decision, c model.Claim) string {
 	return text
 }
 
-// replacementText is the phase of a claim whose pod comes back with fresh data.
+// replacementText returns the phase of a claim whose pod comes back with fresh data.
 func replacementText(c model.Claim) string {
 	volumes := "its volume"
 	if len(c.Volumes) > 0 {

@@ -167,7 +167,7 @@ func TestExplainBadNews(t *testing.T) {
 	require.Equal(t, "a backup runs", factOf(t, e, "veto").Value)
 }
 
-// What the agent waits for while it prepares a pod is what keeps the rollout.
+// What the agent waits for while it drains a pod is what keeps the rollout.
 func TestExplainSaysWhatADrainWaitsFor(t *testing.T) {
 	const words = "nobody can take over: search-1 lags 34s"
 	d := search(t, claimed(model.PhaseDraining), func(s *model.Snapshot) {
@@ -223,8 +223,8 @@ func TestAge(t *testing.T) {
 	require.NotContains(t, Age(time.Minute), " ")
 }
 
-// A pod whose new image cannot be pulled stops the line; asked about it, the
-// explanation says all of that.
+// A pod whose new image cannot be pulled halts the rollout; asked about it, the explanation says
+// all of that.
 func TestExplainPodThatHaltedTheRollout(t *testing.T) {
 	d := search(t, claimed(model.PhaseGone), back, later(11*time.Minute), func(s *model.Snapshot) {
 		p := podOf(s, "search-1")

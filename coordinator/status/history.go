@@ -13,16 +13,15 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// Of the journal that is kept for each cluster: at most so many entries, and,
-// unless a single one is larger, so many bytes; less where all clusters together
-// would have more than historiesBytes.
+// Limits of the journal that is kept for each cluster: so many entries and, unless a single one is
+// larger, so many bytes; less if all clusters together would have more than historiesBytes.
 const (
 	historyEntries = 256
 	historyBytes   = 256 << 10
 	historiesBytes = 8 << 20
 )
 
-// historyShare is how many bytes each of so many clusters may have.
+// historyShare returns how many bytes each of so many clusters may have.
 func historyShare(clusters int) int { return min(historyBytes, historiesBytes/max(1, clusters)) }
 
 // history is the journal of one cluster: each decision that differed from the
@@ -38,7 +37,7 @@ type history struct {
 	limit   int // of bytes
 }
 
-// share says how many bytes there may be from now on.
+// share sets how many bytes there may be from now on.
 func (h *history) share(limit int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -46,7 +45,7 @@ func (h *history) share(limit int) {
 	h.trim()
 }
 
-// note takes a decision in when it says something new.
+// note adds a decision if it says something new.
 func (h *history) note(d Decision) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -74,7 +73,7 @@ func (h *history) trim() {
 	}
 }
 
-// newest are the last entries, still compressed, oldest first; most = 0 means all.
+// newest returns the last entries, still compressed, oldest first. If most is 0 it returns all.
 func (h *history) newest(most int) [][]byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -93,7 +92,7 @@ func pack(e journal.Entry) ([]byte, error) {
 	if err := z.Close(); err != nil {
 		return nil, err
 	}
-	return bytes.Clone(out.Bytes()), nil // without the room that is left in the buffer
+	return bytes.Clone(out.Bytes()), nil // without the unused capacity of the buffer
 }
 
 func unpack(packed []byte) ([]byte, error) {

@@ -9,13 +9,14 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// holds is rollcall_holds: of each cluster one series for each rule. Nearly all of them are 0, and a gauge for each would
-// take more memory than all else that is kept of a cluster at rest; so the series are made when they are asked for.
+// holds is rollcall_holds: for each cluster one series for each rule. Nearly all of them are 0, and
+// a gauge for each would take more memory than everything else that is kept about a cluster at
+// rest, so the series are created when they are collected.
 type holds struct {
 	prometheus.Collector
 
 	mu sync.Mutex
-	// held are the rules of the newest plan that hold anybody, by cluster.
+	// held are the rules of the newest plan that hold any pod, by cluster.
 	held map[string]map[model.Rule]int
 }
 
@@ -34,7 +35,7 @@ func newHolds() *holds {
 	return h
 }
 
-// show replaces what is told of a cluster.
+// show replaces what is reported about a cluster.
 func (h *holds) show(cluster string, plan model.Plan) {
 	var held map[model.Rule]int
 	if len(plan.Holds) > 0 {

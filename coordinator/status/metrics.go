@@ -14,7 +14,7 @@ const (
 	verdictIdle = "idle"
 )
 
-// noRule is the label of decisions that no rule held.
+// noRule is the label of decisions without a holding rule.
 const noRule = ""
 
 // states of a pod that are counted, as values of a label.
@@ -30,8 +30,8 @@ var states = []struct {
 	{"failed", func(c PodCounts) int32 { return c.Failed }},
 }
 
-// stateOverdue is that of pods that have not served for longer than a start may
-// take, and are not counted as failed.
+// stateOverdue is the state of pods that have not served for longer than a start may take, and are
+// not counted as failed.
 const stateOverdue = "overdue"
 
 // metrics show decisions. Label values are names of clusters, pools and rules
@@ -48,8 +48,8 @@ type metrics struct {
 	moved        *prometheus.GaugeVec
 }
 
-// NewMetrics is an Observer that shows decisions as metrics. It panics when
-// the registerer has metrics of these names already.
+// NewMetrics returns an Observer that shows decisions as metrics. It panics if the registerer has
+// metrics of these names already.
 func NewMetrics(registerer prometheus.Registerer) Observer { return newMetrics(registerer) }
 
 func newMetrics(registerer prometheus.Registerer) *metrics {
@@ -150,7 +150,7 @@ func (m *metrics) lines(cluster string, previous *Decision, next Decision, pool 
 	}
 }
 
-// timestamp is a time as a metric has it, 0 when there is none.
+// timestamp returns a time as a metric, 0 if there is none.
 func timestamp(at *model.Time) float64 {
 	if at == nil || at.IsZero() {
 		return 0

@@ -46,7 +46,7 @@ rollcall_last_progress_timestamp_seconds{cluster="prod/search"} 1.79517588e+09
 	require.Zero(t, testutil.CollectAndCount(m.partition), "an OnDelete pool has no partition")
 }
 
-// TestLabelsAreNoTexts: what a database or a person says is no value of a label.
+// What a database or a person says is no value of a label.
 func TestLabelsAreNoTexts(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	d := search(t, rolling(model.RollingUpdateByPartition, 2), func(s *model.Snapshot) {
@@ -79,7 +79,7 @@ func TestLabelsAreNoTexts(t *testing.T) {
 	require.Len(t, seen, 9)
 }
 
-// TestLastMoveOfAPartition: who has not seen the last move knows when there was progress.
+// Who has not seen the last move knows when there was progress.
 func TestLastMoveOfAPartition(t *testing.T) {
 	m := newMetrics(prometheus.NewRegistry())
 	moved := m.moved.WithLabelValues("prod/search", "search")
@@ -104,7 +104,7 @@ func TestLastMoveOfAPartition(t *testing.T) {
 	require.Zero(t, testutil.ToFloat64(m.moved.WithLabelValues("prod/search", "search")), "nobody knows")
 }
 
-// TestMetricsAreDescribed: the page about metrics has all that show decisions.
+// The page about metrics has all that show decisions.
 func TestMetricsAreDescribed(t *testing.T) {
 	page, err := os.ReadFile("../../deploy/docs/metrics.md")
 	require.NoError(t, err)
@@ -120,8 +120,7 @@ func TestMetricsAreDescribed(t *testing.T) {
 	}
 }
 
-// TestEveryRuleHasItsSeries: decisions from the start, holds from the first
-// decision about a cluster.
+// Decisions from the start, holds from the first decision about a cluster.
 func TestEveryRuleHasItsSeries(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := newMetrics(registry)

@@ -8,17 +8,17 @@ import (
 // PoolState is how far one StatefulSet of a database cluster has come.
 type PoolState struct {
 	Name string
-	// Revision that its pods should run; empty when that is not known.
+	// Revision is the one that its pods should run. It is empty if not known.
 	Revision string
-	// Version of the engine that its template is to run, as far as its tag tells.
+	// Version is the engine's version in its template, as far as the tag says.
 	Version                 string
 	Desired, Updated, Ready int32
-	// Complete: every desired pod runs the revision and is back, and no other is
-	// there. Where the whole cluster is done, so is each pool.
+	// Complete is true if every desired pod runs the revision and is back, and there is no other
+	// pod. If the whole cluster is done, so is each pool.
 	Complete bool
 }
 
-// PoolsOf are the pools of a decision, as listed there.
+// PoolsOf returns the pools of a decision, as listed there.
 func PoolsOf(d Decision) []PoolState {
 	s := d.Snapshot
 	out := make([]PoolState, len(s.Pools))
@@ -55,8 +55,8 @@ func PoolsOf(d Decision) []PoolState {
 	return out
 }
 
-// inDatabase: the database has the pod as a member and it has caught up. Of a
-// pod without an agent nobody may be there to say so.
+// inDatabase reports whether the database has the pod as a member and it has caught up. Nobody may
+// be able to say that about a pod without an agent.
 func inDatabase(pod model.Pod) bool {
 	r := pod.Report
 	if r == nil {

@@ -29,26 +29,26 @@ const (
 )
 
 const (
-	// sameWithin is how long an Event that says the same as one before is counted there
-	// and not written anew.
+	// sameWithin is the time in which an equal Event is counted in the previous one and not written
+	// again.
 	sameWithin = 10 * time.Minute
-	// burst and every bound the Events about one cluster: burst at once, then one every so long.
+	// burst and every bound the Events about one cluster: burst at once, then one every so often.
 	burst = 60
 	every = 2 * time.Second
 	// queued is how many Events may wait to be written.
 	queued = 1000
 )
 
-// RecorderOptions say who writes Events.
+// RecorderOptions are the options of a Recorder.
 type RecorderOptions struct {
 	// Instance is the name of this coordinator's pod.
 	Instance string
-	// Log is told of Events that could not be written. Default: slog.Default().
+	// Log logs Events that could not be written. Default: slog.Default().
 	Log *slog.Logger
 }
 
-// Recorder is an Observer that writes Events. What cannot be written is
-// dropped, never waited for: an Event informs and nothing depends on it.
+// Recorder is an Observer that writes Events. Events that cannot be written are dropped, because
+// they only inform and nothing depends on them.
 type Recorder struct {
 	client eventsclient.EventsV1Interface
 	opts   RecorderOptions
@@ -61,7 +61,7 @@ type Recorder struct {
 	named   int64
 }
 
-// NewRecorder writes Events through the client.
+// NewRecorder returns a Recorder that writes Events through the client.
 func NewRecorder(client eventsclient.EventsV1Interface, opts RecorderOptions) (*Recorder, error) {
 	if opts.Instance == "" {
 		return nil, errors.New("event recorder: instance is empty: must be the name of this coordinator's pod")
@@ -84,7 +84,7 @@ func (r *Recorder) Decided(previous *Decision, next Decision) {
 // Gone does nothing: the Events of a cluster outlive it.
 func (r *Recorder) Gone(Key) {}
 
-// Record queues an Event, and drops it when too many wait.
+// Record queues an Event, or drops it if too many wait.
 func (r *Recorder) Record(e Event) {
 	select {
 	case r.queue <- e:
@@ -108,8 +108,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-// write writes an Event about the cluster and, where there is a pod, another
-// about that, so that describing either shows it.
+// write writes an Event about the cluster and, if there is a pod, another one about the pod, so
+// that describing either shows it.
 func (r *Recorder) write(ctx context.Context, e Event, now time.Time) {
 	b := r.budgets[e.Cluster]
 	if b == nil {
@@ -142,7 +142,7 @@ func (r *Recorder) write(ctx context.Context, e Event, now time.Time) {
 	r.record(ctx, e, pod, &cluster, now)
 }
 
-// identity is what makes two Events say the same.
+// identity says which Events are equal.
 type identity struct {
 	kind, namespace, name, uid string
 	reason, note               string
@@ -165,7 +165,7 @@ func (r *Recorder) record(ctx context.Context, e Event, regarding corev1.ObjectR
 		if err := r.countAgain(ctx, regarding.Namespace, s); err == nil {
 			return
 		}
-		// It has expired, or somebody removed it: write it anew.
+		// It has expired, or somebody has removed it: write it again.
 	}
 	s := &series{name: r.eventName(regarding.Name, now), count: 1, last: now}
 	kind := corev1.EventTypeNormal
@@ -193,7 +193,7 @@ func (r *Recorder) record(ctx context.Context, e Event, regarding corev1.ObjectR
 	r.written[id] = s
 }
 
-// countAgain says that an Event that was written has happened again.
+// countAgain records that a written Event has happened again.
 func (r *Recorder) countAgain(ctx context.Context, namespace string, s *series) error {
 	patch, err := json.Marshal(map[string]any{"series": eventsv1.EventSeries{
 		Count:            s.count,
@@ -206,7 +206,7 @@ func (r *Recorder) countAgain(ctx context.Context, namespace string, s *series) 
 	return err
 }
 
-// forget frees what cannot matter any more.
+// forget drops what can no longer matter.
 func (r *Recorder) forget(now time.Time) {
 	for id, s := range r.written {
 		if now.Sub(s.last) >= sameWithin {
@@ -224,14 +224,13 @@ func (r *Recorder) forget(now time.Time) {
 	}
 }
 
-// eventName is unique: the clock is part of it, and is helped along where it
-// has not moved. The name of an object may be as long as that of an Event, so
-// it may have to be cut.
+// eventName returns a unique name: it contains the clock, which is advanced if it has not moved.
+// The name of an object may be as long as that of an Event, so it may have to be cut.
 func (r *Recorder) eventName(object string, now time.Time) string {
 	const longest = 253 - len(".ffffffffffffffff")
 	r.named = max(now.UnixNano(), r.named+1)
 	return fmt.Sprintf("%s.%x", cut(object, longest), r.named)
 }
 
-// cut is a text of at most n bytes, which ends between two characters.
+// cut returns at most n bytes of a text, without splitting a character.
 func cut(text string, n int) string { return strings.ToValidUTF8(text[:min(len(text), n)], "") }

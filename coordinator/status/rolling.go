@@ -18,8 +18,8 @@ const (
 	reasonNotReset = "NotReset"
 )
 
-// rollingWay says how a pool with the strategy RollingUpdate is driven, and what
-// of that stands open; empty for other pools.
+// rollingWay says how a pool with the strategy RollingUpdate is driven, and what about that is
+// open. It is empty for other pools.
 func rollingWay(d Decision, pool model.Pool) string {
 	if pool.Strategy != model.StrategyRollingUpdate {
 		return ""
@@ -51,7 +51,7 @@ func partitionText(pool model.Pool) string {
 	return fmt.Sprintf("ordinals from %d on come back on %s", pool.Partition, pool.Revision)
 }
 
-// partitionReset: who keeps the field as he has it, does not mean it as an order.
+// partitionReset reports somebody who keeps resetting the field, which is not meant as an order.
 func partitionReset(d Decision) metav1.Condition {
 	pools := slices.Sorted(maps.Keys(d.Resets))
 	if len(pools) == 0 {
@@ -62,7 +62,7 @@ func partitionReset(d Decision) metav1.Condition {
 			"and have the tool that applies it ignore differences there, or use update.rollingUpdate: Guard, which writes no StatefulSet", strings.Join(pools, ", "), d.Resets[pools[0]]))
 }
 
-// lines tells of partitions that moved for another reason than a pod's step.
+// lines reports partitions that moved for another reason than a pod's step.
 func (t *transition) lines() {
 	for _, to := range t.to.Snapshot.Pools {
 		from, known := t.from.Pool(to.Name)

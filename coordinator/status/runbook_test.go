@@ -63,8 +63,7 @@ func (e runbookEntry) items() []string {
 	return names
 }
 
-// TestRunbookHasEveryRule: one entry for each, in the order in which they are
-// asked, and what it says of overrides is so.
+// One entry for each, in the order in which they are asked, and what it says of overrides is so.
 func TestRunbookHasEveryRule(t *testing.T) {
 	rules, _, _, _ := readRunbook(t)
 	var names []model.Rule
@@ -97,8 +96,7 @@ func howToOverride(t testing.TB, rule model.Rule) string {
 	return "possible"
 }
 
-// TestRunbookHasEveryEvent: one entry for each reason in event.go; Stalled is
-// that of the phase, too.
+// One entry for each reason in event.go; Stalled is that of the phase, too.
 func TestRunbookHasEveryEvent(t *testing.T) {
 	_, events, _, whole := readRunbook(t)
 	var names []string
@@ -119,8 +117,7 @@ func TestRunbookHasEveryEvent(t *testing.T) {
 	}
 }
 
-// TestRunbookKnowsThePrimaryWithoutAnAgent: whoever looks up what an adoption stands still
-// with finds what a person has to do.
+// Whoever looks up what an adoption stands still with finds what a person has to do.
 func TestRunbookKnowsThePrimaryWithoutAnAgent(t *testing.T) {
 	rules, _, _, whole := readRunbook(t)
 	held := []model.Rule{model.RuleNoLeader, model.RuleHealth, model.RuleNoReport, model.RuleVeto}
@@ -135,9 +132,8 @@ func TestRunbookKnowsThePrimaryWithoutAnAgent(t *testing.T) {
 	require.Contains(t, section, "rollcall.dev/guard=open")
 }
 
-// TestRunbookHasEveryAlert: one entry for each in the chart's file, in its order,
-// and each alert leads to its own. What their expressions ask for is looked at in
-// deploy/manifests.
+// One entry for each in the chart's file, in its order, and each alert leads to its own. What their
+// expressions ask for is looked at in deploy/manifests.
 func TestRunbookHasEveryAlert(t *testing.T) {
 	_, _, alerts, _ := readRunbook(t)
 	var names []string

@@ -25,28 +25,29 @@ import (
 	"github.com/rollcall-dev/rollcall/proto/unread"
 )
 
-// Of the error detail with which a standby answers: its reason, its domain,
-// and the key of the leader's address, host:port, in its metadata.
+// The error detail with which a standby answers: its reason, its domain, and the key of the
+// leader's address, host:port, in its metadata.
 const (
 	ReasonNotLeader = "NOT_LEADER"
 	ErrorDomain     = "rollcall.dev"
 	MetadataLeader  = "leader"
 )
 
-// Server is the CoordinatorService over a Board, with health and reflection
-// beside it, so that grpcurl needs no .proto file.
+// Server serves the CoordinatorService from a Board, with health and reflection, so that grpcurl
+// needs no .proto file.
 type Server struct {
 	grpc     *grpc.Server
 	health   *health.Server
 	stopping chan struct{}
 }
 
-// NewServer serves what is on the board. Without credentials it speaks plaintext. It
-// answers whoever the options let through.
+// NewServer returns a Server for what is on the board. Without credentials it speaks plaintext. It
+// answers clients that the options admit.
 func NewServer(board *Board, creds credentials.TransportCredentials, more ...grpc.ServerOption) *Server {
 	options := []grpc.ServerOption{
-		// Requests are names, of which Kubernetes bounds each to 253 bytes; nobody has a reason to send more. With
-		// these one connection holds 4 MiB at most, all windows full: they do not grow.
+		// Requests are names, each of which Kubernetes limits to 253 bytes, so they never need to
+		// be larger. With these limits one connection holds 4 MiB at most if all windows are full:
+		// they do not grow.
 		grpc.MaxRecvMsgSize(4 << 10),
 		grpc.MaxHeaderListSize(64 << 10), // a token is the largest of them
 		grpc.MaxConcurrentStreams(32),    // of one connection, and each command has its own
@@ -55,7 +56,7 @@ func NewServer(board *Board, creds credentials.TransportCredentials, more ...grp
 		grpc.ConnectionTimeout(10 * time.Second),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			Time: time.Minute, Timeout: 20 * time.Second,
-			// Who watches for longer connects again.
+			// A client that watches for longer connects again.
 			MaxConnectionAge: 30 * time.Minute, MaxConnectionAgeGrace: 15 * time.Minute,
 		}),
 	}
@@ -80,7 +81,8 @@ const (
 	unreadPatience = 10 * time.Second
 )
 
-// keeping tells the listener's door who has shown a certificate, and the tracker of answers which connections there are.
+// keeping tells the listener's door which clients have shown a certificate, and the tracker of
+// answers which connections exist.
 type keeping struct {
 	credentials.TransportCredentials
 	answers *unread.Tracker
@@ -110,7 +112,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
-		// Watches never end by themselves.
+		// Watches do not end by themselves.
 		s.health.Shutdown()
 		close(s.stopping)
 		force := time.AfterFunc(stopTimeout, s.grpc.Stop)
@@ -129,7 +131,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// service answers from the board; it holds nothing itself.
+// service answers from the board and holds nothing itself.
 type service struct {
 	rollcallv1.UnimplementedCoordinatorServiceServer
 	board    *Board
@@ -157,7 +159,7 @@ func (s *service) GetCluster(ctx context.Context, req *rollcallv1.GetClusterRequ
 	return unread.Made(ctx, func() (*rollcallv1.Cluster, error) { return s.cluster(d), nil })
 }
 
-// cluster is a decision with what was refused lately, which belongs to none.
+// cluster returns a decision with what was refused lately, which belongs to no decision.
 func (s *service) cluster(d Decision) *rollcallv1.Cluster {
 	c := ClusterProto(d)
 	if s.board.refusals != nil {
@@ -261,8 +263,8 @@ func (s *service) WatchCluster(req *rollcallv1.WatchClusterRequest, stream grpc.
 	}
 }
 
-// lasting is a cluster without what differs from one decision to the next
-// although nothing has changed: times, ages, and forecasts that only count down.
+// lasting returns a cluster without what differs between decisions although nothing has changed:
+// times, ages, and forecasts that only count down.
 func lasting(c *rollcallv1.Cluster) *rollcallv1.Cluster {
 	l := proto.CloneOf(c)
 	l.DecidedAt = nil
@@ -279,8 +281,8 @@ func lasting(c *rollcallv1.Cluster) *rollcallv1.Cluster {
 // lookPatience is how long an idle cluster's agents may take to say how they are.
 const lookPatience = 5 * time.Second
 
-// current is the newest decision. While a cluster is idle its agents are not
-// asked; when somebody wants to see them, they are.
+// current returns the newest decision. The agents of an idle cluster are asked only when somebody
+// wants to see them.
 func (s *service) current(ctx context.Context, namespace, name string) (Decision, error) {
 	d, err := s.newest(namespace, name)
 	if err != nil || !d.Idle {
@@ -318,7 +320,7 @@ func (s *service) newest(namespace, name string) (Decision, error) {
 	return d, nil
 }
 
-// leading is nil on the elected coordinator.
+// leading returns nil on the elected coordinator.
 func (s *service) leading() error {
 	leads, leader := s.board.Leader()
 	if leads {

@@ -13,26 +13,25 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
-// Wait is one thing for which a rollout waits: a hold of the plan, or that a
-// claim goes on.
+// Wait is one thing for which a rollout waits: a hold of the plan, or progress of a claim.
 type Wait struct {
 	model.Hold
-	// Key stays as long as it is the same wait.
+	// Key stays the same as long as the wait does.
 	Key string
-	// rank puts what others merely follow from last.
+	// rank puts waits that merely follow from others last.
 	rank int
 }
 
-// Ranks of waits: what stops everybody, then each pod's own reasons and the
-// claims, then what passes by itself when one of those ends.
+// Ranks of waits: first what stops all pods, then each pod's own reasons and the claims, then what
+// passes by itself when one of those ends.
 const (
 	stopsAll = iota
 	ownReason
 	follows
 )
 
-// Waits are all that a decision waits for and that no person or clock has asked
-// for, in the order of the plan; claims last.
+// Waits returns everything that a decision waits for and that no person or clock has asked for, in
+// the order of the plan, claims last.
 func Waits(d Decision) []Wait {
 	waits := ruleWaits(d)
 	var behind []string
@@ -42,7 +41,7 @@ func Waits(d Decision) []Wait {
 	for _, c := range d.Claims {
 		w := Wait{Hold: claimWait(d, c), Key: progress.ClaimKey(c), rank: ownReason}
 		if pod, _ := d.Pod(c.Pod); len(behind) > 0 && progress.HasGone(c, pod.UID) {
-			// It is no half of a database that it could join.
+			// It is not half of a database that it could join.
 			w.rank = follows
 			w.Reason += "; the outage has begun, and has yet to take " + few(behind)
 			w.Unblocks = "all others gone, too"
@@ -52,10 +51,10 @@ func Waits(d Decision) []Wait {
 	return append(waits, settingWaits(d)...)
 }
 
-// reasonSetting is why a cluster is stalled of which a setting is not put back.
+// reasonSetting is the reason of a stall because a setting is not restored.
 const reasonSetting = "SettingNotRestored"
 
-// settingWaits are the settings that stay as prepares have left them.
+// settingWaits returns the settings that are still as drains have left them.
 func settingWaits(d Decision) []Wait {
 	var waits []Wait
 	for _, knob := range slices.Sorted(maps.Keys(d.Settings)) {
@@ -66,7 +65,7 @@ func settingWaits(d Decision) []Wait {
 	return waits
 }
 
-// ruleWaits are those for rules of the plan.
+// ruleWaits returns the waits for rules of the plan.
 func ruleWaits(d Decision) []Wait {
 	var waits []Wait
 	for _, h := range progress.Held(&d.Moment) {
@@ -82,7 +81,7 @@ func ruleWaits(d Decision) []Wait {
 	return waits
 }
 
-// claimWait is what keeps a claim from going on.
+// claimWait returns what keeps a claim from making progress.
 func claimWait(d Decision, c model.Claim) model.Hold {
 	if why := d.Waiting[c.Pod]; why != "" && c.Action == model.ActionReplace {
 		return model.Hold{Pod: c.Pod, Rule: model.RuleClaimed, Reason: claimWords(d, c) + ": " + why}
@@ -90,7 +89,7 @@ func claimWait(d Decision, c model.Claim) model.Hold {
 	if pod, _ := d.Pod(c.Pod); c.Phase == model.PhaseOpened || progress.HasGone(c, pod.UID) {
 		if r := policy.Returned(d.Snapshot, c); !r.Done {
 			if why := d.Waiting[c.Pod]; strings.HasPrefix(why, r.Why.Reason) {
-				r.Why.Reason = why // and why what was prepared is not undone
+				r.Why.Reason = why // and why the drain is not undone
 			}
 			return r.Why
 		}
@@ -104,9 +103,9 @@ func claimWait(d Decision, c model.Claim) model.Hold {
 	return model.Hold{Pod: c.Pod, Rule: model.RuleClaimed, Reason: reason}
 }
 
-// longestWait is what a person should look at when nothing got better for too
-// long: of the waits of the first rank that there is, the one that has lasted
-// longest. Those of which it is not known since when come in the order of the plan.
+// longestWait returns the wait that a person should look at when nothing has got better for too
+// long: of the waits of the first existing rank, the one that has lasted longest. Waits whose
+// beginning is not known come in the order of the plan.
 func longestWait(d Decision) (Wait, bool) {
 	waits := Waits(d)
 	if len(waits) == 0 {
@@ -123,14 +122,14 @@ func longestWait(d Decision) (Wait, bool) {
 	}), true
 }
 
-// Stall is what everything that shows a stalled rollout says of it: condition,
-// Event, status, explanation, page, metric.
+// Stall is what everything that shows a stalled rollout says about it: condition, Event, status,
+// explanation, page, metric.
 type Stall struct {
 	Rule    string `json:"rule"`
 	Message string `json:"message"`
 }
 
-// StallOf is nil unless the rollout is stalled.
+// StallOf returns nil unless the rollout is stalled.
 func StallOf(d Decision) *Stall {
 	if d.Phase != model.ClusterStalled {
 		return nil
@@ -139,8 +138,7 @@ func StallOf(d Decision) *Stall {
 	return &Stall{Rule: rule, Message: message}
 }
 
-// whyStalled is the rule that has held longest, for how long, and what a person
-// can do.
+// whyStalled returns the rule that has held longest, for how long, and what a person can do.
 func whyStalled(d Decision) (reason, message string) {
 	w, waits := longestWait(d)
 	if !waits {

@@ -112,8 +112,8 @@ func TestExplainSaysWhatToDo(t *testing.T) {
 	require.Equal(t, model.ProblemNodeGone.Advice(), facts["to do"])
 }
 
-// A setting of the whole database that is not put back stalls in the end, with the words
-// of whoever tried, also when nothing else is to be done.
+// A setting of the whole database that is not put back stalls in the end, with the words of whoever
+// tried, even if there is nothing else to do.
 func TestASettingThatIsNotPutBackStalls(t *testing.T) {
 	d := search(t)
 	d.Claims, d.Plan = nil, model.Plan{Phase: model.ClusterDone}

@@ -20,7 +20,7 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// TestAnswersThatNobodyReadsAreBounded: who may read one database asks for its snapshot over and over, and reads none of the answers.
+// Who may read one database asks for its snapshot over and over, and reads none of the answers.
 func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	d := search(t, func(s *model.Snapshot) {
 		for i := range s.Pods {
@@ -90,7 +90,7 @@ func unreadCalls(t *testing.T, n int, request *rollcallv1.GetSnapshotRequest) []
 	return all
 }
 
-// TestWhoReadsNothingMakesRoom: nine connections hold all that there may be; whoever asks next gets an answer nevertheless, and
+// Nine connections hold all that there may be; whoever asks next gets an answer nevertheless, and
 // who reads is not ended.
 func TestWhoReadsNothingMakesRoom(t *testing.T) {
 	d := search(t, func(s *model.Snapshot) {

@@ -5,12 +5,12 @@ type Verdict string
 
 // The verdicts.
 const (
-	// VerdictGo: the pod may go now.
+	// VerdictGo means that the pod may go now.
 	VerdictGo Verdict = "Go"
-	// VerdictHold: the pod should go and may not.
+	// VerdictHold means that the pod should go and may not.
 	VerdictHold Verdict = "Hold"
-	// VerdictClaimed: the pod is on its way.
+	// VerdictClaimed means that the pod is claimed.
 	VerdictClaimed Verdict = "Claimed"
-	// VerdictUpToDate: nothing asks the pod to go.
+	// VerdictUpToDate means that the pod does not have to go.
 	VerdictUpToDate Verdict = "UpToDate"
 )

@@ -14,32 +14,33 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// Basis is what a snapshot was made of. Agents look at their databases again and
-// again and mostly see the same, so most of what comes in says nothing new.
+// Basis is what a snapshot was made of. Agents observe their databases continuously and mostly see
+// the same, so most reports say nothing new.
 //
-// Invariant: of an input for which Stands is true, Look makes the same snapshot
-// but for Now, ages and, by less than settledSlack, since when pods are settled or not live.
+// Invariant: of an input for which Stands is true, Look makes the same snapshot but for Now, ages
+// and, by less than settledSlack, since when pods are settled or not live.
 //
-// Of the objects it keeps a digest only: a database that rests is looked at by this for as long as it rests, and the facts
-// of its pods would be there twice.
+// Of the objects it keeps only a digest: it exists for as long as a database rests, and the facts
+// of its pods would be in memory twice.
 type Basis struct {
 	in      Input
 	objects uint64
-	// contested: not all name the same leader of a group, so it matters who looked last.
+	// contested is true if not all reports name the same leader of a group, so that it matters
+	// which is newest.
 	contested bool
 	until     time.Time
 }
 
-// settledSlack is how far apart two reports may be about since when a pod is settled.
+// settledSlack is how far apart two reports may be about since when a pod has been settled.
 const settledSlack = time.Second
 
-// Until is when time alone may change the snapshot; zero when it does not.
+// Until returns when time alone may change the snapshot. It returns zero if it does not.
 func (b *Basis) Until() time.Time { return b.until }
 
-// Agents is what the agents had said.
+// Agents returns what the agents had said.
 func (b *Basis) Agents() agents.State { return b.in.Agents }
 
-// Stands tells whether the snapshot is still the one to be made of is.
+// Stands reports whether is still makes the same snapshot.
 func (b *Basis) Stands(is Input) bool {
 	was := b.in
 	is.MaxAge = maxAge(is)
@@ -60,11 +61,11 @@ func newBasis(in Input, contested bool, until time.Time) *Basis {
 	return b
 }
 
-// seed is one for all digests of this process.
+// seed is the same for all digests of this process.
 var seed = maphash.MakeSeed()
 
-// digest is of the objects beside the DatabaseCluster. Whatever was written since has another resourceVersion; of a node
-// only what is read of it counts.
+// digest returns a digest of the objects besides the DatabaseCluster. An object that was written
+// since has another resourceVersion. Of a node only the fields that are read count.
 func digest(o kube.ClusterObjects) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
@@ -75,7 +76,7 @@ func digest(o kube.ClusterObjects) uint64 {
 	for i := range o.Pods {
 		maphash.WriteComparable(&h, o.Pods[i])
 	}
-	nodes := uint64(0) // a sum, as they have no order
+	nodes := uint64(0) // a sum, because they have no order
 	for name, node := range o.Nodes {
 		var n maphash.Hash
 		n.SetSeed(seed)
@@ -112,7 +113,7 @@ func (b *Basis) sameReports(is Input) bool {
 	return true
 }
 
-// sameReport compares all that is read of a report, wherever that is: see its test.
+// sameReport compares everything that is read of a report, anywhere. See its test.
 func sameReport(x, y agents.Received) bool {
 	a, b := x.Report, y.Report
 	if a == nil || b == nil {
@@ -128,7 +129,7 @@ func sameReport(x, y agents.Received) bool {
 		slices.EqualFunc(a.GetGroups(), b.GetGroups(), sameGroup) && slices.EqualFunc(a.GetNodes(), b.GetNodes(), sameNode)
 }
 
-// sameSince: the pod has been so all the time.
+// sameSince reports whether the pod has been in that state all the time.
 func sameSince(x, y agents.Received, since func(agents.Received) time.Time) bool {
 	return x.At.IsZero() == y.At.IsZero() && since(x).Sub(since(y)).Abs() < settledSlack
 }
@@ -151,7 +152,7 @@ func sameMember(a, b *rollcallv1.Member) bool {
 		a.GetEligible() == b.GetEligible() && a.GetProgress() == b.GetProgress() && a.GetDomain() == b.GetDomain()
 }
 
-// sameRosters: of an idle cluster all counts that rosters tell; else only bad news
+// sameRosters compares all of the rosters of an idle cluster. Otherwise it compares only bad news
 // and names, whichever roster has them.
 func sameRosters(was, is Input) bool {
 	if slices.EqualFunc(was.Agents.Rosters, is.Agents.Rosters, func(a, b agents.ReceivedRoster) bool { return a.Roster == b.Roster }) {
@@ -183,7 +184,7 @@ func sameEntry(a, b *rollcallv1.RosterEntry) bool {
 		x.GetMember() == y.GetMember() && x.GetVerdict() == y.GetVerdict() && x.GetDrain() == y.GetDrain() && slices.Equal(x.GetRoles(), y.GetRoles())
 }
 
-// named is a pod and a name that it has in the database.
+// named is a pod and one of its names in the database.
 type named struct{ pod, node string }
 
 func namesTold(in Input) map[named]bool {
@@ -198,7 +199,7 @@ func namesTold(in Input) map[named]bool {
 	return names
 }
 
-// timely is when time alone may change what is made of an input next.
+// timely returns when time alone may change next what is made of an input.
 func timely(in Input, window model.WindowState) time.Time {
 	var next time.Time
 	at := func(t time.Time) {

@@ -6,10 +6,10 @@ import (
 	"strings"
 	_ "time/tzdata" // the coordinator's image has no zone files
 
-	// Unmaintained since 2020, but what Kubernetes 1.36 itself reads the schedules of CronJobs with,
-	// so that an expression means here what it means there. Those that are maintained differ
+	// It is unmaintained since 2020, but Kubernetes 1.36 itself reads the schedules of CronJobs
+	// with it, so an expression means the same here. Maintained packages differ
 	// (TestCronMeansWhatItMeansInACronJob): netresearch/go-cron 0.15 refuses */24 and does not skip
-	// a time that summer time skips, hashicorp/cronexpr and adhocore/gronx know no CRON_TZ.
+	// a time that summer time skips; hashicorp/cronexpr and adhocore/gronx do not support CRON_TZ.
 	"github.com/robfig/cron/v3"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
@@ -35,7 +35,7 @@ func parseCron(text string) (cron.Schedule, error) {
 	return schedule, nil
 }
 
-// parse: the library panics on a zone with nothing behind it.
+// parse returns an error for a zone without anything after it, on which the library panics.
 func parse(text string) (s cron.Schedule, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -45,8 +45,8 @@ func parse(text string) (s cron.Schedule, err error) {
 	return crontab.Parse(text)
 }
 
-// SpecError says what in a spec cannot be read that only this package reads:
-// cron expressions and time zones. It is nil when all can.
+// SpecError says what in a spec cannot be read that only this package reads: cron expressions and
+// time zones. It is nil if everything can.
 func SpecError(spec *model.Spec) error {
 	for i, w := range spec.Update.Windows {
 		if _, err := read(w); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCronMeansWhatItMeansInACronJob: libraries differ in these, and a window that cannot be read,
-// or opens at another time, is a rollout that does not go on, or goes on at the wrong time.
+// Libraries differ in these, and a window that cannot be read, or opens at another time, is a
+// rollout that does not go on, or goes on at the wrong time.
 func TestCronMeansWhatItMeansInACronJob(t *testing.T) {
 	for name, c := range map[string]struct{ text, zone, after, want string }{
 		"day of the month or of the week": {"5 4 1,15 * 3", "UTC", "2026-11-20T00:00:00Z", "2026-11-25T04:05:00Z"},

@@ -12,16 +12,15 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// voice is one pod's word on one group.
+// voice is what one pod says about one group.
 type voice struct {
 	pod   int
 	group *rollcallv1.Group
 }
 
-// mergeGroups makes one group of all that is said of it. The witnesses' words
-// are joined, the worst state of each member counts, and a member that not all
-// of them list is unknown. Of a group of which no witness speaks only bad news
-// is kept: what was good is unknown.
+// mergeGroups makes one group of everything that is said about it. The witnesses' reports are
+// joined, the worst state of each member counts, and a member that not all of them list is unknown.
+// Of a group that no witness reports only bad news is kept: what was good is unknown.
 func (w *world) mergeGroups() []model.Group {
 	heard := map[string][]voice{}
 	for _, i := range w.witnesses {
@@ -63,14 +62,13 @@ func (w *world) mergeGroups() []model.Group {
 	return groups
 }
 
-// forgetAfter is how long pods without agents must have been as they are until what
-// was remembered of them is let go: a copy that is being made anew needs its time.
+// forgetAfter is how long pods without agents must have been unchanged until what was remembered
+// about them is dropped. A copy that is being made again needs its time.
 const forgetAfter = 5 * time.Minute
 
-// unattended: there are pods, all have long been ready, or are overdue, and none has
-// an agent. What is remembered then says nothing of now, and nobody will ever
-// contradict it: the database is adopted anew, by a person's word and one pod at a
-// time.
+// unattended reports whether there are pods, all have long been ready or are overdue, and none has
+// an agent. What is remembered is then out of date, and no agent will ever contradict it: the
+// database is adopted again, by a person's approval and one pod at a time.
 func (w *world) unattended() bool {
 	there := false
 	for i := range w.pods {
@@ -84,8 +82,8 @@ func (w *world) unattended() bool {
 	return there
 }
 
-// unattendedAt is from when on a pod, as it is now, has long been without anybody who
-// could speak for it. One that starts may take startSeconds, as anywhere else.
+// unattendedAt returns from when on a pod, in its present state, has long been without an agent
+// that could report on it. A starting pod may take startSeconds, as elsewhere.
 func unattendedAt(p *kube.Pod, c *v1alpha1.DatabaseCluster) (time.Time, bool) {
 	switch {
 	case p.Agent:
@@ -98,10 +96,10 @@ func unattendedAt(p *kube.Pod, c *v1alpha1.DatabaseCluster) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// missing tells whether one of those who were in the group cannot be heard. Pods of a
-// StatefulSet that is not shown may still be there, and come back with it: of a group that
-// is on such pods alone nobody can be heard. If others were in it, too, it is they who
-// tell, unless a claim says that one of those pods is away.
+// missing reports whether a pod that was in the group cannot report. Pods of a StatefulSet that is
+// not shown may still exist, and come back with it: if a group is on such pods alone, none can
+// report. If others were in it, too, they report, unless a claim says that one of those pods is
+// unavailable.
 func (w *world) missing(g model.Group) bool {
 	shown, hidden := false, false
 	for _, m := range g.Members {
@@ -121,16 +119,15 @@ func (w *world) missing(g model.Group) bool {
 	return hidden && !shown
 }
 
-// hidden: the StatefulSet that a pod is of is not shown. One that has lost its label, or
-// was deleted without its pods, hides them.
+// hidden reports whether the pod's StatefulSet is not shown. A StatefulSet that has lost its label,
+// or was deleted without its pods, hides them.
 func (w *world) hidden(pod string) bool { return pod != "" && !kube.HasSetOf(w.in.Kube.Pools, pod) }
 
-// forgotten is a group of which nobody speaks: nothing good is known of it. What
-// is on a pod whose database does not run, or is no member, is served by nobody:
-// were it unknown, the only pod of a group that could not start would be kept
-// from its correction. What made no sense held everything while it was said. Nobody says it
-// any more, and nobody may ever take it back: the group counts as copies of data, all of
-// which are needed, until somebody speaks of it.
+// forgotten returns a group that no pod reports: nothing good is known about it. A member on a pod
+// whose database does not run, or is no member, serves nobody; if it were unknown, the only pod of
+// a group that could not start would be kept from its correction. A group that made no sense held
+// all pods while it was reported. Nobody reports it any more, and nobody may ever correct it, so it
+// counts as copies of data, all of which are needed, until a pod reports it.
 func (w *world) forgotten(g model.Group) model.Group {
 	g.Members = slices.Clone(g.Members)
 	if !sensible(g) {
@@ -146,7 +143,7 @@ func (w *world) forgotten(g model.Group) model.Group {
 	return g
 }
 
-// sensible: the group is of a kind that there is, and says what that kind has to say.
+// sensible reports whether the group is of a known kind, and has what that kind requires.
 func sensible(g model.Group) bool {
 	switch g.Kind {
 	case model.GroupShard:
@@ -157,7 +154,7 @@ func sensible(g model.Group) bool {
 	return false
 }
 
-// mayServe tells whether the pod's database runs and does not deny to be a member.
+// mayServe reports whether the pod's database runs and does not deny being a member.
 func (p *pod) mayServe() bool {
 	return p.running() && p.says() != rollcallv1.Membership_MEMBERSHIP_NOT_LIVE
 }
@@ -185,7 +182,7 @@ func (w *world) merge(id string, voices []voice, good bool) model.Group {
 		out.NeedsLeader = out.NeedsLeader || g.GetNeedsLeader()
 		out.Moving = out.Moving || g.GetMoving()
 		for i, m := range g.GetMembers() {
-			at, ok := i, i < len(copies) && copies[i].ID == m.GetId() // mostly all have the same order
+			at, ok := i, i < len(copies) && copies[i].ID == m.GetId() // usually all have the same order
 			if !ok {
 				at, ok = places[m.GetId()]
 			}
@@ -198,10 +195,10 @@ func (w *world) merge(id string, voices []voice, good bool) model.Group {
 			c.voices++
 			state := stateOf(m.GetState())
 			if m.GetNode() != c.node {
-				state = model.MemberUnknown // who hosts it is not known
+				state = model.MemberUnknown // its host is not known
 			}
 			if m.GetDomain() != c.Domain {
-				state, c.Domain = model.MemberUnknown, "" // nor what it fails with
+				state, c.Domain = model.MemberUnknown, "" // nor its failure domain
 			}
 			if h, ok := w.hosts[m.GetNode()]; ok && h.pod == v.pod && good && state != model.MemberDown && state != model.MemberUnknown {
 				c.ownSays = true
@@ -230,8 +227,8 @@ func (w *world) merge(id string, voices []voice, good bool) model.Group {
 		case c.voices < len(voices),
 			!good && (c.State == model.MemberActive || c.State == model.MemberMoving),
 			c.State == model.MemberDown && c.ownSays && w.mayHold(c.Pod):
-			// Not all list it; or it was good when last heard of; or the others
-			// have it as down and its own pod has not.
+			// Not all list it; or it was good when last reported; or the others have it as down and
+			// its own pod has not.
 			c.State = model.MemberUnknown
 		}
 		if c.State != model.MemberRecovering {
@@ -242,7 +239,7 @@ func (w *world) merge(id string, voices []voice, good bool) model.Group {
 	return out
 }
 
-// place finds the member's pod, and caps its state by what is known of that pod.
+// place finds the member's pod, and limits its state to what is known about that pod.
 func (w *world) place(c *copyOf) {
 	h, ok := w.hosts[c.node]
 	if !ok {
@@ -263,13 +260,13 @@ func (w *world) place(c *copyOf) {
 	}
 }
 
-// mayHold tells whether a pod may have a process that holds copies.
+// mayHold reports whether a pod may have a process that holds copies.
 func (w *world) mayHold(name string) bool {
 	i, ok := w.byName[name]
 	return ok && w.pods[i].running()
 }
 
-// worse is the worse of two states. Unknown is the worst: it never permits.
+// worse returns the worse of two states. Unknown is the worst: it never permits.
 func worse(a, b model.MemberState) model.MemberState {
 	if badness(b) > badness(a) {
 		return b

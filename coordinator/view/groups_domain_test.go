@@ -9,8 +9,8 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// TestDomains: who fails with whom is taken over where all say the same, else the
-// member is unknown and fails by itself; a shard's minimum is the highest named.
+// Who fails with whom is taken over where all say the same, else the member is unknown and fails by
+// itself; a shard's minimum is the highest named.
 func TestDomains(t *testing.T) {
 	all := []int{0, 1, 2}
 	in := made(allSay(all, func(r *rollcallv1.Report) {

@@ -7,8 +7,8 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// health is the worst verdict of the witnesses, made worse still by a red
-// headline, and unknown when no witness gives one.
+// health returns the worst verdict of the witnesses, made worse still by a red headline, and
+// unknown if no witness gives one.
 func (w *world) health() model.Health {
 	h := model.Health{Verdict: model.VerdictUnknown, Reason: "no fresh report of a live member", Disagree: strings.Join(w.disagree, "; ")}
 	worst := rollcallv1.Verdict_VERDICT_UNSPECIFIED
@@ -35,7 +35,7 @@ func (w *world) health() model.Health {
 	return h
 }
 
-// doubts is what the first witness that says why gives for having no verdict.
+// doubts returns the first reason that a witness gives for having no verdict.
 func (w *world) doubts() string {
 	for _, i := range w.witnesses {
 		if why := w.pods[i].report.GetVerdictReason(); why != "" {

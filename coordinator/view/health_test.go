@@ -9,7 +9,7 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// TestWhyThereIsNoVerdict: whoever waits for a verdict reads what the agents wait for.
+// Whoever waits for a verdict reads what the agents wait for.
 func TestWhyThereIsNoVerdict(t *testing.T) {
 	silent := func(why string) func(r *rollcallv1.Report) {
 		return func(r *rollcallv1.Report) {

@@ -12,19 +12,19 @@ import (
 // host is the pod behind a name in the database.
 type host struct {
 	pod int
-	// unsure: more than one pod can be meant.
+	// unsure is true if more than one pod can be meant.
 	unsure bool
 }
 
 // nameHosts finds out which pod each name in the database belongs to.
 //
-// A pod knows its own name, so its own report decides, and a fresh one before a
-// stale one. A pod that has not said its name (it has no agent, is starting, or
-// is gone) is found by its own name where members are named by their pods, by the address that the others see, and at last by what the
-// gossip remembers of it. What is left over then may belong to a pod whose word of its
-// name is doubtful. Finding a pod that way only ever takes away: a member
-// of a pod that is away is not available, one that is hosted elsewhere may be.
-// A name that fits two pods, and a pod that fits two living names, is unsure.
+// A pod knows its own name, so its own report decides, a fresh one before a stale one. A pod that
+// has not reported its name (it has no agent, is starting, or is gone) is found by its own name if
+// members are named after their pods, by the address that the others see, and finally by what the
+// gossip remembers about it. The remaining names may belong to a pod whose reported name is
+// doubtful. Finding a pod that way can only make things worse: a member of an unavailable pod is
+// not available, one that is hosted elsewhere may be. A name that fits two pods, and a pod that
+// fits two living names, is unsure.
 func (w *world) nameHosts() {
 	claims := map[string][]int{}
 	w.claim(claims)
@@ -61,11 +61,11 @@ func (w *world) nameHosts() {
 	}
 }
 
-// silent tells whether a pod has not said its name.
+// silent reports whether a pod has not reported its name.
 func (w *world) silent(i int) bool { return w.pods[i].report.GetNode() == "" }
 
-// doubtful tells of each pod whether it says a name that need not be its own: the
-// report is stale, another pod says the same, or nobody sees it alive.
+// doubtful reports for each pod whether the name that it reports may not be its own: the report is
+// stale, another pod reports the same, or no pod sees it alive.
 func (w *world) doubtful(claims map[string][]int) []bool {
 	doubtful := make([]bool, len(w.pods))
 	for i := range w.pods {
@@ -78,9 +78,9 @@ func (w *world) doubtful(claims map[string][]int) []bool {
 	return doubtful
 }
 
-// claim adds the pods that say of a name that it is theirs, in order.
+// claim adds the pods that report a name as theirs, in order.
 func (w *world) claim(claims map[string][]int) {
-	each := make([]int, len(w.pods)) // most names are one pod's
+	each := make([]int, len(w.pods)) // most names belong to one pod
 	for _, fresh := range []bool{true, false} {
 		for i := range w.pods {
 			p := &w.pods[i]
@@ -99,9 +99,9 @@ func (w *world) claim(claims map[string][]int) {
 	}
 }
 
-// findOthers adds the pods that may be behind names that nobody claims: those that are
-// silent, and for what is left those whose word is doubtful. It answers which names
-// anybody sees alive. Where no pod is either it does not look.
+// findOthers adds the pods that may be behind names that no pod claims: those that are silent, and
+// for the rest those whose name is doubtful. It returns which names any pod sees alive. If there is
+// no such pod it does not look.
 func (w *world) findOthers(claims map[string][]int) (alive map[string]bool) {
 	silent := make([]bool, len(w.pods))
 	for i := range w.pods {
@@ -126,7 +126,7 @@ func (w *world) findOthers(claims map[string][]int) (alive map[string]bool) {
 	return alive
 }
 
-// find adds those of the wanted pods that may be behind names that nobody claims yet.
+// find adds those of the wanted pods that may be behind names that no pod claims yet.
 func (w *world) find(claims map[string][]int, wanted []bool, places map[string][]string, remembered map[string][]int) {
 	byIP := map[string][]int{}
 	for i := range w.pods {
@@ -177,8 +177,8 @@ func (w *world) claimUnlisted(claims map[string][]int) {
 	}
 }
 
-// addresses are the hosts at which the agents see each name, and whether any of
-// them sees it alive. Stale reports count: an address is not good news.
+// addresses returns the hosts at which the agents see each name, and whether any of them sees it
+// alive. Stale reports count: an address is not good news.
 func (w *world) addresses() (places map[string][]string, alive map[string]bool) {
 	places, alive = make(map[string][]string, len(w.pods)), make(map[string]bool, len(w.pods))
 	for _, l := range w.lists {
@@ -194,7 +194,7 @@ func (w *world) addresses() (places map[string][]string, alive map[string]bool) 
 	return places, alive
 }
 
-// remembered are the names that the gossip has of pods, of dead and earlier ones too.
+// remembered returns the names that the gossip has of pods, also of dead and earlier ones.
 func (w *world) remembered() map[string][]int {
 	names := map[string][]int{}
 	for _, roster := range w.in.Agents.Rosters {
@@ -208,8 +208,8 @@ func (w *world) remembered() map[string][]int {
 	return names
 }
 
-// podAt finds the pod that a host name names: the pod's own name, or a name
-// below it such as search-0.search.prod.svc.
+// podAt finds the pod of a host name: the pod's own name, or a name below it such as
+// search-0.search.prod.svc.
 func (w *world) podAt(host string) (int, bool) {
 	if i, ok := w.byName[host]; ok {
 		return i, true
@@ -222,7 +222,7 @@ func (w *world) podAt(host string) (int, bool) {
 	return i, ok
 }
 
-// hostOf takes the host out of host, host:port, [v6]:port or a bare v6 address.
+// hostOf returns the host of host, host:port, [v6]:port or a bare v6 address.
 func hostOf(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		return host

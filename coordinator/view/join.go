@@ -9,11 +9,10 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// DefaultMaxAge is the age above which a report is not fresh. It spares three
-// of an agent's heartbeats.
+// DefaultMaxAge is the age above which a report is not fresh. An agent may miss three heartbeats.
 const DefaultMaxAge = 15 * time.Second
 
-// defaultEstimate is how long a pod is expected to be away while nobody has measured it.
+// defaultEstimate is how long a pod is expected to be unavailable if that has not been measured.
 const defaultEstimate = 60
 
 // Input is what a snapshot is made of. Look changes none of it.
@@ -22,43 +21,43 @@ type Input struct {
 	Kube kube.ClusterObjects
 	// Agents is what was received from the cluster's agents.
 	Agents agents.State
-	// Idle: reports are not being followed, only rosters. They then stand in for
-	// the reports, and permit nothing.
+	// Idle is true if reports are not being followed, only rosters. They then stand in for the
+	// reports, and permit nothing.
 	Idle bool
-	// Barrier is when the last action on this cluster ended: what was observed
-	// before it is not fresh. Zero: no action.
+	// Barrier is when the last action on this cluster ended. What was observed before is not fresh.
+	// It is zero if there was no action.
 	Barrier time.Time
-	// MaxAge of a fresh report; 0 means DefaultMaxAge.
+	// MaxAge is the maximum age of a fresh report. 0 means DefaultMaxAge.
 	MaxAge time.Duration
-	// Known are the groups of the look before. One of which nobody speaks any more
-	// is not over before everybody who was in it has spoken.
+	// Known are the groups of the last look. A group that no pod reports any more is over only when
+	// every pod that was in it has reported.
 	Known []model.Group
-	// Noticed are conditions of pods as this coordinator has seen them first, beside
-	// those that the status has. It says no more than earlier snapshots of Look.
+	// Noticed are conditions of pods as this coordinator has seen them first, besides those in the
+	// status. It has no more than earlier snapshots of Look.
 	Noticed []v1alpha1.PodCondition
-	// NotLive is since when the others have said of pods without an agent, by their UIDs,
-	// that they are not live, as NotLive told of the snapshot before.
+	// NotLive is since when the others have said that pods without an agent, by their UIDs, are not
+	// live, as NotLive returned it for the previous snapshot.
 	NotLive map[string]time.Time
-	// Engine are the facts of the adapter, but for the oldest version that can be
-	// updated from: MinSource has it by the major version of the target.
+	// Engine are the facts of the adapter, except the oldest version that can be updated from:
+	// MinSource has it by the major version of the target.
 	Engine model.EngineFacts
-	// Replaced: a pod is replaced where a restart does not bring what changed.
+	// Replaced is true if a pod is replaced when a restart does not bring the change.
 	Replaced bool
-	// NamedByPod: a member's name is that of its pod.
+	// NamedByPod is true if members are named after their pods.
 	NamedByPod bool
-	// Unlisted: a pod without an agent of which no agent tells may be a member, unless
-	// the agent of one that leads is among them.
+	// Unlisted is true if a pod without an agent that no agent lists may be a member, unless the
+	// agent of a leading pod is among them.
 	Unlisted  bool
 	MinSource map[int]string
 	// Paused is the switch for all clusters.
 	Paused bool
-	// GuardEnforcing: Kubernetes refuses to remove closed pods now.
+	// GuardEnforcing is true if Kubernetes refuses to remove closed pods now.
 	GuardEnforcing bool
 	Fleet          model.Fleet
 }
 
-// Look makes the snapshot, and answers for how long it stands. The same input gives the
-// same snapshot, whatever the order of its lists.
+// Look makes the snapshot, and returns for how long it stands. The same input gives the same
+// snapshot, whatever the order of its lists.
 func Look(in Input) (model.Snapshot, *Basis) {
 	in.MaxAge = maxAge(in)
 	w := newWorld(in)
@@ -85,8 +84,7 @@ func maxAge(in Input) time.Duration {
 	return in.MaxAge
 }
 
-// Names are the names that the database has for the pods, by pod, as far as
-// they are certain.
+// Names returns the names that the database has for the pods, by pod, as far as they are certain.
 func Names(in Input) map[string]string {
 	in.MaxAge = maxAge(in)
 	w := newWorld(in)
@@ -133,7 +131,7 @@ func moment(t model.Time) *model.Time {
 	return &t
 }
 
-// cloned copies a list and what it points to, and makes null of none an empty list.
+// cloned copies a list and what it points to, and makes an empty list of null.
 func cloned[T any, P interface {
 	*T
 	DeepCopyInto(*T)

@@ -255,7 +255,7 @@ func TestSnapshotOfAHealthyPod(t *testing.T) {
 	}, Join(in).Pods[0])
 }
 
-// Pods are away as long as their pool's have been, else as the cluster's have.
+// Pods are unavailable as long as their pool's have been, else as the cluster's have.
 func TestEstimates(t *testing.T) {
 	for want, status := range map[float64]v1alpha1.Status{
 		60: {},

@@ -28,7 +28,7 @@ func TestGroupOfWhichNobodySpeaks(t *testing.T) {
 	for name, tt := range map[string]struct {
 		in   Input
 		kept bool
-		// off: nobody serves the copy of the third.
+		// off is true if nobody serves the copy of the third.
 		off bool
 	}{
 		"all have spoken: it is over":  {made(remembered, allSay([]int{0, 1, 2}, silent)), false, false},
@@ -73,8 +73,8 @@ func TestGroupOfWhichNobodySpeaks(t *testing.T) {
 }
 
 // A StatefulSet that loses its label, or is deleted without its pods, hides them for a while.
-// Nobody of a group has spoken then, and when it is back one of them may leave the group out
-// while the other is away.
+// Nobody of a group has spoken then, and when it is back one of them may leave the group out while
+// the other is unavailable.
 func TestAGroupOnPodsThatAreNotShown(t *testing.T) {
 	silent := func(r *rollcallv1.Report) { r.Groups = nil }
 	known := Join(made()).Groups

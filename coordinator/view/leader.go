@@ -7,9 +7,9 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// leaderOf is the leader, or the leaders, that all voices agree on. Where they do
-// not, those who would know decide, if they agree; else a majority outvotes the
-// others; and without one nobody is known to lead.
+// leaderOf returns the leader, or the leaders, that all voices agree on. If they do not agree,
+// those that would know decide, if they agree; otherwise a majority outvotes the others; and
+// without a majority the leader is not known.
 func (w *world) leaderOf(id string, voices []voice) []string {
 	if !slices.ContainsFunc(voices[1:], func(v voice) bool { return !sameLeaders(voices[0].group, v.group) }) {
 		return separate(joined(voices[0].group))
@@ -40,14 +40,14 @@ func (w *world) leaderOf(id string, voices []voice) []string {
 	return nil
 }
 
-// joined are a group's leaders in one text, which separate takes apart.
+// joined returns a group's leaders in one text, which separate takes apart.
 func joined(g *rollcallv1.Group) string { return strings.Join(leadersIn(g), "\x00") }
 
 func separate(leaders string) []string {
 	return strings.FieldsFunc(leaders, func(r rune) bool { return r == 0 })
 }
 
-// sameLeaders tells whether two words on a group list the same leaders in the same order.
+// sameLeaders reports whether two reports on a group list the same leaders in the same order.
 func sameLeaders(a, b *rollcallv1.Group) bool {
 	x, y := a.GetMembers(), b.GetMembers()
 	for {
@@ -62,12 +62,12 @@ func sameLeaders(a, b *rollcallv1.Group) bool {
 	}
 }
 
-// handedOver finds the leader after a change that not all have seen: the one
-// whose own pod says so, in a view newer than all that say otherwise, while the
-// pod of every other that anybody names knows better, or no longer runs.
+// handedOver finds the leader after a change that not all have seen: the one whose own pod says so,
+// in a view newer than all that say otherwise, while the pod of every other named leader knows
+// better, or no longer runs.
 func (w *world) handedOver(voices []voice) (string, bool) {
 	own := map[int]voice{}
-	named := map[string]int{} // leaders that are named, and their pods
+	named := map[string]int{} // the named leaders, and their pods
 	for _, v := range voices {
 		own[v.pod] = v
 		for _, m := range v.group.GetMembers() {
@@ -86,7 +86,7 @@ func (w *world) handedOver(voices []voice) (string, bool) {
 		switch {
 		case speaks && slices.Equal(leadersIn(v.group), []string{id}):
 			if leader != "" {
-				return "", false // two say so of themselves
+				return "", false // two say so about themselves
 			}
 			leader = id
 		case speaks && slices.Contains(leadersIn(v.group), id), !speaks && w.pods[at].running():
@@ -105,7 +105,7 @@ func (w *world) handedOver(voices []voice) (string, bool) {
 	return leader, true
 }
 
-// leadersIn are the ids of a group's leaders, in order.
+// leadersIn returns the ids of a group's leaders, in order.
 func leadersIn(g *rollcallv1.Group) []string {
 	var ids []string
 	for _, m := range g.GetMembers() {

@@ -26,7 +26,7 @@ func namedByPod(in *Input) {
 	}
 }
 
-// TestNames: what is certain of the name of a pod that does not say it.
+// What is certain of the name of a pod that does not say it.
 func TestNames(t *testing.T) {
 	stranded := func(in *Input) {
 		noReport(1)(in)
@@ -57,8 +57,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestDoubtfulNames: a pod whose word of its name cannot be taken has the members that are
-// seen where it is, and is no better for that.
+// A pod whose word of its name cannot be taken has the members that are seen where it is, and is no
+// better for that.
 func TestDoubtfulNames(t *testing.T) {
 	all, both, longAgo := []int{0, 1, 2}, []int{0, 1}, observedAt(2, noon.Add(-time.Minute))
 	garbled := says(2, func(r *rollcallv1.Report) { r.Node = "garbled" })

@@ -14,8 +14,8 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// TestNotLiveForHowLong: the agent's own word, of the time without a break; nothing where
-// it says nothing, or that the pod is live.
+// The agent's own word, of the time without a break; nothing where it says nothing, or that the pod
+// is live.
 func TestNotLiveForHowLong(t *testing.T) {
 	for name, c := range map[string]struct {
 		says edit
@@ -34,9 +34,8 @@ func TestNotLiveForHowLong(t *testing.T) {
 	}
 }
 
-// TestNotLiveByTheOthers: those who speak for a pod without an agent do not tell for how
-// long, so it is counted from look to look, begins anew after each break, and with each
-// coordinator.
+// Those who speak for a pod without an agent do not tell for how long, so it is counted from look
+// to look, begins again after each break, and with each coordinator.
 func TestNotLiveByTheOthers(t *testing.T) {
 	in := made(noAgent(2), allSay([]int{0, 1}, sees(2, notLive)))
 	look := func(after time.Duration) *model.Report {

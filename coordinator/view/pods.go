@@ -35,8 +35,8 @@ func (w *world) policyPods(groups []model.Group) []model.Pod {
 	return out
 }
 
-// estimate is how long a pod of a pool is expected to be away: as long as its
-// pool's have been, else as long as the cluster's have been.
+// estimate returns how long a pod of a pool is expected to be unavailable: as long as its pool's
+// have been, or else as long as the cluster's have been.
 func (w *world) estimate(pool string) float64 {
 	status := &w.in.Kube.Cluster.Status
 	switch {
@@ -48,9 +48,9 @@ func (w *world) estimate(pool string) float64 {
 	return defaultEstimate
 }
 
-// stuckAfter is for how long a volume may be on its way, and how much longer than
-// its grace period a pod may take to end, before that is a problem with a name. A
-// kubelet waits as long for a volume before it complains.
+// stuckAfter is how long a volume may take to be attached, and how much longer than its grace
+// period a pod may take to end, before that is a named problem. A kubelet waits as long for a
+// volume before it complains.
 const stuckAfter = 2 * time.Minute
 
 func (w *world) describe(q *model.Pod, k *kube.Pod, pool *kube.Pool) {
@@ -61,7 +61,7 @@ func (w *world) describe(q *model.Pod, k *kube.Pod, pool *kube.Pool) {
 	case k.Phase == kube.Terminating && w.in.Now.Sub(k.Deleted) > stuckAfter:
 		q.Problem = model.ProblemStuckTerminating
 	case k.Problem == kube.Volume && w.in.Now.Sub(k.Since) <= stuckAfter:
-		q.Problem = model.ProblemNone // every pod begins so
+		q.Problem = model.ProblemNone // every pod begins like this
 	}
 	if k.Unit != "" {
 		q.Unit = k.Unit
@@ -77,7 +77,7 @@ func (w *world) describe(q *model.Pod, k *kube.Pod, pool *kube.Pool) {
 	}
 }
 
-// phases maps one to one; what is not listed stays empty, which is refused.
+// phases maps one to one. A phase that is not listed stays empty, which is refused.
 var phases = map[kube.Phase]model.PodPhase{
 	kube.Pending:     model.PodPhasePending,
 	kube.NotStarted:  model.PodPhaseNotStarted,
@@ -87,7 +87,7 @@ var phases = map[kube.Phase]model.PodPhase{
 	kube.Failed:      model.PodPhaseFailed,
 }
 
-// guardOf: only a closed guard refuses anything.
+// guardOf maps the label: only a closed guard refuses anything.
 func guardOf(label string) model.GuardLabel {
 	switch label {
 	case v1alpha1.GuardClosed:
@@ -106,7 +106,7 @@ func zoneOf(cluster *v1alpha1.DatabaseCluster, node kube.Node) string {
 	return node.Labels[key]
 }
 
-// nodes are those on which the pods run, also those that no longer exist.
+// nodes returns those on which the pods run, also those that no longer exist.
 func (w *world) nodes() []model.Node {
 	names := map[string]bool{}
 	for i := range w.pods {
@@ -126,7 +126,7 @@ func (w *world) nodes() []model.Node {
 	return out
 }
 
-// partitionZero is the patch that a set without a partition needs.
+// partitionZero is the patch for a StatefulSet without a partition.
 const partitionZero = `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}`
 
 func (w *world) policyPools() []model.Pool {
@@ -164,7 +164,7 @@ func (w *world) policyPools() []model.Pool {
 	return out
 }
 
-// ordered is the line that a person has drawn, where that is how a pool is driven.
+// ordered returns the partition that a person has set, if the pool is driven by its partition.
 func (w *world) ordered(k *kube.Pool) *int32 {
 	byLine := k.Strategy == string(model.StrategyRollingUpdate) && w.in.Kube.Cluster.Spec.Update.RollingUpdate == model.RollingUpdateByPartition
 	if !byLine || !k.Ordered() {

@@ -10,7 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// What changed that a restart on the same volume does not bring.
+// Changes that a restart on the same volume does not bring.
 const (
 	changedSelector  = "node selector"
 	changedVolumes   = "volume claim templates"
@@ -18,10 +18,9 @@ const (
 	changedSecurity  = "security context"
 )
 
-// mustReplace compares an outdated pod with its template. Volume claims are not
-// part of a revision, so they are compared in any case. Where a restart brings what
-// changed, the engine's pods are not replaced for it; what a person asked for by an
-// option is, whatever the engine.
+// mustReplace compares an outdated pod with its template. Volume claims are not part of a revision,
+// so they are always compared. If a restart brings the change, the engine's pods are not replaced
+// for it; but what a person requested by an option is, whatever the engine.
 func (w *world) mustReplace(k *kube.Pod, pool *kube.Pool) []string {
 	spec := &w.in.Kube.Cluster.Spec
 	outdated := pool.Revision != "" && pool.Observed() && k.Revision != pool.Revision
@@ -48,9 +47,8 @@ func (w *world) mustReplace(k *kube.Pod, pool *kube.Pool) []string {
 // stuckEndingFor is for how long a pod may be ending before it counts as failing.
 const stuckEndingFor = 5 * time.Minute
 
-// conditions are what is wrong with a pod that leads to its replacement, where that
-// is asked for. Those that Kubernetes tells of began when it says; of others it is
-// noted when they were first seen.
+// conditions returns what is wrong with a pod that leads to its replacement, if that is enabled.
+// Conditions that Kubernetes dates began then; for others it is recorded when they were first seen.
 func (w *world) conditions(i int, q *model.Pod) []model.PodCondition {
 	list := []model.PodCondition{}
 	p := &w.pods[i]
@@ -93,14 +91,14 @@ func (w *world) conditions(i int, q *model.Pod) []model.PodCondition {
 	return list
 }
 
-// claimed: it may be Rollcall that keeps data off the pod, and has yet to undo that; or
-// that has taken it, and waits for its return.
+// claimed reports whether Rollcall may be keeping data off the pod and has yet to undo that, or has
+// removed it and waits for its return.
 func (w *world) claimed(name string) bool {
 	return slices.ContainsFunc(w.in.Kube.Cluster.Status.Claims, func(c model.Claim) bool { return c.Pod == name })
 }
 
-// taintsOf are the keys of a node's taints that an option is about, sorted. Each is
-// seen by itself: when one began says nothing of another.
+// taintsOf returns the keys of a node's taints for which there is an option, sorted. Each is
+// tracked separately: when one began says nothing about another.
 func (w *world) taintsOf(node string) []string {
 	if node == "" {
 		return nil
@@ -117,9 +115,9 @@ func (w *world) taintsOf(node string) []string {
 	return slices.Compact(keys)
 }
 
-// taintedSince is from when on the pod has been on a node with such a taint: since the
-// taint was set, where Kubernetes notes that, else since it was first seen; in neither
-// case before there was the pod.
+// taintedSince returns from when on the pod has been on a node with such a taint: since the taint
+// was set, if Kubernetes notes that, or else since it was first seen; in neither case before the
+// pod existed.
 func (w *world) taintedSince(k *kube.Pod, key string) time.Time {
 	first := w.in.Now
 	for _, t := range w.in.Kube.Nodes[k.Node].Taints {
@@ -140,7 +138,7 @@ func (w *world) taintedSince(k *kube.Pod, key string) time.Time {
 	return first
 }
 
-// tolerated are the keys of those taints of its node that a pod tolerates.
+// tolerated returns the keys of those taints of its node that a pod tolerates.
 func (w *world) tolerated(k *kube.Pod) []string {
 	var keys []string
 	if k.Node == "" || k.Tolerations == "" {
@@ -159,7 +157,7 @@ func (w *world) tolerated(k *kube.Pod) []string {
 	return slices.Compact(keys)
 }
 
-// noticed is when a condition was first seen, by this coordinator or one before it.
+// noticed returns when a condition was first seen, by this coordinator or an earlier one.
 func (w *world) noticed(pod, kind, key string) time.Time {
 	first := w.in.Now
 	for _, list := range [][]v1alpha1.PodCondition{w.in.Kube.Cluster.Status.PodConditions, w.in.Noticed} {
@@ -172,7 +170,7 @@ func (w *world) noticed(pod, kind, key string) time.Time {
 	return first
 }
 
-// removal: somebody has marked the pod, or a claim says that nothing is left on it.
+// removal reports whether somebody has marked the pod, or a claim says that nothing is left on it.
 func (w *world) removal(k *kube.Pod) model.Removal {
 	var r model.Removal
 	if !k.Replace.IsZero() {
@@ -186,8 +184,8 @@ func (w *world) removal(k *kube.Pod) model.Removal {
 	return r
 }
 
-// Conditions are the conditions of the pods of a snapshot that began before a time,
-// as they are written down.
+// Conditions returns the conditions of the pods of a snapshot that began before a time, as they are
+// recorded.
 func Conditions(s model.Snapshot, before time.Time) []v1alpha1.PodCondition {
 	var list []v1alpha1.PodCondition
 	for i := range s.Pods {

@@ -136,8 +136,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestEachTaintIsSeenByItself: when one was seen first says nothing of another, and
-// what a pod tolerates, whatever its effect, is told.
+// When one was seen first says nothing of another, and what a pod tolerates, whatever its effect,
+// is told.
 func TestEachTaintIsSeenByItself(t *testing.T) {
 	hour := int64(3600)
 	old, fresh := kube.Taint{Key: "old", Effect: corev1.TaintEffectNoSchedule}, kube.Taint{Key: "fresh", Effect: corev1.TaintEffectNoSchedule}

@@ -14,7 +14,7 @@ import (
 // foreverAgo is the age, in seconds, of what cannot be dated.
 const foreverAgo = float64(math.MaxInt32)
 
-// reports makes each pod's report, by the pod's place in w.pods.
+// reports returns each pod's report, by the pod's place in w.pods.
 func (w *world) reports(groups []model.Group) []*model.Report {
 	whole := w.wholePods(groups)
 	list := make([]*model.Report, len(w.pods))
@@ -33,7 +33,7 @@ func (w *world) reports(groups []model.Group) []*model.Report {
 	return list
 }
 
-// byItself is the word of the pod's own agent.
+// byItself returns what the pod's own agent says.
 func (w *world) byItself(p *pod) *model.Report {
 	r := p.report
 	out := &model.Report{
@@ -63,7 +63,7 @@ func (w *world) byItself(p *pod) *model.Report {
 		out.SettledSince = &since
 	}
 	for _, name := range r.GetAfter() {
-		// A name that fits no pod stays as it is, and is waited for.
+		// A name that fits no pod stays as it is, and is awaited.
 		out.After = append(out.After, w.called(name))
 	}
 	if out.Member == model.MembershipLive && w.doubted(p) {
@@ -72,7 +72,7 @@ func (w *world) byItself(p *pod) *model.Report {
 	return out
 }
 
-// doubted tells whether a pod's word that it is live cannot be taken.
+// doubted reports whether a pod's own statement that it is live cannot be accepted.
 func (w *world) doubted(p *pod) bool {
 	if tooOld(w.in, p.at) || p.outvoted || p.ambiguous || saysNotLive(p.gossip()) {
 		return true
@@ -81,8 +81,8 @@ func (w *world) doubted(p *pod) bool {
 	return p.report.GetNode() != "" && 2*notLive > total
 }
 
-// byOthers is what a majority of the other agents says of a pod that has none.
-// Nothing is said before there are witnesses.
+// byOthers returns what a majority of the other agents says about a pod without an agent. It says
+// nothing before there are witnesses.
 func (w *world) byOthers(i int, whole bool) *model.Report {
 	p := &w.pods[i]
 	live, notLive, total := w.vote(i)
@@ -106,7 +106,7 @@ func (w *world) byOthers(i int, whole bool) *model.Report {
 	case p.ambiguous || len(p.names) == 0:
 		// Not even its name is known.
 	case w.in.Unlisted && p.kube.Phase == kube.Ready && !w.listed(p) && !w.leaderTells():
-		// Nobody would know of it: Ready is all there is, as before the first agent.
+		// No agent would know it: Ready is all there is, as before the first agent.
 		out.Member, out.Settled = model.MembershipLive, whole
 	case 2*live > total:
 		out.Member, out.Settled = model.MembershipLive, whole
@@ -119,11 +119,10 @@ func (w *world) byOthers(i int, whole bool) *model.Report {
 	return out
 }
 
-// NotLive is since when the others have said of pods without an agent that they are not
-// live, after the snapshot that was made of in. Their agents do not tell for how long, so
-// whoever looks at snapshot after snapshot counts; a coordinator that starts anew begins
-// anew. The times are those of Now, never read off a snapshot: those tell how the clock
-// was set, and not how much time went by.
+// NotLive returns since when the others have said that pods without an agent are not live, after
+// the snapshot that was made of in. Their agents do not say for how long, so the caller counts from
+// snapshot to snapshot, and a coordinator that restarts begins again. The times are those of Now,
+// never those in a snapshot, which follow the wall clock and not the elapsed time.
 func NotLive(s model.Snapshot, in Input) map[string]time.Time {
 	since := map[string]time.Time{}
 	for i := range s.Pods {
@@ -137,14 +136,15 @@ func NotLive(s model.Snapshot, in Input) map[string]time.Time {
 	return since
 }
 
-// listed tells whether any agent lists the pod, alive or not.
+// listed reports whether any agent lists the pod, alive or not.
 func (w *world) listed(p *pod) bool {
 	return slices.ContainsFunc(w.lists, func(l *list) bool {
 		return slices.ContainsFunc(p.names, func(name string) bool { return l.byName[name] != nil })
 	})
 }
 
-// leaderTells: a witness leads, by its own word. It knows who belongs to it.
+// leaderTells reports whether a witness leads, by its own report. It knows which members belong to
+// it.
 func (w *world) leaderTells() bool {
 	return slices.ContainsFunc(w.witnesses, func(i int) bool {
 		return slices.ContainsFunc(w.pods[i].report.GetGroups(), func(g *rollcallv1.Group) bool {
@@ -155,8 +155,7 @@ func (w *world) leaderTells() bool {
 	})
 }
 
-// byGossip stands in for the report of a pod of an idle cluster. It is not
-// fresh, so nothing goes because of it.
+// byGossip replaces the report of a pod of an idle cluster. It is not fresh, so it lets nothing go.
 func (w *world) byGossip(p *pod) *model.Report {
 	h := p.headline
 	return &model.Report{
@@ -171,7 +170,7 @@ func (w *world) byGossip(p *pod) *model.Report {
 	}
 }
 
-// wholePods tells of each pod whether all the members it hosts are Active.
+// wholePods reports for each pod whether all the members it hosts are Active.
 func (w *world) wholePods(groups []model.Group) []bool {
 	whole := make([]bool, len(w.pods))
 	for i := range whole {
@@ -188,7 +187,7 @@ func (w *world) wholePods(groups []model.Group) []bool {
 	return whole
 }
 
-// age in seconds, never negative, to the millisecond.
+// age returns seconds, never negative, to the millisecond.
 func (w *world) age(at time.Time) float64 {
 	if at.IsZero() {
 		return foreverAgo

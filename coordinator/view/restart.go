@@ -7,15 +7,13 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// RestartLag is how far behind the clock of the API server, which dates pods,
-// may be: a pod that was restarted for a time of the schedule must not look
-// older than that time.
+// RestartLag is how far the clock of the API server, which dates pods, may be behind: a pod that
+// was restarted for a time of the schedule must not look older than that time.
 const RestartLag = 30 * time.Second
 
-// restartDue is the last time at or before now for which a restart of all pods was
-// asked, by the schedule or by a person; zero when there is none. Pods that are
-// older than it are to be restarted: each once for a time, and once for all that
-// were missed.
+// restartDue returns the last time at or before now for which a restart of all pods was requested,
+// by the schedule or by a person. It is zero if there is none. Pods that are older are to be
+// restarted: each once for a time, and once for all missed times together.
 func restartDue(d *v1alpha1.DatabaseCluster, now time.Time) time.Time {
 	due := scheduledRestart(d, now)
 	if asked := RestartAsked(d); asked.After(due) && !asked.After(now.Add(-RestartLag)) {
@@ -24,7 +22,7 @@ func restartDue(d *v1alpha1.DatabaseCluster, now time.Time) time.Time {
 	return due
 }
 
-// RestartAsked is the time that the annotation names; zero when it names none.
+// RestartAsked returns the time in the annotation. It is zero if there is none.
 func RestartAsked(d *v1alpha1.DatabaseCluster) time.Time {
 	asked, err := time.Parse(time.RFC3339, d.Annotations[v1alpha1.AnnotationRestart])
 	if err != nil {
@@ -33,8 +31,8 @@ func RestartAsked(d *v1alpha1.DatabaseCluster) time.Time {
 	return asked
 }
 
-// RestartError says why the annotation that asks for a restart asks for nothing;
-// nil when it does, or is not there.
+// RestartError says why the annotation that requests a restart has no effect. It is nil if it has,
+// or does not exist.
 func RestartError(d *v1alpha1.DatabaseCluster) error {
 	text, noted := d.Annotations[v1alpha1.AnnotationRestart]
 	if _, err := time.Parse(time.RFC3339, text); !noted || err == nil {
@@ -44,9 +42,8 @@ func RestartError(d *v1alpha1.DatabaseCluster) error {
 		v1alpha1.AnnotationRestart, text, "2026-11-20T12:00:00Z")
 }
 
-// scheduledRestart is the last time of the restart schedule at or before now. Times
-// before the schedule was first seen do not count, so that turning one on restarts
-// nothing.
+// scheduledRestart returns the last time of the restart schedule at or before now. Times before the
+// schedule was first seen do not count, so turning one on restarts nothing.
 func scheduledRestart(d *v1alpha1.DatabaseCluster, now time.Time) time.Time {
 	text, noted := d.Spec.Update.RestartSchedule, d.Status.RestartSchedule
 	if text == "" || noted == nil || noted.Schedule != text {
@@ -68,8 +65,8 @@ func scheduledRestart(d *v1alpha1.DatabaseCluster, now time.Time) time.Time {
 	return slot
 }
 
-// NextRestart is the next time at which the restart schedule, or what a person
-// asked for, asks for something; zero when nothing does.
+// NextRestart returns the next time at which the restart schedule, or a person's request, asks for
+// a restart. It is zero if nothing does.
 func NextRestart(d *v1alpha1.DatabaseCluster, now time.Time) time.Time {
 	next := nextScheduled(d, now)
 	if asked := RestartAsked(d).Add(RestartLag); asked.After(now) && (next.IsZero() || asked.Before(next)) {

@@ -9,11 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// versions are what a pool's new template is to run, and the oldest that its
-// pods' reports say runs.
-//
-// An image's tag need not be the engine's version. It is taken for one only if
-// the tags of running pods are the versions that these pods report.
+// versions returns what a pool's new template is to run, and the oldest version that its pods'
+// reports say runs.
 func (w *world) versions(pool int) (next, running string) {
 	var (
 		oldest *semver.Version
@@ -55,8 +52,8 @@ func (w *world) versions(pool int) (next, running string) {
 	return next, running
 }
 
-// minSource is the oldest version from which the newest of the pools' templates
-// can be reached.
+// minSource returns the oldest version from which the newest of the pools' templates can be
+// reached.
 func minSource(byMajor map[int]string, pools []model.Pool) string {
 	newest := -1
 	for i := range pools {
@@ -67,8 +64,8 @@ func minSource(byMajor map[int]string, pools []model.Pool) string {
 	return byMajor[newest]
 }
 
-// numbers reads the version that a text begins with, nil when it is none. Three
-// numbers are needed: 9.10 as a tag means any 9.10.x.
+// numbers returns the version at the beginning of a text, or nil if there is none. Three numbers
+// are needed: 9.10 as a tag means any 9.10.x.
 func numbers(text string) *semver.Version {
 	const digits = 6
 	rest := strings.TrimPrefix(text, "v")

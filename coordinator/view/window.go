@@ -12,9 +12,9 @@ import (
 // maxWindow is the longest window; more is a mistake.
 const maxWindow = 31 * 24 * time.Hour
 
-// WindowAt tells whether any window is open at now, and when that will differ.
-// Without windows pods may always go. A window that cannot be read is never open;
-// SpecError says what is wrong with it.
+// WindowAt returns whether any window is open at now, and when that will change. Without windows
+// pods may always go. A window that cannot be read is never open; SpecError says what is wrong with
+// it.
 func WindowAt(windows []model.Window, now time.Time) model.WindowState {
 	if len(windows) == 0 {
 		return model.WindowState{Open: true}
@@ -63,13 +63,12 @@ func read(w model.Window) (window, error) {
 	return window{schedule, duration, zone}, nil
 }
 
-// openUntil is when the last of the windows that are open at now ends, following
-// windows that begin before another ends. It is not after now when none is open.
+// openUntil returns when the last of the windows that are open at now ends, following windows that
+// begin before another ends. It is not after now if none is open.
 func openUntil(windows []window, now time.Time) time.Time {
 	end, next := now, make([]time.Time, len(windows))
-	// Each round reaches further or is the last. Windows that follow each other
-	// for ever have no end; that of the hundredth, or in a month, is as good a time as any
-	// to look again.
+	// Each round reaches further or is the last. Windows that follow each other for ever have no
+	// end, so the end of the hundredth, or one in a month, is used to look again.
 	for round := range 100 {
 		furthest := end
 		for i, w := range windows {
@@ -93,11 +92,10 @@ func openUntil(windows []window, now time.Time) time.Time {
 	return end
 }
 
-// lastBegin is the last beginning at or before t that is less than a duration
-// ago. A schedule can only be asked for what comes next, so it is asked from ever
-// further back.
+// lastBegin returns the last beginning at or before t that is less than a duration ago. A schedule
+// can only say what comes next, so it is asked from further and further back.
 func (w window) lastBegin(t time.Time) (time.Time, bool) {
-	// That of a day which does not come takes years of days to find out, so it is asked for once.
+	// For a day that never comes it would search for years, so it is asked only once.
 	if first := w.schedule.Next(t.Add(-w.duration).In(w.zone)); first.IsZero() || first.After(t) {
 		return time.Time{}, false
 	}

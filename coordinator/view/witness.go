@@ -9,15 +9,14 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// callWitnesses finds whose reports count as good news: fresh ones, of pods that
-// run and are in the database by their own word. Who denies a member that a
-// majority of them affirms sees another database than the rest: it is outvoted
-// and counts as unknown itself. Where no majority is found either way, the
-// witnesses disagree.
+// callWitnesses finds whose reports count as good news: fresh ones, of pods that run and are in the
+// database by their own word. A pod that denies a member which a majority affirms sees another
+// database than the rest: it is outvoted and counts as unknown itself. If there is no majority
+// either way, the witnesses disagree.
 //
-// Affirming a member that the majority does not know is no such sign: who sees a
-// new member first is not wrong. Nor is denying one that Kubernetes has not had as
-// Ready for a while: members come and go, and not all see that at once.
+// Affirming a member that the majority does not know is no such sign: the first pod to see a new
+// member is not wrong. Nor is denying one that Kubernetes has not found Ready for a while: members
+// come and go, and not all see that at once.
 func (w *world) callWitnesses() {
 	for i := range w.pods {
 		p := &w.pods[i]
@@ -59,7 +58,7 @@ func (w *world) callWitnesses() {
 	w.dismissOutvoted()
 }
 
-// established tells whether everybody has had the time to see a member.
+// established reports whether all pods have had the time to see a member.
 func (w *world) established(name string) bool {
 	h, ok := w.hosts[name]
 	if !ok || h.unsure {
@@ -69,7 +68,7 @@ func (w *world) established(name string) bool {
 	return k != nil && k.Phase == kube.Ready && w.in.Now.Sub(k.Since) >= w.in.MaxAge
 }
 
-// dismissOutvoted takes outvoted pods out of the witnesses.
+// dismissOutvoted removes outvoted pods from the witnesses.
 func (w *world) dismissOutvoted() {
 	if w.opinions != nil && !slices.ContainsFunc(w.witnesses, func(i int) bool { return w.pods[i].outvoted }) {
 		return
@@ -78,7 +77,7 @@ func (w *world) dismissOutvoted() {
 	w.opinions = w.memberships()
 }
 
-// called is a name in the database for people: the pod's, where there is one.
+// called returns a name in the database for people: the pod's, if there is one.
 func (w *world) called(name string) string {
 	if h, ok := w.hosts[name]; ok && !h.unsure {
 		return w.pods[h.pod].name
@@ -93,7 +92,7 @@ type list struct {
 	byName map[string]*rollcallv1.MemberNode
 }
 
-// same tells whether nodes says the same, in whatever order.
+// same reports whether nodes lists the same members, in any order.
 func (l *list) same(nodes []*rollcallv1.MemberNode) bool {
 	if slices.EqualFunc(l.nodes, nodes, sameNode) {
 		return true
@@ -140,7 +139,7 @@ type opinion struct {
 	pods []int
 }
 
-// state of a name; a name that is not listed is not a member.
+// state returns the state of a name. A name that is not listed is not a member.
 func (o *opinion) state(name string) rollcallv1.Membership {
 	if n := o.byName[name]; n != nil {
 		return n.GetMember()
@@ -148,7 +147,7 @@ func (o *opinion) state(name string) rollcallv1.Membership {
 	return rollcallv1.Membership_MEMBERSHIP_NOT_LIVE
 }
 
-// memberships are the different opinions of the witnesses.
+// memberships returns the different opinions of the witnesses.
 func (w *world) memberships() []*opinion {
 	var opinions []*opinion
 	for _, i := range w.witnesses {
@@ -166,8 +165,8 @@ func (w *world) memberships() []*opinion {
 	return opinions
 }
 
-// contradicted are all names that some opinion has as live, in order, where
-// there is another opinion.
+// contradicted returns all names that some opinion has as live, in order, if there is another
+// opinion.
 func contradicted(opinions []*opinion) []string {
 	if len(opinions) < 2 {
 		return nil
@@ -183,9 +182,9 @@ func contradicted(opinions []*opinion) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// vote counts, among the witnesses other than the pod itself, who has any of its
-// names as a living member and who has none of them. Of a pod that says its name only
-// that one counts: to be seen under another does not make its word good.
+// vote counts, among the witnesses other than the pod itself, which have any of its names as a
+// living member and which have none. Of a pod that reports its name only that name counts: being
+// seen under another does not confirm its report.
 func (w *world) vote(i int) (live, notLive, total int) {
 	p := &w.pods[i]
 	for _, l := range w.opinions {

@@ -11,9 +11,9 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// world is the input with everything joined that is asked for more than once.
-// Pods are in one canonical order, and every loop runs over lists in an order,
-// so that no answer depends on the order of the input or of a map.
+// world is the input in which everything is joined that is needed more than once. Pods are in one
+// canonical order, and every loop runs over lists in an order, so that no answer depends on the
+// order of the input or of a map.
 type world struct {
 	in   Input
 	pods []pod
@@ -26,15 +26,15 @@ type world struct {
 	// witnesses are the reports whose good news counts: fresh, from a member of
 	// the database, and not contradicted by a majority of the others.
 	witnesses []int
-	// opinions are what the witnesses think of the membership.
+	// opinions are the witnesses' views of the membership.
 	opinions []*opinion
 	// disagree says in which way the witnesses contradict each other.
 	disagree []string
-	// contested: not all witnesses name the same leader of some group.
+	// contested is true if not all witnesses name the same leader of some group.
 	contested bool
 }
 
-// pod is a desired or existing pod with what is known of it.
+// pod is a desired or existing pod with what is known about it.
 type pod struct {
 	kube *kube.Pod // nil when missing
 	name string
@@ -43,26 +43,26 @@ type pod struct {
 	ordinal int
 	desired bool
 
-	// report is its own agent's newest; nil = none.
+	// report is its own agent's newest report, or nil.
 	report *rollcallv1.Report
 	at     time.Time
 	fresh  bool
-	// list is the membership that the report shows; nil = none.
+	// list is the membership in the report, or nil.
 	list *list
-	// headline is the newest that a roster has of this very pod; nil = none.
+	// headline is the newest one of this very pod in a roster, or nil.
 	headline *rollcallv1.Headline
-	// outvoted: a majority of the other witnesses contradicts it.
+	// outvoted is true if a majority of the other witnesses contradicts it.
 	outvoted bool
-	// ambiguous: its name in the database is also somebody else's.
+	// ambiguous is true if another pod has the same name in the database.
 	ambiguous bool
-	// names that it has in the database, by its own word or by address.
+	// names are its names in the database, by its own report or by address.
 	names []string
 }
 
-// observed tells whether the report holds an observation.
+// observed reports whether the report holds an observation.
 func (p *pod) observed() bool { return p.report != nil && p.report.GetError() == "" }
 
-// running tells whether the database container may have a process.
+// running reports whether the database container may have a process.
 func (p *pod) running() bool {
 	if p.kube == nil {
 		return false
@@ -74,7 +74,7 @@ func (p *pod) running() bool {
 	return false
 }
 
-// says is what the pod's own agent says of its membership, bad news of any age included.
+// says returns what the pod's own agent says about its membership, including bad news of any age.
 func (p *pod) says() rollcallv1.Membership {
 	if !p.observed() {
 		return rollcallv1.Membership_MEMBERSHIP_UNSPECIFIED
@@ -155,13 +155,13 @@ func (w *world) addReports() {
 	}
 }
 
-// fresh tells of an observation whether it began after the barrier, and not too long ago.
+// fresh reports whether an observation began after the barrier, and not too long ago.
 func fresh(in Input, at time.Time) bool { return !tooOld(in, at) && !at.Before(in.Barrier) }
 
 func tooOld(in Input, at time.Time) bool { return at.IsZero() || in.Now.Sub(at) > in.MaxAge }
 
-// headlines are the newest that the rosters have of each pod whose agent is not
-// known to have ended, by UID.
+// headlines returns the newest headline in the rosters of each pod whose agent is not known to have
+// ended, by UID.
 func headlines(rosters []agents.ReceivedRoster) map[string]*rollcallv1.Headline {
 	var newest map[string]*rollcallv1.Headline
 	for _, roster := range rosters {
@@ -185,8 +185,8 @@ func laterHeadline(a, b *rollcallv1.Headline) bool {
 	return cmp.Or(cmp.Compare(a.GetIncarnation(), b.GetIncarnation()), cmp.Compare(a.GetSequence(), b.GetSequence())) > 0
 }
 
-// gossip is what the roster has of this pod's agent, unless its own report is
-// of a later run of the agent.
+// gossip returns the roster's headline of this pod's agent, unless its own report is of a later run
+// of the agent.
 func (p *pod) gossip() *rollcallv1.Headline { return gossiped(p.headline, p.report) }
 
 func gossiped(h *rollcallv1.Headline, r *rollcallv1.Report) *rollcallv1.Headline {

@@ -16,12 +16,12 @@ type Reason string
 
 const (
 	Size      Reason = "size"          // more bytes than such a message has
-	Count     Reason = "count"         // more of a field than there can be, or a longer one
-	Hollow    Reason = "amplification" // it would be far larger in memory
-	Malformed Reason = "malformed"     // no message of this kind
+	Count     Reason = "count"         // more items of a field than possible, or too long a field
+	Hollow    Reason = "amplification" // it would be much larger in memory
+	Malformed Reason = "malformed"     // not a message of this kind
 )
 
-// Reasons are all that there are.
+// Reasons are all reasons.
 var Reasons = []Reason{Size, Count, Hollow, Malformed}
 
 // Refusal is a message that is not decoded.
@@ -38,7 +38,7 @@ func refuse(reason Reason, format string, args ...any) *Refusal {
 	return &Refusal{reason, fmt.Sprintf(format, args...)}
 }
 
-// Decode decodes what Check passes. Fields that this version does not know are dropped.
+// Decode decodes what Check accepts. It drops fields that this version does not know.
 func Decode(data []byte, into proto.Message) *Refusal {
 	if refusal := Check(data, into); refusal != nil {
 		return refusal
@@ -49,9 +49,9 @@ func Decode(data []byte, into proto.Message) *Refusal {
 	return nil
 }
 
-// Check tells why a message is not to be decoded into one of into's kind; nil if it may be.
-// What passes takes at most inflation times its bytes of memory, and slack. Check itself takes none
-// that grows with the message.
+// Check says why a message is not to be decoded into into. It returns nil if it may be. A message
+// that passes takes at most inflation times its bytes of memory, plus slack. Check itself takes no
+// memory that grows with the message.
 func Check(data []byte, into proto.Message) *Refusal {
 	cost, refusal := weigh(data, into)
 	if refusal == nil && cost > inflation*len(data)+slack {
@@ -68,7 +68,7 @@ func Fits(bytes int, into proto.Message) *Refusal {
 	return nil
 }
 
-// weigh is what decoding allocates at most.
+// weigh returns the most that decoding allocates.
 func weigh(data []byte, into proto.Message) (cost int, refusal *Refusal) {
 	limits := boundsOf(into)
 	if refusal := Fits(len(data), into); refusal != nil {
@@ -87,7 +87,7 @@ type check struct {
 	cost int
 }
 
-// shape is what a kind of message takes in memory, and of which fields.
+// shape is how much memory a kind of message takes, and for which fields.
 type shape struct {
 	size   int
 	fields map[protowire.Number]*field
@@ -99,8 +99,8 @@ type field struct {
 	inner    *shape // of messages
 }
 
-// Of what grows by appending, each item has been copied four times at most, on average: Go
-// makes long slices longer by a quarter each time.
+// For a slice that grows by appending, each item has been copied four times at most, on average: Go
+// grows long slices by a quarter each time.
 const (
 	pointer = 5 * 8
 	text    = 5 * 16
@@ -115,7 +115,7 @@ func (c *check) message(s *shape, data []byte) *Refusal {
 		data = data[n:]
 		f := s.fields[number]
 		if kind != protowire.BytesType || f == nil {
-			// No message has groups; to skip one that is deep takes a deep stack.
+			// No message has groups. Skipping a deep one takes a deep stack.
 			if kind == protowire.StartGroupType || kind == protowire.EndGroupType {
 				return refuse(Malformed, "a group, which no message has")
 			}
@@ -161,7 +161,8 @@ func (c *check) field(f *field, value []byte) *Refusal {
 	return c.message(f.inner, value)
 }
 
-// allocated is what the runtime takes for so many bytes at most: its steps are of at most a quarter, the first one of 16.
+// allocated returns the most that the runtime takes for so many bytes: its size classes differ by
+// at most a quarter, the first by 16.
 func allocated(n int) int {
 	if n == 0 {
 		return 0
@@ -171,7 +172,7 @@ func allocated(n int) int {
 
 var shapes sync.Map // protoreflect.FullName -> *shape
 
-// shapeOf is made once for each kind of message. None holds itself.
+// shapeOf is computed once for each kind of message. None contains itself.
 func shapeOf(d protoreflect.MessageDescriptor) *shape {
 	if s, ok := shapes.Load(d.FullName()); ok {
 		return s.(*shape)

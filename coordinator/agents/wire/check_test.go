@@ -80,7 +80,7 @@ func nested(number protowire.Number, data []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), data)
 }
 
-// TestHollowMessagesAreRefused: two bytes each that would be a hundred in memory.
+// Two bytes each that would be a hundred in memory.
 func TestHollowMessagesAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		into   proto.Message
@@ -135,7 +135,7 @@ func allocates(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// FuzzDecode: what passes takes at most inflation times its bytes, and slack, all garbage included.
+// What passes takes at most inflation times its bytes, and slack, all garbage included.
 func FuzzDecode(f *testing.F) {
 	for _, m := range []proto.Message{largest(50, 2, 8), largest(3, 1, 0), &rollcallv1.PlanDrainResponse{Undo: []byte("x")}} {
 		data, err := proto.Marshal(m)

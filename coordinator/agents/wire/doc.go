@@ -1,6 +1,6 @@
-// Package wire looks at a message of an agent before it is decoded.
+// Package wire checks a message of an agent before it is decoded.
 //
-// Two bytes on the wire can be a structure of a hundred in memory, so that a message
-// within any bound of bytes can be more than a coordinator has. Here the fields are
-// counted first, and what they will take is added up, without keeping any.
+// Two bytes on the wire can become a hundred in memory, so a message within any limit of bytes can
+// be more than a coordinator can hold. This package first counts the fields and adds up their
+// memory, without keeping any.
 package wire

@@ -84,14 +84,14 @@ func (s shape) longest() int {
 	return most
 }
 
-// TestEveryTextIsBounded: a DatabaseCluster is in the memory of every coordinator, so
-// whoever may write one may not fill it.
+// A DatabaseCluster is in the memory of every coordinator, so whoever may write one may not fill
+// it.
 func TestEveryTextIsBounded(t *testing.T) {
 	require.ElementsMatch(t, []string{".apiVersion", ".kind", ".status.updateRevisions{}"}, definition(t).unbounded(""),
 		"the first two name this definition, of the last there are at most a thousand")
 }
 
-// TestBoundsAreThoseOfTheProgram: what a coordinator writes, the API server takes.
+// What a coordinator writes, the API server takes.
 func TestBoundsAreThoseOfTheProgram(t *testing.T) {
 	d := definition(t)
 	require.Equal(t, MaxReason, d.at("spec.overrides[].reason").MaxLength)

@@ -10,8 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestClientSpeaksToTheResource: where requests go, in which form, and that
-// answers are read.
+// Where requests go, in which form, and that answers are read.
 func TestClientSpeaksToTheResource(t *testing.T) {
 	var seen []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

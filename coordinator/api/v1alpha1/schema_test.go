@@ -35,8 +35,7 @@ func cases(t *testing.T, folder string) map[string]string {
 	return out
 }
 
-// TestAcceptedAreUnderstood: every field of an accepted case has a Go field,
-// and comes out as it went in.
+// Every field of an accepted case has a Go field, and comes out as it went in.
 func TestAcceptedAreUnderstood(t *testing.T) {
 	for name, text := range cases(t, "accepted") {
 		t.Run(name, func(t *testing.T) {

@@ -8,10 +8,10 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// whyUnavailable says in which way a pod does not serve, or nothing when it does,
-// whatever the cause, on whichever revision. A desired pod that does not serve
-// is away and counts in the budget, once. One that is not desired does so only
-// while it is claimed, but its copies are not counted on either.
+// whyUnavailable says why a pod does not serve, whatever the cause and the revision. It returns an
+// empty reason if it serves. A desired pod that does not serve is unavailable and counts in the
+// budget, once. A pod that is not desired counts only while it is claimed, but its copies are not
+// counted on either.
 func (x *Index) whyUnavailable(p *Pod) string {
 	if p.Claim != nil {
 		return ClaimedHow(p.Claim)
@@ -58,7 +58,7 @@ func problemText(p *Pod) string {
 	return " (" + string(p.Problem) + ")"
 }
 
-// Unready is how far a pod has come that is not Ready; empty for one that is.
+// Unready says how far a pod that is not Ready has come. It returns an empty text for a Ready pod.
 func (p *Pod) Unready() string {
 	switch p.Phase {
 	case model.PodPhaseMissing:
@@ -79,7 +79,7 @@ func (p *Pod) Unready() string {
 	return "in an unknown phase"
 }
 
-// ClaimedHow says that it is claimed, and how far the claim is when that is further.
+// ClaimedHow says that the pod is claimed, or the claim's phase if that is further.
 func ClaimedHow(c *model.Claim) string {
 	switch c.Phase {
 	case model.PhaseClaimed:
@@ -90,7 +90,7 @@ func ClaimedHow(c *model.Claim) string {
 	return "claimed, " + strings.ToLower(string(c.Phase))
 }
 
-// SettledSince is where soaking is measured from.
+// SettledSince returns the time from which soaking is measured.
 func (x *Index) SettledSince(p *Pod) time.Time {
 	since := p.Since.Time
 	if r := p.OwnReport; r != nil && r.SettledSince != nil && r.SettledSince.After(since) {
@@ -99,5 +99,5 @@ func (x *Index) SettledSince(p *Pod) time.Time {
 	return since
 }
 
-// Unavailability says in which way the pod is away, or that it is going to be.
+// Unavailability says why the pod is unavailable, or that it is going to be.
 func (p *Pod) Unavailability() string { return cmp.Or(p.UnavailableReason, "chosen") }

@@ -7,18 +7,18 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// StartSeconds is how long a pod may take to start and join.
+// StartSeconds returns how long a pod may take to start and join.
 func (x *Index) StartSeconds() time.Duration {
 	return Span(x.Spec.Policy.StartSeconds)
 }
 
-// Overdue: the pod's phase has lasted longer than a start may take. Of a pod
-// that is missing it must be known since when.
+// Overdue reports whether the pod's phase has lasted longer than a start may take. For a missing
+// pod it must be known since when it is missing.
 func (x *Index) Overdue(p *Pod) bool {
 	return (p.Phase != model.PodPhaseMissing || !p.Since.IsZero()) && !p.Since.Add(x.StartSeconds()).After(x.Now)
 }
 
-// shows: a problem that is evidence that a start has failed.
+// shows reports whether a problem is evidence that a start has failed.
 func shows(p model.Problem) bool {
 	switch p {
 	case model.ProblemCrashLoop, model.ProblemStartupProbe, model.ProblemImagePull, model.ProblemConfig, model.ProblemUnschedulable, model.ProblemInit, model.ProblemSidecar:
@@ -27,18 +27,17 @@ func shows(p model.Problem) bool {
 	return false
 }
 
-// Loops: the database container has run and failed again and again.
+// Loops reports whether the database container has crashed repeatedly.
 func Loops(p model.Problem) bool {
 	return p == model.ProblemCrashLoop || p == model.ProblemStartupProbe
 }
 
-// FailureReason is NeverStarted or Failed when there is direct evidence for it,
-// from the container's state, which only a member that is live talks away, or from the pod's
-// own agent. A missing report is none. A pod that is still starting, cloning
-// or recovering is not broken.
+// FailureReason returns NeverStarted or Failed if there is direct evidence for it: from the
+// container's state, unless the member is live, or from the pod's own agent. A missing report is no
+// evidence. A pod that is still starting, cloning or recovering is not broken.
 func (x *Index) FailureReason(p *Pod) model.Reason {
 	if x.NodeGone(p) {
-		return "" // nobody is there to tell
+		return "" // nobody can say
 	}
 	switch p.Phase {
 	case model.PodPhasePending, model.PodPhaseNotStarted:
@@ -59,13 +58,14 @@ func (x *Index) FailureReason(p *Pod) model.Reason {
 	return ""
 }
 
-// NeverJoined: the pod has no agent, is not ready in time, and nobody knows of it.
+// NeverJoined reports whether the pod has no agent, is not ready in time, and no other pod knows
+// it.
 func (x *Index) NeverJoined(p *Pod) bool {
 	return !p.Agent && p.Phase == model.PodPhaseStarted && !p.Live && x.Overdue(p)
 }
 
-// TimeDecides: once the pod is overdue, it counts as broken, as failed to return,
-// or in a database in which nobody is live as one that does not come back.
+// TimeDecides reports whether the pod, once it is overdue, counts as broken, as failed to return,
+// or, if no pod of the database is live, as one that does not come back.
 func (x *Index) TimeDecides(p *Pod, dead bool) bool {
 	if p.Phase == model.PodPhaseMissing {
 		return p.Claim != nil || dead
@@ -82,9 +82,9 @@ func (x *Index) TimeDecides(p *Pod, dead bool) bool {
 	return false
 }
 
-// CostsNothing: every member that the pod hosts is already not Active, or it
-// hosts none. Of a container that has never started, or in a database in which
-// nobody is live, it need not be known in which state a member is.
+// CostsNothing reports whether every member that the pod hosts is already not Active, or it hosts
+// none. If a container has never started, or no pod of the database is live, the state of a member
+// does not have to be known.
 func CostsNothing(p *Pod, unasked bool) bool {
 	for i := range p.Hosts {
 		h := &p.Hosts[i]
@@ -95,8 +95,8 @@ func CostsNothing(p *Pod, unasked bool) bool {
 	return true
 }
 
-// HasBroken: a copy on the live pod is down, and its member says that it waits for nothing any
-// more; or, where that has lasted, it is down, recovers, or the pod is not settled.
+// HasBroken reports whether a copy on the live pod is down and its member no longer waits for
+// anything. If lasting is true, a copy that is down or recovering, or an unsettled pod, is enough.
 func (p *Pod) HasBroken(lasting bool) bool {
 	if !p.Live || p.OwnReport == nil || !p.OwnReport.Settled && !lasting {
 		return false
@@ -106,8 +106,8 @@ func (p *Pod) HasBroken(lasting bool) bool {
 	})
 }
 
-// FailedToReturn: a pod of its pool's update revision that is broken, or is not Ready in
-// the time that a start may take, though it waits for nothing in the database.
+// FailedToReturn reports whether a pod on its pool's update revision is broken, or is not Ready in
+// the time that a start may take although it waits for nothing in the database.
 func (x *Index) FailedToReturn(p *Pod) bool {
 	to := p.OwnPool.Revision
 	if to == "" || !p.OwnPool.Observed {
@@ -127,8 +127,8 @@ func (x *Index) FailedToReturn(p *Pod) bool {
 	return starting && !recovers && !x.NodeGone(p) && x.Overdue(p)
 }
 
-// mayStillStart: that no node takes a broken pod often ends by itself, when nodes are added. A
-// correction does not wait for that.
+// mayStillStart reports whether a broken pod is only unschedulable. That often ends by itself when
+// nodes are added. A correction does not wait for that.
 func (x *Index) mayStillStart(p *Pod) bool {
 	return (p.Phase == model.PodPhasePending || p.Phase == model.PodPhaseNotStarted) && p.Problem == model.ProblemUnschedulable && !x.Overdue(p)
 }

@@ -6,21 +6,21 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// domains count what a group of which members fail together has of each domain. A
-// domain is available while all of its members are, as each may have what the others
-// have not; of holders of a role any will do. Who has no domain is one by itself.
+// domains count the failure domains of a group, if it has any. A domain is available while all of
+// its members are, because each may have what the others have not; of holders of a role any will
+// do. A member without a domain is a domain of its own.
 type domains struct {
-	left    []int32           // by domain: how many of its available members can go until it is not; 0 or less: it is not
-	onPod   map[int32][]int32 // by pod: the domains that can be taken away with it alone
+	left    []int32           // by domain: how many of its available members can go before it is unavailable; 0 or less if it is
+	onPod   map[int32][]int32 // by pod: the domains that become unavailable with it alone
 	serving map[int32][]int32 // by pod: those of its available members, once each member
 }
 
-// inDomains: members of the group may fail together.
+// inDomains reports whether members of the group may fail together.
 func (g *Group) inDomains() bool {
 	return slices.ContainsFunc(g.Members, func(m model.Member) bool { return m.Domain != "" })
 }
 
-// countDomains replaces what was counted of members by what there is of domains.
+// countDomains replaces the counts of members by counts of domains.
 func (c *counter) countDomains(g *Group) {
 	d := &domains{onPod: map[int32][]int32{}, serving: map[int32][]int32{}}
 	named := map[string]int32{}
@@ -57,7 +57,7 @@ func (c *counter) countDomains(g *Group) {
 	}
 }
 
-// Units is how many of what the group counts a pod has: domains, or members.
+// Units returns how many of what the group counts a pod has: domains, or members.
 func (g *Group) Units(at int32, h *Hosting) int32 {
 	if g.Domains == nil {
 		return h.Total
@@ -65,7 +65,7 @@ func (g *Group) Units(at int32, h *Hosting) int32 {
 	return int32(len(g.Domains.onPod[at]))
 }
 
-// Loss is how many of them would be missing more without the pod, which is counted on.
+// Loss returns how many more of them would be missing without the pod, which is counted on.
 func (g *Group) Loss(at int32, h *Hosting) int32 {
 	if g.Domains == nil {
 		return h.available
@@ -87,7 +87,7 @@ func times(all []int32, one int32) (n int32) {
 	return n
 }
 
-// lose takes them away.
+// lose subtracts them.
 func (g *Group) lose(at int32, h *Hosting) {
 	g.Available -= g.Loss(at, h)
 	g.Eligible -= h.Eligible
@@ -98,7 +98,7 @@ func (g *Group) lose(at int32, h *Hosting) {
 	}
 }
 
-// Noun is what the group counts.
+// Noun names what the group counts.
 func (g *Group) Noun() string {
 	if g.Domains != nil {
 		return "domains"

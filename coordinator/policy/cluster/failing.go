@@ -7,20 +7,20 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// failsAfterDetection are those that failureDetectionSeconds are about.
+// failsAfterDetection are the conditions to which failureDetectionSeconds applies.
 var failsAfterDetection = map[string]bool{
 	model.ConditionMissingProcesses: true, model.ConditionPodFailing: true, model.ConditionMissingPod: true, model.ConditionMissingPVC: true, model.ConditionMissingService: true, model.ConditionPodPending: true,
 	model.ConditionProcessIsMarkedAsExcluded: true,
 }
 
-// Failure is a condition that has stood for too long.
+// Failure is a condition that has lasted for too long.
 type Failure struct {
 	Condition string
 	Since     time.Time
 	due       time.Time
 }
 
-// IsMarked: somebody wrote down that this very pod is replaced.
+// IsMarked reports whether it is recorded that this very pod is replaced.
 func (x *Index) IsMarked(p *Pod) bool {
 	if p.Removal.Marked != nil {
 		return true
@@ -32,8 +32,8 @@ func (x *Index) IsMarked(p *Pod) bool {
 	return c != nil && c.Action == model.ActionReplace && c.UID != "" && c.UID == p.UID
 }
 
-// RolledByReplacement: the update strategy has this outdated pod replaced. One
-// that a person handed to its controller by force is restarted by that.
+// RolledByReplacement reports whether the update strategy replaces this outdated pod. A pod that a
+// person handed to its controller by force is restarted by that.
 func (x *Index) RolledByReplacement(p *Pod) bool {
 	if p.OwnPool.Force && p.OwnPool.Strategy == model.StrategyRollingUpdate {
 		return false
@@ -47,15 +47,15 @@ func (x *Index) RolledByReplacement(p *Pod) bool {
 	return false
 }
 
-// isTransactional: it is known by its roles to keep none of the database's
-// data. Of a pod of which no role is known, that is not known.
+// isTransactional reports whether the pod is known by its roles to keep none of the database's
+// data. It returns false for a pod whose roles are not known.
 func (x *Index) isTransactional(r *model.Report) bool {
 	return r != nil && len(r.Roles) > 0 &&
 		!slices.ContainsFunc(r.Roles, func(role string) bool { return slices.Contains(x.Snapshot.Cluster.Engine.DataRoles, role) })
 }
 
-// Failing is the condition that has been too old for the longest time. It
-// notes when the next one will be.
+// Failing returns the condition that has been too old for the longest time. It notes when the next
+// one will be.
 func (x *Index) Failing(p *Pod) Failure {
 	var worst Failure
 	consider := func(condition string, since time.Time, patience int64) {
@@ -80,9 +80,9 @@ func (x *Index) Failing(p *Pod) Failure {
 	return worst
 }
 
-// taintedSince is when the pod's node had been tainted for as long as the
-// taint's option asks, or zero. A recorded condition says it better than the
-// taints, but is void once no taint of the node has an option any more.
+// taintedSince returns when the pod's node had been tainted for as long as the taint's option asks,
+// or zero. A recorded condition is more precise than the taints, but does not count once no taint
+// of the node has an option any more.
 func (x *Index) taintedSince(p *Pod) time.Time {
 	recorded := conditionSince(p, model.ConditionNodeTaintReplacing, "")
 	n := x.nodes[p.Node]
@@ -99,7 +99,7 @@ func (x *Index) taintedSince(p *Pod) time.Time {
 		matched = true
 		since := taint.Since.Time
 		if seen := conditionSince(p, model.ConditionNodeTaintDetected, taint.Key); seen.After(since) {
-			since = seen // a pod that came later has not been under it for longer
+			since = seen // a newer pod has not been under it for longer
 		}
 		if since.IsZero() || duration > model.MaxSeconds {
 			continue // not known, or a key that was exempted
@@ -114,9 +114,9 @@ func (x *Index) taintedSince(p *Pod) time.Time {
 	return first
 }
 
-// taintDuration is how long a taint must have stood: what its own key says, or
-// else what "*" says. That one is not about taints that a pod tolerates: it would come
-// back under them, and go again, without end.
+// taintDuration returns how long a taint must last: what its own key says, or else what "*" says.
+// That does not apply to taints that a pod tolerates: it would come back under them, and go again,
+// without end.
 func (x *Index) taintDuration(key string, tolerated bool) (seconds int64, ok bool) {
 	for _, option := range x.Spec.Replacement.Taints {
 		switch {
@@ -133,8 +133,7 @@ func (x *Index) taintDuration(key string, tolerated bool) (seconds int64, ok boo
 // everyTaint stands for the keys that have no option of their own.
 const everyTaint = "*"
 
-// conditionSince is when a condition began, the earliest if it is there twice,
-// or zero.
+// conditionSince returns when a condition began, the earliest time if it is there twice, or zero.
 func conditionSince(p *Pod, kind, key string) time.Time {
 	var since time.Time
 	for _, c := range p.Conditions {

@@ -2,15 +2,14 @@ package cluster
 
 import "github.com/rollcall-dev/rollcall/coordinator/model"
 
-// Flights are the pods that are being emptied: marked to be replaced or
-// removed, whatever the cause, and not yet excluded. Those that a pass chooses
-// to replace are added to them.
+// Flights are the pods that are being emptied: marked to be replaced or removed, whatever the
+// cause, and not yet excluded. The pods that a pass chooses to replace are added.
 type Flights struct {
 	Pods  []*Pod // in canonical order, then as chosen
 	Zones ZoneSet
 }
 
-// NewFlights lists who is being emptied before a pass.
+// NewFlights lists the pods that are being emptied before a pass.
 func NewFlights(x *Index) *Flights {
 	f := &Flights{}
 	for i := range x.Pods {
@@ -32,8 +31,8 @@ func (f *Flights) Add(p *Pod) {
 	f.Zones.Add(p)
 }
 
-// inFlight: data is still to be moved off the pod. Scale-downs count, and so
-// leave less room for replacements. In a pool that is shut down nothing moves.
+// inFlight reports whether data is still to be moved off the pod. Scale-downs count, so they leave
+// less room for replacements. In a pool that is shut down nothing moves.
 func (x *Index) inFlight(p *Pod) bool {
 	marked := x.IsMarked(p)
 	if p.Removal.Excluded || p.OwnPool.Shutdown || !marked && (p.Phase == model.PodPhaseMissing || !GoesForGood(p)) {
@@ -44,7 +43,7 @@ func (x *Index) inFlight(p *Pod) bool {
 	return !acted || !isEmptied(c)
 }
 
-// isEmptied: the evacuation was acknowledged.
+// isEmptied reports whether the evacuation was acknowledged.
 func isEmptied(c *model.Claim) bool {
 	switch c.Phase {
 	case model.PhaseDrained, model.PhaseEmptied, model.PhaseOpened, model.PhaseGone:
@@ -53,7 +52,7 @@ func isEmptied(c *model.Claim) bool {
 	return c.EmptiedAt != nil
 }
 
-// Unblocks names a pod whose end would make room.
+// Unblocks names a pod that would make room when it is done.
 func (f *Flights) Unblocks() string {
 	if len(f.Pods) == 0 {
 		return "a higher limit"
@@ -61,7 +60,7 @@ func (f *Flights) Unblocks() string {
 	return f.Pods[0].Name + " excluded"
 }
 
-// Text lists who is in flight, at most a few of them.
+// Text lists the pods in flight, at most a few of them.
 func (f *Flights) Text() string {
 	return FirstFew(f.Pods, func(p *Pod) string { return p.Name })
 }

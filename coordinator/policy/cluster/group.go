@@ -8,15 +8,15 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// Group is a Group with what was counted in it. It is small, since members ask
-// for their groups in an order in which every group is a far one.
+// Group is a model.Group with what was counted in it. It is small, because members look up their
+// groups in an order with poor locality.
 type Group struct {
 	*model.Group
-	Domains *domains // nil: each member fails by itself, and members are counted
+	Domains *domains // nil if each member fails by itself, and members are counted
 	from    int32    // where its members begin in Index.Hosted
 	Total   int32
-	// Available and Eligible members on pods that are counted on and not chosen, or
-	// hosted elsewhere.
+	// Available and Eligible members are on pods that are counted on and not chosen, or hosted
+	// elsewhere.
 	Available, Eligible int32
 	leaders             int32 // Active members that lead
 	Claimants           int32 // members that say they lead and are not known to be down
@@ -26,8 +26,7 @@ type Group struct {
 	KindBit             uint8 // its kindBit
 }
 
-// addGroups counts every group's members once, and notes with each pod what it
-// has of which group.
+// addGroups counts every group's members once, and notes for each pod what it has of which group.
 func (x *Index) addGroups() {
 	sorted := make([]*model.Group, len(x.Snapshot.Groups))
 	members := 0
@@ -52,7 +51,7 @@ func (x *Index) addGroups() {
 			}
 		}
 	}
-	// One allocation for what all pods host, a share for each.
+	// One allocation for what all pods host, of which each gets a share.
 	c.hosts = make([]Hosting, members)
 	var from int32
 	for i := range c.pods {
@@ -75,29 +74,28 @@ func (x *Index) addGroups() {
 	}
 }
 
-// counter counts members, for the groups and for the pods that host them. What
-// it needs of a pod is kept apart from all else, since members come in an order
-// in which every pod is a far one.
+// counter counts members, for the groups and for the pods that host them. What it needs of a pod is
+// stored separately, because members come in an order with poor locality.
 type counter struct {
 	x     *Index
 	pods  []tallied
 	hosts []Hosting
 }
 
-// tallied is what a counter has of a pod.
+// tallied is what a counter has about a pod.
 type tallied struct {
 	tally
 	from, to int32 // what it hosts
 	on       bool  // its copies are counted on
 }
 
-// Where a member is that is on no pod of the snapshot.
+// The places of members that are on no pod of the snapshot.
 const (
 	Elsewhere int32 = -1 // hosted outside of this cluster
-	Nowhere   int32 = -2 // on a pod that nothing is known of
+	Nowhere   int32 = -2 // on an unknown pod
 )
 
-// place is the position of a member's pod, or one of the above.
+// place returns the position of a member's pod, or one of the above.
 func (x *Index) place(pod string) int32 {
 	if pod == "" {
 		return Elsewhere
@@ -108,7 +106,7 @@ func (x *Index) place(pod string) int32 {
 	return Nowhere
 }
 
-// PlaceOf is the place of the j-th member of a group.
+// PlaceOf returns the place of the j-th member of a group.
 func (x *Index) PlaceOf(g *Group, j int) int32 { return x.Hosted[int(g.from)+j] }
 
 func (c *counter) countGroup(i int32) {
@@ -122,13 +120,13 @@ func (c *counter) countGroup(i int32) {
 			g.leaders += int32(Count(IsAvailable(m.State) && c.x.mayLead(x.PlaceOf(g, j))))
 		}
 		switch at := x.PlaceOf(g, j); at {
-		case Elsewhere: // nothing that is done here takes it away
+		case Elsewhere: // nothing done here makes it unavailable
 			others++
 			if IsAvailable(m.State) {
 				g.Available++
 				g.Eligible += int32(Count(m.Eligible))
 			}
-		case Nowhere: // there, and not available
+		case Nowhere: // it exists, but is not available
 			others++
 		default:
 			c.countMember(g, i, at, m)
@@ -142,8 +140,8 @@ func (c *counter) countGroup(i int32) {
 	g.Least = g.leastOf()
 }
 
-// mayLead: nothing shows that who is at this place is no member of the database. One
-// that has lost its session leads nobody, whatever the last view says.
+// mayLead reports whether the member at this place may belong to the database. A member that has
+// lost its session leads nobody, whatever the last view says.
 func (x *Index) mayLead(at int32) bool {
 	if at < 0 {
 		return true
@@ -152,8 +150,8 @@ func (x *Index) mayLead(at int32) bool {
 	return runs(p.Phase) && (p.OwnReport == nil || p.OwnReport.Member != model.MembershipNotLive)
 }
 
-// noteWithPods lets the pods of an unusual group know of it, so that all
-// others need not look through their groups.
+// noteWithPods marks the pods of an unusual group, so that all others do not have to look through
+// their groups.
 func (x *Index) noteWithPods(g *Group) {
 	for j := range g.Members {
 		if at := x.PlaceOf(g, j); at >= 0 {
@@ -198,7 +196,7 @@ func (c *counter) countMember(g *Group, i, at int32, m *model.Member) {
 	}
 }
 
-// KindBit is a bit for each kind of group.
+// KindBit returns a bit for each kind of group.
 func KindBit(k model.GroupKind) uint8 {
 	switch k {
 	case model.GroupShard:
@@ -213,10 +211,10 @@ func KindBit(k model.GroupKind) uint8 {
 	return 0
 }
 
-// IsAvailable: a copy that is being moved still serves at its source.
+// IsAvailable reports whether a copy that is being moved still serves at its source.
 func IsAvailable(s model.MemberState) bool { return s == model.MemberActive || s == model.MemberMoving }
 
-// limitOf is how many of the group's members may be unavailable.
+// limitOf returns how many of the group's members may be unavailable.
 func (x *Index) limitOf(g *Group) int32 {
 	if g.Kind == model.GroupShard {
 		n, _ := x.Spec.Policy.MaxShardUnavailable.Resolve(int(g.Total))
@@ -228,30 +226,29 @@ func (x *Index) limitOf(g *Group) int32 {
 	return max(g.Total-g.leastOf(), 0)
 }
 
-// leastOf is how many members must stay available; of a quorum never less than
-// more than half.
+// leastOf returns how many members must stay available, for a quorum never less than a majority.
 func (g *Group) leastOf() int32 {
 	switch {
 	case g.Kind == model.GroupShard:
 		return max(g.Total-g.Limit, 0)
 	case g.MinAvailable == nil:
-		return g.Total // nobody said how few would do
+		return g.Total // the minimum is not known
 	case g.Kind == model.GroupQuorum:
 		return max(*g.MinAvailable, g.Total/2+1)
 	}
 	return *g.MinAvailable
 }
 
-// Unprotectable: no order of restarts could keep enough of the group while a
-// pod that has n of its members goes, even when all is well.
+// Unprotectable reports whether no order of restarts could keep enough of the group while a pod
+// that has n of its members goes, even if everything else is healthy.
 func (g *Group) Unprotectable(n int32) bool {
 	return g.Total <= 1 && n > 0 || g.Pods <= 1 || n > g.Limit
 }
 
-// Leaderless: the group needs a leader, and has none.
+// Leaderless reports whether the group needs a leader, and has none.
 func (g *Group) Leaderless() bool { return g.NeedsLeader && g.leaders == 0 }
 
-// Take removes a chosen pod's members from what is available.
+// Take removes a chosen pod's members from the available ones.
 func (x *Index) Take(p *Pod) {
 	x.OnDuty[p.At] = false
 	if !p.Counted {

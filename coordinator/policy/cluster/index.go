@@ -6,12 +6,12 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// Index is a snapshot with everything joined that a decision asks for more
-// than once. It shares memory with the snapshot and writes none of it.
+// Index is a snapshot in which everything is joined that a decision needs more than once. It shares
+// memory with the snapshot and writes none of it.
 //
-// Pods are in one canonical order (pools as listed, ordinals descending), and
-// groups by id, whatever the order in the snapshot; every loop below runs over
-// these, so that no answer can depend on the input's order.
+// Pods are in one canonical order (pools as listed, ordinals descending), and groups by id,
+// whatever the order in the snapshot; every loop below runs over these, so that no answer can
+// depend on the input's order.
 type Index struct {
 	Snapshot *model.Snapshot
 	Now      time.Time
@@ -28,27 +28,28 @@ type Index struct {
 	OwnClaim *model.Claim // of the pod that is asked about again
 	Desired  int          // pods of all pools
 
-	// Guards: Kubernetes refuses to remove a pod whose guard is closed.
+	// Guards is true if Kubernetes refuses to remove a pod whose guard is closed.
 	Guards bool
-	// NoAgents: there are pods and none has an agent, so Ready has to stand for
-	// live, and pods go one at a time.
+	// NoAgents is true if there are pods and none has an agent. Then Ready has to stand for live,
+	// and pods go one at a time.
 	NoAgents bool
-	// Soak is how long a pod must be settled to be back.
+	// Soak is how long a pod must be settled before it counts as back.
 	Soak time.Duration
-	// Dead: no pod is live in the database.
+	// Dead is true if no pod is live in the database.
 	Dead bool
-	// ReplaceAt is when the next pod will have been failing for too long, else zero.
+	// ReplaceAt is when the next pod will have been failing for too long, or zero.
 	ReplaceAt time.Time
 }
 
-// Pool is a Pool with what was counted in it.
+// Pool is a model.Pool with what was counted in it.
 type Pool struct {
 	*model.Pool
-	Shutdown    bool // meant and announced
+	Shutdown    bool // intended and announced
 	ByPartition bool // RollingUpdate, driven by its partition
 }
 
-// New joins a snapshot. The claim of the pod ownClaim, if it has one, counts for nothing: that pod is asked about again.
+// New joins a snapshot. The claim of the pod ownClaim, if it has one, is ignored: that pod is
+// rechecked.
 func New(s *model.Snapshot, ownClaim string) *Index {
 	x := &Index{Snapshot: s, Now: s.Now.Time, Spec: s.Cluster.SpecWithDefaults()}
 	x.Guards = x.Spec.Guard == model.GuardEnforce && s.Cluster.GuardEnforcing
@@ -77,7 +78,7 @@ func (x *Index) addPools() {
 	}
 }
 
-// addClaims leaves out the claim of the pod that is asked about again.
+// addClaims leaves out the claim of the pod that is rechecked.
 func (x *Index) addClaims(own string) {
 	x.Claims = make(map[string]*model.Claim, len(x.Snapshot.Cluster.Status.Claims))
 	for i := range x.Snapshot.Cluster.Status.Claims {
@@ -99,12 +100,12 @@ func (x *Index) addNodes() {
 	}
 }
 
-// MovesPartition: the partition of this pool is ours to move.
+// MovesPartition reports whether the partition of this pool is ours to move.
 func (p *Pool) MovesPartition() bool {
 	return p.ByPartition && !p.Force && p.Observed && p.Revision != "" && p.Replicas > 0
 }
 
-// EndsAtNone: the pool is scaled to 0, or on its way there.
+// EndsAtNone reports whether the pool is scaled to 0, or being scaled to 0.
 func EndsAtNone(p *model.Pool) bool {
 	return p.Replicas <= 0 || p.ScalingTo != nil && *p.ScalingTo <= 0
 }

@@ -8,23 +8,23 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// Ledger is what may be away, what is, and what a pass has added to it.
+// Ledger is how much may be unavailable, what is, and what a pass has added.
 type Ledger struct {
-	most        int          // pods that may be away
+	most        int          // pods that may be unavailable
 	units       map[Unit]int // desired pods of each
 	Limit       int          // the same, or a whole unit if that is more
 	Unavailable []*Pod       // in canonical order, before the pass
 	Claimed     int
-	Serving     int    // those of Away that still serve, as long as they are not chosen
+	Serving     int    // those of Unavailable that still serve and are not chosen
 	Chosen      []*Pod // what the pass has added
 	ByHand      int    // claimed or chosen, in the snapshot or not
-	text        string // of UnavailableText, empty when it must be made anew
+	text        string // of UnavailableText, empty when it must be made again
 	ZoneLimit   int
-	Zones       ZoneSet // with a pod away
+	Zones       ZoneSet // with an unavailable pod
 	HandZones   ZoneSet // with a pod claimed or chosen
 }
 
-// NewLedger counts what is away before a pass.
+// NewLedger counts what is unavailable before a pass.
 func NewLedger(x *Index) *Ledger {
 	b := &Ledger{units: x.unitSizes()}
 	b.most, _ = x.Spec.Policy.MaxUnavailable.Resolve(x.Desired)
@@ -33,7 +33,7 @@ func NewLedger(x *Index) *Ledger {
 		b.Limit = max(b.Limit, size)
 	}
 	if x.NoAgents {
-		b.most, b.Limit = 1, 1 // nobody can say what a second one would take away
+		b.most, b.Limit = 1, 1 // nobody can say what a second pod would make unavailable
 	}
 	known := map[string]bool{}
 	for i := range x.Pods {
@@ -68,8 +68,8 @@ func NewLedger(x *Index) *Ledger {
 // Unseen is the place of a pod that the snapshot does not have.
 const Unseen = -1
 
-// claimedUnseen stand for the pods of claims that the snapshot does not have:
-// what was claimed stays charged until the claim is released.
+// claimedUnseen returns pods for claims whose pods the snapshot does not have. What was claimed
+// stays charged until the claim is released.
 func (x *Index) claimedUnseen() []*Pod {
 	var list []*Pod
 	for name, c := range x.Claims {
@@ -83,10 +83,10 @@ func (x *Index) claimedUnseen() []*Pod {
 	return list
 }
 
-// Choose charges a pod that a pass has chosen. A pod that is away already
-// costs nothing more.
+// Choose charges a pod that a pass has chosen. A pod that is unavailable already costs nothing
+// more.
 func (b *Ledger) Choose(p *Pod) {
-	b.ByHand += Count(p.Claim == nil) // a broken successor is counted by its claim
+	b.ByHand += Count(p.Claim == nil) // a broken recreated pod is counted by its claim
 	b.HandZones.Add(p)
 	if p.Unavailable {
 		b.Serving -= Count(p.Serves)
@@ -97,7 +97,8 @@ func (b *Ledger) Choose(p *Pod) {
 	b.Zones.Add(p)
 }
 
-// LimitFor is how many may be away with the pod: a whole unit only where nobody else is.
+// LimitFor returns how many may be unavailable together with the pod: a whole unit only if no other
+// pod is.
 func (b *Ledger) LimitFor(p *Pod) int {
 	size := b.units[p.OwnUnit]
 	if size <= b.most || b.Limit <= b.most {
@@ -111,7 +112,7 @@ func (b *Ledger) LimitFor(p *Pod) int {
 	return size
 }
 
-// Used is how many pods are away or chosen.
+// Used returns how many pods are unavailable or chosen.
 func (b *Ledger) Used() int { return len(b.Unavailable) + len(b.Chosen) }
 
 // Unblocks names a pod whose return would make room.
@@ -125,7 +126,7 @@ func (b *Ledger) Unblocks() string {
 	return "a higher limit"
 }
 
-// UnavailableText lists who is away or chosen, at most a few of them.
+// UnavailableText lists the pods that are unavailable or chosen, at most a few of them.
 func (b *Ledger) UnavailableText() string {
 	if b.text == "" {
 		b.text = b.listUnavailable()
@@ -145,7 +146,7 @@ func (b *Ledger) listUnavailable() string {
 	return fewOf(names, b.Used())
 }
 
-// Budget is what a plan says of it.
+// Budget returns the budget for a plan.
 func (b *Ledger) Budget() model.Budget {
 	return model.Budget{
 		Pods:  model.PodBudget{Limit: b.Limit, Away: len(b.Unavailable), Claimed: b.Claimed, Room: b.Limit - len(b.Unavailable)},

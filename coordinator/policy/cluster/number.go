@@ -6,7 +6,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// Span is a number of seconds as a duration, never negative, never endless.
+// Span returns a number of seconds as a duration, never negative and never infinite.
 func Span[T int64 | float64](seconds T) time.Duration {
 	if !(seconds > 0) {
 		return 0
@@ -14,7 +14,7 @@ func Span[T int64 | float64](seconds T) time.Duration {
 	return time.Duration(float64(min(seconds, model.MaxSeconds)) * float64(time.Second))
 }
 
-// Count is 1 for true.
+// Count returns 1 for true.
 func Count(b bool) int {
 	if b {
 		return 1

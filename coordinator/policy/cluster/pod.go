@@ -11,8 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// Pod is a Pod, or the place of a desired one that nothing is known of, with
-// what was joined to it.
+// Pod is a model.Pod, or the place of a desired one that is not known, with what was joined to it.
 type Pod struct {
 	*model.Pod
 	OwnPool   *Pool
@@ -23,27 +22,27 @@ type Pod struct {
 	OwnZone   string
 	OwnUnit   Unit
 	OwnReport *model.Report // of this very pod, else nil
-	Rank      int           // the lowest while nothing is known; of one below a line see rankByPartition
+	Rank      int           // the lowest if it is not known; for a pod below a partition see rankByPartition
 	Last      bool          // goes last
 
 	Live              bool
 	MayLive           bool // nothing shows that it is not live
-	Unavailable       bool // not counted on, and charged to the budget
+	Unavailable       bool // not counted on, and counts in the budget
 	UnavailableReason string
 	NotInTime         bool      // live, and not Ready in time
-	Serves            bool      // away only because its controller may take it
-	SoakTill          time.Time // when it stops being away, if soaking is all that is missing
+	Serves            bool      // unavailable only because its controller may update it
+	SoakTill          time.Time // when it stops being unavailable, if soaking is all that is missing
 
-	Counted bool // live, and nothing takes it away: its copies are counted on
+	Counted bool // live, and nothing makes it unavailable: its copies are counted on
 	tally
 	Hosts []Hosting
-	// Its groups have one among them that is on this pod alone, or that is being
-	// moved, so that most rules need not go through them.
+	// Alone means that one of its groups is on this pod alone, Moving that one is being moved. Most
+	// rules then do not have to go through the groups.
 	Alone, Moving bool
 }
 
-// tally is what was counted of a pod's members. It is small, since it is
-// written for each of them.
+// tally is what was counted of a pod's members. It is small, because it is written for each of
+// them.
 type tally struct {
 	Leaders, Busy, Members int32
 	Kinds                  uint8 // of its groups
@@ -72,7 +71,7 @@ func (x *Index) addPods() {
 		p := &x.Snapshot.Pods[i]
 		position, ok := positions[p.Pool]
 		if !ok {
-			continue // bad-input says so
+			continue // bad-input reports it
 		}
 		present[position] += int32(Count(isDesired(x.Pools[position].Pool, p.Ordinal)))
 		list = append(list, entrant{p, position, p.Ordinal})
@@ -110,9 +109,8 @@ type entrant struct {
 	poolPos, ordinal int32
 }
 
-// compare orders pods when nothing else does: pools as listed, higher ordinals
-// first, as numbers; the UID and the name decide between entries that claim to
-// be the same pod.
+// compare orders pods when nothing else does: pools as listed, higher ordinals first. The UID and
+// the name decide between entries that claim to be the same pod.
 func (a entrant) compare(b entrant) int {
 	if c := cmp.Compare(a.poolPos, b.poolPos); c != 0 {
 		return c
@@ -150,8 +148,8 @@ func (x *Index) addMissing(list []entrant, position int32) []entrant {
 	return list
 }
 
-// leastAdoptionSoak is how long, at least, an adopted pod must have been Ready
-// before the next goes while nobody can say how the database is.
+// leastAdoptionSoak is how long, at least, an adopted pod must have been Ready before the next goes
+// while nobody can say how the database is.
 const leastAdoptionSoak = 30 * time.Second
 
 func (x *Index) judgePods() {
@@ -194,8 +192,8 @@ func (x *Index) zoneOf(p *Pod) string {
 	return ""
 }
 
-// rankByPartition: a pod that the line frees only after others goes with their rank. Of a lower
-// one, which a pod has of which nothing is known, too, it would hold up for whom it waits.
+// rankByPartition gives a pod that the partition frees only after others the rank of those. With a
+// lower rank, which an unknown pod has as well, it would hold up the pods that it waits for.
 func (p *Pod) rankByPartition(above *int) {
 	if p.OwnPool.ByPartition && p.Desired && IsOutdated(p) && p.Ordinal < p.OwnPool.Partition {
 		*above = max(*above, p.Rank)

@@ -2,11 +2,10 @@ package cluster
 
 import "github.com/rollcall-dev/rollcall/coordinator/model"
 
-// Unit says which pods go together. Pods that nothing is known of go alone.
+// Unit says which pods go together. Unknown pods go alone.
 type Unit struct{ zone, narrowed string }
 
-// Name is what the steps of one unit share: the annotation that narrows a
-// zone, or the zone itself.
+// Name is common to the steps of one unit: the annotation that narrows a zone, or the zone itself.
 func (k Unit) Name() string {
 	if k.narrowed != "" {
 		return k.narrowed
@@ -17,7 +16,7 @@ func (k Unit) Name() string {
 // allPods is the unit of an announced outage.
 var allPods = Unit{narrowed: string(model.UnitAll)}
 
-// unitOf is the unit of a pod, empty when it goes alone.
+// unitOf returns the unit of a pod. It is empty if the pod goes alone.
 func (x *Index) unitOf(p *Pod) Unit {
 	switch x.Spec.Policy.Unit {
 	case model.UnitZone:
@@ -31,14 +30,14 @@ func (x *Index) unitOf(p *Pod) Unit {
 	return Unit{}
 }
 
-// ByUnit: pods go by units of more than one.
+// ByUnit reports whether pods go by units of more than one.
 func (x *Index) ByUnit() bool { return x.Spec.Policy.Unit != model.UnitPod }
 
-// Outage: everything goes at once, because a person announced and approved it.
+// Outage reports whether everything goes at once, because a person announced and approved it.
 func (x *Index) Outage() bool { return x.Spec.Policy.Unit == model.UnitAll }
 
-// unitSizes are the numbers of desired pods of the units; as many may be away of
-// one, or no unit could ever go.
+// unitSizes returns the numbers of desired pods of the units. That many pods of one unit may be
+// unavailable, or no unit could ever go.
 func (x *Index) unitSizes() map[Unit]int {
 	if !x.ByUnit() {
 		return nil

@@ -2,12 +2,14 @@ package cluster
 
 import "github.com/rollcall-dev/rollcall/coordinator/model"
 
-// A pod that is live and settled, and that Kubernetes does not have Ready in time, serves no client who goes
-// by that, and the database has its copies all the same. Where no pod becomes Ready, as with a wrong readiness
-// probe, none would be counted on, and a correction would wait for all for ever. So while nobody
-// else can go, one of them is taken by what the database says of the others.
+// A pod that is live and settled, but that Kubernetes does not find Ready in time, serves no client
+// that relies on readiness, although the database has its copies. If no pod becomes Ready, as with
+// a wrong readiness probe, none would be counted on, and a correction would wait for all of them
+// for ever. So if no other pod can go, one of them goes, based on what the database says about the
+// others.
 
-// StandsUnready: it serves in the database, and to nobody who goes by readiness.
+// StandsUnready reports whether the pod serves in the database, but not to clients that rely on
+// readiness.
 func (x *Index) StandsUnready(p *Pod) bool {
 	r := p.OwnReport
 	return p.Phase == model.PodPhaseStarted && p.Live && r != nil && r.Fresh && r.Settled && p.Claim == nil &&
@@ -24,5 +26,5 @@ func (x *Index) CountUnready() {
 	x.addGroups()
 }
 
-// UnreadyAdvice is what a person does about such a pod.
+// UnreadyAdvice says what a person does about such a pod.
 const UnreadyAdvice = "it is live, and not Ready in time: correct its readiness probe, or what keeps it from passing that; kubectl describe pod says what it answers"

@@ -15,7 +15,7 @@ type namedVersion struct {
 	pool    *model.Pool
 }
 
-// Running are the versions that run in each pool, and in all of them.
+// Running returns the versions that run in each pool, and in all of them.
 func (x *Index) Running() (pools []VersionSpan, all VersionSpan) {
 	pools = make([]VersionSpan, len(x.Pools))
 	for i := range x.Pools {
@@ -34,7 +34,7 @@ func (x *Index) Running() (pools []VersionSpan, all VersionSpan) {
 	return pools, all
 }
 
-// Goals are the versions of all templates.
+// Goals returns the versions of all templates.
 func (x *Index) Goals() VersionSpan {
 	var all VersionSpan
 	for i := range x.Pools {

@@ -24,7 +24,7 @@ func fewOf(few []string, all int) string {
 	return strings.Join(few, ", ")
 }
 
-// About is what is wrong with a pod, to be added to a sentence.
+// About returns what is wrong with a pod, to be added to a sentence.
 func About(p *Pod) string {
 	if wrong := p.Problem.Wrong(); wrong != "" {
 		return ": " + wrong
@@ -32,8 +32,7 @@ func About(p *Pod) string {
 	return ""
 }
 
-// OrAdvice adds to what would end a wait what a person can do about the pod that
-// is waited for.
+// OrAdvice adds to what would end a wait what a person can do about the pod that is awaited.
 func OrAdvice(unblocks string, p *Pod) string {
 	advice := p.Problem.Advice()
 	if p.NotInTime {

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// ZoneSet are the zones of some pods. Each pod of an unknown zone counts as one
-// of its own.
+// ZoneSet has the zones of some pods. Each pod of an unknown zone counts as a zone of its own.
 type ZoneSet struct {
 	Known   map[string]bool
 	unknown int

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Bound is a lower bound of the time that any sequence takes: the longest of the longest
-// job, the jobs of one resource at its limit, all jobs at the limit of jobs, and the heaviest
-// set found of jobs of which no two can be away together. Jobs that are underway count only
-// as themselves, because more of them than any limit allows may be away.
+// Bound is a lower bound of the time that any sequence takes: the longest of the longest job, the
+// jobs of one resource at its limit, all jobs at the limit of jobs, and the heaviest set found of
+// jobs of which no two can be unavailable together. Jobs that are underway count only as
+// themselves, because more of them than any limit allows may be unavailable.
 func (r *Rollout) Bound() float64 {
 	var most, all float64
 	for i := range r.jobs {
@@ -80,7 +80,7 @@ func (r *Rollout) clique() float64 {
 	return best
 }
 
-// conflicts says for each two jobs whether they cannot be away together.
+// conflicts says for each two jobs whether they cannot be unavailable together.
 func (r *Rollout) conflicts() [][largestClique]bool {
 	conflicts := make([][largestClique]bool, len(r.jobs))
 	for i := range r.resources {

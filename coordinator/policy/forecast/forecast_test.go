@@ -10,7 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// drawRollout has up to six candidates and two that are away, which share a few resources.
+// drawRollout has up to six candidates and two unavailable pods, which share a few resources.
 func drawRollout(t *rapid.T) *Rollout {
 	resources := rapid.SliceOfN(rapid.Int32Range(1, 3), 1, 4).Draw(t, "resources")
 	r := New(Limits{Jobs: rapid.IntRange(1, 4).Draw(t, "limit"), Zones: rapid.IntRange(0, 2).Draw(t, "zones"), Resources: resources}, 0, 0)
@@ -38,7 +38,7 @@ func drawRollout(t *rapid.T) *Rollout {
 	return r
 }
 
-// inOrder is the sequence of the order.
+// inOrder returns the sequence of the order.
 func inOrder(r *Rollout) []int32 {
 	order := make([]int32, r.candidates)
 	for i := range order {
@@ -62,7 +62,7 @@ func TestNoSequenceBeatsTheBound(t *testing.T) {
 	})
 }
 
-// TestASimulationRunsAgain: what one run has left does not count in the next.
+// What one run leaves behind does not count in the next.
 func TestASimulationRunsAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRollout(t)
@@ -74,7 +74,7 @@ func TestASimulationRunsAgain(t *testing.T) {
 	})
 }
 
-// TestSegments: jobs of one segment do not begin before those of the one before have ended.
+// Jobs of one segment do not begin before those of the one before have ended.
 func TestSegments(t *testing.T) {
 	r := New(Limits{Jobs: 2}, 0, 0)
 	for segment, seconds := range []float64{10, 20, 30} {

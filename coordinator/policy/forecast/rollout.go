@@ -6,8 +6,8 @@ package forecast
 
 import "math"
 
-// Rollout has the jobs of a rollout and what they need. The candidates come first, in their
-// order; then those that are away and come back by themselves.
+// Rollout has the jobs of a rollout and what they need. The candidates come first, in their order;
+// then those that are unavailable and come back by themselves.
 type Rollout struct {
 	jobs       []job
 	candidates int
@@ -21,7 +21,7 @@ type Rollout struct {
 	zoneLimit  int // 0 = none
 }
 
-// Limits are how much may be away at once.
+// Limits are how much may be unavailable at once.
 type Limits struct {
 	Jobs  int
 	Zones int // 0 = any number
@@ -29,12 +29,12 @@ type Limits struct {
 	Resources []int32
 }
 
-// NoLimit is that of a resource of which everything may be away.
+// NoLimit is that of a resource of which everything may be unavailable.
 const NoLimit int32 = math.MaxInt32
 
-// Job is a candidate, or a pod that is away and comes back by itself.
+// Job is a candidate, or a pod that is unavailable and comes back by itself.
 type Job struct {
-	// Seconds that it is away, or will still be.
+	// Seconds that it is unavailable, or will still be.
 	Seconds float64
 	// Segment: one begins when the one before has ended.
 	Segment int32
@@ -42,9 +42,9 @@ type Job struct {
 	Class int32
 	// Zone is empty when it is not known.
 	Zone string
-	// Free: the limits of jobs and resources do not apply to it.
+	// Free is true if the limits of jobs and resources do not apply to it.
 	Free bool
-	// Underway: it has begun.
+	// Underway is true if it has begun.
 	Underway bool
 }
 
@@ -65,13 +65,14 @@ type need struct{ resource, share int32 }
 // user is a job that needs a share of a resource.
 type user struct{ job, share int32 }
 
-// resource is something of which only so much may be away.
+// resource is something of which only so much may be unavailable.
 type resource struct {
 	limit    int32
 	from, to int32 // its users
 }
 
-// fits reports whether a share is left. A share that never fits may go while nothing else is away.
+// fits reports whether a share is left. A share that never fits may go while nothing else is
+// unavailable.
 func (r *resource) fits(used, share int32) bool { return used == 0 || used+share <= r.limit }
 
 // New returns a rollout without jobs; jobs and needs are the expected numbers of them.

@@ -185,7 +185,7 @@ func (s *simulation) wakeSome(resource int32) {
 	}
 }
 
-// charge adds a job to what is away, or removes it.
+// charge adds a job to what is unavailable, or removes it.
 func (s *simulation) charge(job *job, sign int32) {
 	if !job.free {
 		s.away += int(sign)

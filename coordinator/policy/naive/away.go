@@ -8,7 +8,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// Section "What counts as away".
+// Section "What counts as unavailable".
 
 // way is the first line that is true of a pod that does not serve.
 type way int
@@ -45,7 +45,7 @@ func (w *world) way(p *model.Pod) way {
 	return countedOn
 }
 
-// settledAt is the later of since and settledSince, where a report has one.
+// settledAt returns the later of since and settledSince, if a report has one.
 func settledAt(p *model.Pod) time.Time {
 	at := p.Since.Time
 	if r := report(p); r != nil && r.SettledSince != nil && r.SettledSince.After(at) {
@@ -54,8 +54,8 @@ func settledAt(p *model.Pod) time.Time {
 	return at
 }
 
-// soaks: that moment plus soakSeconds is after now. While there are no agents it
-// soaks for at least 30 s.
+// soaks reports whether that moment plus soakSeconds is after now. While there are no agents the
+// pod soaks for at least 30 s.
 func (w *world) soaks(p *model.Pod) bool {
 	soak := w.spec.Policy.SoakSeconds
 	if w.noAgents() {
@@ -65,15 +65,15 @@ func (w *world) soaks(p *model.Pod) bool {
 	return !at.IsZero() && at.Add(seconds(float64(soak))).After(w.now())
 }
 
-// away: it does not serve, and is desired or claimed.
+// away reports whether the pod does not serve, and is desired or claimed.
 func (w *world) away(p *model.Pod) bool {
 	return w.way(p) != countedOn && (w.desired(p) || w.claimed(p))
 }
 
-// servesLeftOpen: left open is what is wrong with it, and it is desired.
+// servesLeftOpen reports whether left open is what is wrong with the pod, and it is desired.
 func (w *world) servesLeftOpen(p *model.Pod) bool { return w.way(p) == isLeftOpen && w.desired(p) }
 
-// podsAway, with claims on unknown pods.
+// podsAway counts the unavailable pods, with claims on unknown pods.
 func (w *world) podsAway() int {
 	n := len(w.unknownClaims())
 	for _, p := range w.pods {
@@ -94,7 +94,7 @@ func (w *world) podsClaimed() int {
 	return n
 }
 
-// podLimit is maxUnavailable, at least the largest unit; 1 while there are no agents.
+// podLimit returns maxUnavailable, at least the largest unit; 1 while there are no agents.
 func (w *world) podLimit() int {
 	if w.noAgents() {
 		return 1
@@ -102,9 +102,9 @@ func (w *world) podLimit() int {
 	return max(resolve(w.spec.Policy.MaxUnavailable, w.wanted()), w.largestUnit())
 }
 
-// podLimitFor is what counts for a pod that is asked about: maxUnavailable, or the number
-// of desired pods of its unit, if that is more and all that are away or chosen are of
-// that unit.
+// podLimitFor returns the limit for a pod that is asked about: maxUnavailable, or the number of
+// desired pods of its unit, if that is more and all that are unavailable or chosen are of that
+// unit.
 func (w *world) podLimitFor(c *candidate) int {
 	if w.noAgents() {
 		return 1
@@ -121,7 +121,8 @@ func (w *world) podLimitFor(c *candidate) int {
 	return max(limit, w.unitSize(c.Pod))
 }
 
-// zoneLimit is a percentage of the different zones of all pods; 0 when it is not set.
+// zoneLimit returns the limit of zones; 0 if it is not set. A percentage is of the different zones
+// of all pods.
 func (w *world) zoneLimit() int {
 	if w.spec.Policy.MaxZonesUnavailable == nil {
 		return 0
@@ -135,7 +136,8 @@ func (w *world) zoneLimit() int {
 	return resolve(w.spec.Policy.MaxZonesUnavailable, len(zones))
 }
 
-// zonesOf: each pod in an unknown zone counts as another zone.
+// zonesOf returns the zones of some pods and claims. Each pod in an unknown zone counts as another
+// zone.
 func (w *world) zonesOf(take func(*model.Pod) bool, takeClaim func(*model.Claim) bool) map[string]bool {
 	zones := map[string]bool{}
 	add := func(zone, name string) {
@@ -168,9 +170,9 @@ func (w *world) budget() model.Budget {
 	return b
 }
 
-// denied: its report says NotLive, has done so for startSeconds, and is fresh; or
-// there is other evidence that it has failed; or it does not run. But not when that
-// is contradicted.
+// denied reports whether its report says NotLive, has done so for startSeconds, and is fresh; or
+// there is other evidence that it has failed; or it does not run. But not when that is
+// contradicted.
 func (w *world) denied(p *model.Pod) bool {
 	r := report(p)
 	return !w.contradicted(p) &&
@@ -179,8 +181,8 @@ func (w *world) denied(p *model.Pod) bool {
 			!runs(p))
 }
 
-// contradicted: it says NotLive for that long and runs, its problem is neither CrashLoop
-// nor StartupProbe, the database is not dead, and a member on it is Active, Moving or of
+// contradicted reports whether it says NotLive for that long and runs, its problem is neither
+// CrashLoop nor StartupProbe, the database is not dead, and a member on it is Active, Moving or of
 // unknown state.
 func (w *world) contradicted(p *model.Pod) bool {
 	r := report(p)
@@ -192,8 +194,8 @@ func (w *world) notLiveLong(r *model.Report) bool {
 	return seconds(r.NotLiveSeconds) >= seconds(float64(w.spec.Policy.StartSeconds))
 }
 
-// mayWellServe: of those away without a claim, so that all like it at once would
-// take more than the budget.
+// mayWellServe reports whether an unavailable pod without a claim may serve, so that all such pods
+// at once could take more than the budget.
 func (w *world) mayWellServe(p *model.Pod) bool {
 	switch {
 	case !w.away(p) || w.claimed(p):
@@ -217,7 +219,7 @@ var (
 	}
 )
 
-// evidence that a pod is broken, and as what; empty when it is not.
+// evidence returns the reason for which a pod is broken. It is empty if it is not.
 func (w *world) evidence(p *model.Pod) model.Reason {
 	if w.nodeGone(p) {
 		return ""
@@ -244,8 +246,8 @@ func (w *world) evidence(p *model.Pod) model.Reason {
 	return ""
 }
 
-// saysNotLive: its report is fresh, says NotLive, and is its own agent's; or the
-// pod has no agent and is Started, and the others say so.
+// saysNotLive reports whether its report is fresh, says NotLive, and is its own agent's; or the pod
+// has no agent and is Started, and the others say so.
 func saysNotLive(p *model.Pod) bool {
 	r := report(p)
 	if r == nil || !r.Fresh || r.Member != model.MembershipNotLive {
@@ -254,7 +256,7 @@ func saysNotLive(p *model.Pod) bool {
 	return r.Self || !p.Agent && p.Phase == model.PodPhaseStarted
 }
 
-// takesNothingAway: no group has a member on it that is Active or Moving, or of
+// takesNothingAway reports whether no group has a member on the pod that is Active or Moving, or of
 // unknown state, unless that does not matter.
 func (w *world) takesNothingAway(p *model.Pod, unknownMatters bool) bool {
 	for i := range w.s.Groups {

@@ -8,9 +8,10 @@ import (
 
 // Section "Units", "An outage that has begun".
 
-// outageBegun: somebody desired is outdated, and a desired pod has gone by a claim of reason Outdated; or
-// the verdict is Red or unknown, or none of the outdated is live, and at least as many desired pods are on
-// their pool's revision as are outdated, or one is and one of the outdated is claimed with reason Outdated.
+// outageBegun reports whether a desired pod is outdated, and a desired pod has gone by a claim of
+// reason Outdated; or the verdict is Red or unknown, or none of the outdated pods is live, and at
+// least as many desired pods are on their pool's revision as are outdated, or one is and one of the
+// outdated is claimed with reason Outdated.
 func (w *world) outageBegun() bool {
 	var outdated, through []*model.Pod
 	gone := false
@@ -40,13 +41,14 @@ func (w *world) outageBegun() bool {
 	return gone || enough && (!works || !slices.ContainsFunc(outdated, w.live))
 }
 
-// follows: it is outdated, brings an update, comes back in its place, and keeps its data.
+// follows reports whether it is outdated, brings an update, comes back in its place, and keeps its
+// data.
 func (w *world) follows(c *candidate) bool {
 	return w.outageBegun() && w.outdated(c.Pod) && !w.bringsNoUpdate(c) && !c.lost && !c.leaves
 }
 
-// excusedByOutage: under sameMinor, in such an outage, it is Started or Ready, and its problem is neither CrashLoop
-// nor StartupProbe.
+// excusedByOutage reports whether the pod, under sameMinor in such an outage, is Started or Ready,
+// and its problem is neither CrashLoop nor StartupProbe.
 func (w *world) excusedByOutage(p *model.Pod) bool {
 	return w.s.Cluster.Engine.SameMinor && w.outageBegun() && (p.Phase == model.PodPhaseStarted || p.Phase == model.PodPhaseReady) &&
 		p.Problem != model.ProblemCrashLoop && p.Problem != model.ProblemStartupProbe

@@ -8,7 +8,7 @@ import (
 
 // Section "Budgets".
 
-// used is U: pods away, and pods chosen that were not away.
+// used returns U: unavailable pods, and chosen pods that were not unavailable.
 func (w *world) used() int {
 	n := len(w.unknownClaims())
 	for _, p := range w.pods {
@@ -19,7 +19,7 @@ func (w *world) used() int {
 	return n
 }
 
-// leftOpenNotChosen is S: pods away that serve though left open and are not chosen.
+// leftOpenNotChosen returns S: unavailable pods that serve although left open and are not chosen.
 func (w *world) leftOpenNotChosen() int {
 	n := 0
 	for _, p := range w.pods {
@@ -30,7 +30,7 @@ func (w *world) leftOpenNotChosen() int {
 	return n
 }
 
-// byHand is H: pods claimed, unknown ones, too, or chosen.
+// byHand returns H: pods claimed, including unknown ones, or chosen.
 func (w *world) byHand() int {
 	n := len(w.unknownClaims())
 	for _, p := range w.pods {
@@ -41,10 +41,10 @@ func (w *world) byHand() int {
 	return n
 }
 
-// needed is R: the room that the rest of the pod's unit needs, itself included:
-// those desired that are neither away nor outside the budget. One that is not
-// desired needs room only for itself. What was reserved for one that is then held
-// stays reserved until its unit is through.
+// needed returns R: the room that the rest of the pod's unit needs, including itself: its desired
+// pods that are neither unavailable nor outside the budget. A pod that is not desired needs room
+// only for itself. What was reserved for a pod that is then held stays reserved until its unit is
+// through.
 func (w *world) needed(c *candidate) int {
 	if !w.desired(c.Pod) {
 		return 1
@@ -87,15 +87,15 @@ func (w *world) podsAwayHold(c *candidate) bool {
 	return used+max(needed, 1) > limit
 }
 
-// late: away, unclaimed, not chosen, Started and overdue.
+// late reports whether the pod is unavailable, unclaimed, not chosen, Started and overdue.
 func (w *world) late(p *model.Pod) bool {
 	return w.away(p) && !w.claimed(p) && !w.isChosen(p) && p.Phase == model.PodPhaseStarted && w.overdue(p)
 }
 
-// someoneMayComeBack: section "Nobody live". A dead pod goes when every other desired
-// pod is not chosen, and does not come back by itself, or is not created yet, or
-// serves as far as anybody can tell; or it goes with the same correction of an
-// OrderedReady pool, and does not come back by itself.
+// someoneMayComeBack is from section "Nobody live". A dead pod goes if every other desired pod is
+// not chosen, and does not come back by itself, or is not created yet, or serves as far as is
+// known; or it goes with the same correction of an OrderedReady pool, and does not come back by
+// itself.
 func (w *world) someoneMayComeBack(c *candidate) bool {
 	return slices.ContainsFunc(w.pods, func(p *model.Pod) bool {
 		if p == c.Pod || !w.desired(p) {
@@ -109,7 +109,8 @@ func (w *world) someoneMayComeBack(c *candidate) bool {
 	})
 }
 
-// doesNotComeBack: known for that, and not claimed, or claimed to be replaced (with its UID).
+// doesNotComeBack reports whether that is known of the pod, and it is not claimed, or claimed to be
+// replaced (with its UID).
 func (w *world) doesNotComeBack(p *model.Pod) bool {
 	if claim := w.claim(p); w.claimed(p) && (claim.Action != model.ActionReplace || claim.UID != p.UID) {
 		return false
@@ -117,22 +118,23 @@ func (w *world) doesNotComeBack(p *model.Pod) bool {
 	return w.knownNotToComeBack(p)
 }
 
-// knownNotToComeBack: broken, or Missing and overdue, or Started and overdue without an
-// agent and a report.
+// knownNotToComeBack reports whether the pod is broken, or Missing and overdue, or Started and
+// overdue without an agent and a report.
 func (w *world) knownNotToComeBack(p *model.Pod) bool {
 	unheard := p.Phase == model.PodPhaseStarted && !p.Agent && report(p) == nil
 	return w.evidence(p) != "" || w.overdue(p) && (p.Phase == model.PodPhaseMissing || unheard)
 }
 
-// servesUnheard: Ready, its node is not gone, it has no agent and no report, and no claim,
-// or one of another known UID.
+// servesUnheard reports whether the pod is Ready, its node is not gone, it has no agent and no
+// report, and no claim, or one of another known UID.
 func (w *world) servesUnheard(p *model.Pod) bool {
 	claim := w.claim(p)
 	another := claim != nil && claim.UID != "" && p.UID != "" && claim.UID != p.UID
 	return p.Phase == model.PodPhaseReady && !w.nodeGone(p) && !p.Agent && report(p) == nil && (!w.claimed(p) || another)
 }
 
-// notCreatedYet: in an OrderedReady pool of which a lower desired ordinal is not Ready.
+// notCreatedYet reports whether the pod is in an OrderedReady pool of which a lower desired ordinal
+// is not Ready.
 func (w *world) notCreatedYet(p *model.Pod) bool {
 	if w.pool(p).Management != model.ManagementOrderedReady {
 		return false
@@ -145,7 +147,7 @@ func (w *world) notCreatedYet(p *model.Pod) bool {
 	return false
 }
 
-// zoneUnknown: its zone is not known, and unit is Zone, or a zone limit is set and
+// zoneUnknown reports whether its zone is not known, and unit is Zone, or a zone limit is set and
 // this is no outage.
 func (w *world) zoneUnknown(c *candidate) bool {
 	if w.shutdown(c.Pod) || w.zone(c.Pod) != "" {
@@ -157,7 +159,7 @@ func (w *world) zoneUnknown(c *candidate) bool {
 	return !c.outside && (w.unit() == model.UnitZone || w.zoneLimit() > 0 && !w.outage())
 }
 
-// zonesAway, with Z the zones that have a pod away or chosen.
+// zonesAway checks the limit of zones, with Z the zones that have an unavailable or chosen pod.
 func (w *world) zonesAway(c *candidate) bool {
 	if c.action == model.ActionReplace && !w.marked(c.Pod) && w.tooManyZonesInFlight(c) {
 		return true

@@ -4,9 +4,9 @@ import "github.com/rollcall-dev/rollcall/coordinator/model"
 
 // Section "Groups: what if".
 
-// available: Active or Moving, and elsewhere or on a pod that is counted on and not
-// chosen. On a pod that the snapshot does not have it is not. For a pod that is live
-// unready, and asked before its turn, others like it are counted on, too.
+// available reports whether the member is Active or Moving, and elsewhere or on a pod that is
+// counted on and not chosen. On a pod that the snapshot does not have it is not. For a pod that is
+// live unready, and asked about before its turn, others like it are counted on, too.
 func (w *world) available(m *model.Member) bool {
 	if !serving(m) {
 		return false
@@ -21,7 +21,7 @@ func (w *world) available(m *model.Member) bool {
 	return w.way(p) == countedOn || w.early != nil && w.liveUnready(w.early.Pod) && w.liveUnready(p)
 }
 
-// whatIf is one group when one pod is away.
+// whatIf is one group when one pod is unavailable.
 type whatIf struct {
 	n, own, after, missing int
 	limit, least           int
@@ -63,7 +63,8 @@ func (w *world) whatIf(g *model.Group, p *model.Pod) whatIf {
 	return x
 }
 
-// inOnePlace: its members are all on the same pod, or all elsewhere or on unknown pods.
+// inOnePlace reports whether its members are all on the same pod, or all elsewhere or on unknown
+// pods.
 func (w *world) inOnePlace(g *model.Group) bool {
 	places := map[string]bool{}
 	for i := range g.Members {
@@ -95,7 +96,8 @@ func domainsOf(g *model.Group) []domain {
 	return domains
 }
 
-// isOwn: a domain with a member on the pod; of a Role one with all its members there.
+// isOwn reports whether a domain has a member on the pod; of a Role, whether all its members are
+// there.
 func (d domain) isOwn(kind model.GroupKind, pod string) bool {
 	n := 0
 	for _, m := range d {
@@ -109,7 +111,8 @@ func (d domain) isOwn(kind model.GroupKind, pod string) bool {
 	return n > 0
 }
 
-// isThereWithout: all of its members are available, of a Role any, and not on the pod.
+// isThereWithout reports whether all of the domain's members, of a Role any, are available and not
+// on the pod.
 func (d domain) isThereWithout(w *world, kind model.GroupKind, pod string) bool {
 	n := 0
 	for _, m := range d {
@@ -123,7 +126,7 @@ func (d domain) isThereWithout(w *world, kind model.GroupKind, pod string) bool 
 	return n == len(d)
 }
 
-// hosted are the groups with a member on the pod, by ID.
+// hosted returns the groups with a member on the pod, by ID.
 func (w *world) hosted(c *candidate) []*model.Group {
 	var groups []*model.Group
 	for _, g := range w.groups() {
@@ -134,8 +137,9 @@ func (w *world) hosted(c *candidate) []*model.Group {
 	return groups
 }
 
-// asks: not of a pod that is denied; nor of one that is live, whose report says
-// settled, and whose members of the group are all Down; nor in a shutdown or an outage.
+// asks reports whether the group is checked: not for a pod that is denied; nor for one that is
+// live, whose report says settled, and whose members of the group are all Down; nor in a shutdown
+// or an outage.
 func (w *world) asks(g *model.Group, c *candidate) bool {
 	if w.denied(c.Pod) || w.shutdown(c.Pod) || w.outage() {
 		return false
@@ -156,8 +160,8 @@ func ofKind(kind model.GroupKind) func(*world, *candidate) (string, bool) {
 	}
 }
 
-// groupHolds: one that cannot be protected when unprotected is Hold, or others are
-// missing. Any other when after is less than least.
+// groupHolds reports whether the group holds the pod: one that cannot be protected if unprotected
+// is Hold, or others are missing; any other if after is less than least.
 func (w *world) groupHolds(x whatIf) bool {
 	if x.unprotectable {
 		return w.spec.Policy.Unprotected == model.PermissionHold || x.missing > 0
@@ -165,9 +169,9 @@ func (w *world) groupHolds(x whatIf) bool {
 	return x.after < x.least
 }
 
-// noneEligible: it asks, needs a leader, is not unprotectable, and no available
-// member that is eligible is left without the pod's own. One that is led only from the
-// pod holds as one that cannot be protected.
+// noneEligible reports whether the group is checked, needs a leader, is not unprotectable, and no
+// available member that is eligible is left without the pod's own. A group that is led only from
+// the pod holds like one that cannot be protected.
 func (w *world) noneEligible(c *candidate) (string, bool) {
 	for _, g := range w.hosted(c) {
 		x := w.whatIf(g, c.Pod)
@@ -182,13 +186,13 @@ func (w *world) noneEligible(c *candidate) (string, bool) {
 	return "", false
 }
 
-// ledOnlyFrom: of a Shard, all members that are eligible, in whatever state, are on the pod.
+// ledOnlyFrom reports whether all eligible members of a Shard, in any state, are on the pod.
 func ledOnlyFrom(g *model.Group, p *model.Pod) bool {
 	all := count(g, func(m *model.Member) bool { return m.Eligible })
 	return g.Kind == model.GroupShard && all > 0 && all == count(g, func(m *model.Member) bool { return m.Eligible && m.Pod == p.Name })
 }
 
-// soleCopy: the last copy would go.
+// soleCopy reports whether the last copy would go.
 func (w *world) soleCopy(c *candidate) (string, bool) {
 	if w.shutdown(c.Pod) {
 		return "", false
@@ -196,7 +200,7 @@ func (w *world) soleCopy(c *candidate) (string, bool) {
 	if c.lost && w.noAgents() || c.action == model.ActionReplace && w.deadDatabase() {
 		return "", true
 	}
-	// What is first to be evacuated from a live pod is asked about after that.
+	// A live pod that is first evacuated is checked after that.
 	later := w.barrier == "" && c.prepare == model.PrepareEvacuate && w.live(c.Pod) && !w.outage()
 	for _, g := range w.hosted(c) {
 		x := w.whatIf(g, c.Pod)
@@ -211,14 +215,15 @@ func (w *world) soleCopy(c *candidate) (string, bool) {
 	return "", false
 }
 
-// lastCopy: after is 0; of a Quorum with other members it is less than least.
+// lastCopy reports whether after is 0; for a Quorum with other members, whether it is less than
+// least.
 func (w *world) lastCopy(g *model.Group, c *candidate, x whatIf) bool {
 	others := count(g, func(m *model.Member) bool { return m.Pod != c.Name })
 	return x.after == 0 || g.Kind == model.GroupQuorum && others > 0 && x.after < x.least
 }
 
-// catchingUp: it asks, a member on the pod is Recovering or of unknown state, and
-// missing is above 0. Before its turn, without progress, of unknown state only.
+// catchingUp reports whether the group is checked, a member on the pod is Recovering or of unknown
+// state, and missing is above 0. Before its turn, without progress, only unknown state counts.
 func (w *world) catchingUp(c *candidate) (string, bool) {
 	inVain := w.early == c && (w.barrier != "" || w.noProgress())
 	for _, g := range w.hosted(c) {
@@ -232,7 +237,7 @@ func (w *world) catchingUp(c *candidate) (string, bool) {
 	return "", false
 }
 
-// beingMoved: a group with a member on it is moving.
+// beingMoved reports whether a group with a member on the pod is moving.
 func (w *world) beingMoved(c *candidate) (string, bool) {
 	for _, g := range w.hosted(c) {
 		if g.Moving {

@@ -9,7 +9,7 @@ import (
 // Judge answers single questions about a snapshot, for properties of plans.
 type Judge struct{ w *world }
 
-// NewJudge of a snapshot, which it only reads.
+// NewJudge returns a Judge of a snapshot, which it only reads.
 func NewJudge(s *model.Snapshot) *Judge {
 	w := newWorld(s)
 	if !w.twoAreOne() {
@@ -19,10 +19,10 @@ func NewJudge(s *model.Snapshot) *Judge {
 	return &Judge{w}
 }
 
-// Pod is nil when the snapshot does not have it.
+// Pod returns the pod of a name. It is nil if the snapshot does not have it.
 func (j *Judge) Pod(name string) *model.Pod { return j.w.podNamed(name) }
 
-// Order of those who should go.
+// Order returns the pods that should go, in order.
 func (j *Judge) Order() []string {
 	var names []string
 	for _, c := range j.w.order {
@@ -31,8 +31,8 @@ func (j *Judge) Order() []string {
 	return names
 }
 
-// Ask is the rule that would hold a pod of the order, by itself and with others
-// chosen before it; an empty one if it may go, in its turn or before it.
+// Ask returns the rule that would hold a pod of the order, by itself and with others chosen before
+// it. It is empty if the pod may go, in its turn or before it.
 func (j *Judge) Ask(name string, chosen []string) model.Hold {
 	w := j.with(chosen)
 	c := find(w.order, w.podNamed(name))
@@ -43,15 +43,15 @@ func (j *Judge) Ask(name string, chosen []string) model.Hold {
 	return hold
 }
 
-// AskBeforeItsTurn is the rule that would hold a pod of the order with nobody chosen
-// before it, were it asked before its turn.
+// AskBeforeItsTurn returns the rule that would hold a pod of the order with none chosen before it,
+// if it were asked about before its turn.
 func (j *Judge) AskBeforeItsTurn(name string) model.Hold {
 	w := j.with(nil)
 	w.early = find(w.order, w.podNamed(name))
 	return w.holdOf(w.early)
 }
 
-// with others chosen.
+// with returns a world in which others are chosen.
 func (j *Judge) with(chosen []string) *world {
 	w := *j.w
 	w.chosen = nil
@@ -63,81 +63,83 @@ func (j *Judge) with(chosen []string) *world {
 	return &w
 }
 
-// holdOf a pod that is asked alone.
+// holdOf returns the hold of a pod that is asked about alone.
 func (w *world) holdOf(c *candidate) model.Hold {
 	w.batch = []*candidate{c}
 	rule, group, _ := w.firstHold(c)
 	return model.Hold{Pod: c.Name, Rule: rule, Group: group}
 }
 
-// BeforeItsTurn: the pod goes so when nobody else does.
+// BeforeItsTurn reports whether the pod goes before its turn if no other goes.
 func (j *Judge) BeforeItsTurn(name string) bool {
 	w := j.with(nil)
 	c := find(w.order, w.podNamed(name))
 	return w.holdOf(c).Rule != "" && w.nothingElseGoes() && w.goesBeforeItsTurn(c, w.noProgress())
 }
 
-// Outside of the budget: broken, and taking it takes nothing away.
+// Outside reports whether the pod is outside of the budget: broken, and its restart makes nothing
+// unavailable.
 func (j *Judge) Outside(p *model.Pod) bool {
 	c := find(j.w.order, p)
 	return c != nil && c.outside
 }
 
-// Broken by direct evidence, and to be corrected.
+// Broken reports whether there is direct evidence that the pod is broken, and it is to be
+// corrected.
 func (j *Judge) Broken(p *model.Pod) bool {
 	c := find(j.w.order, p)
 	return c != nil && c.broken
 }
 
-// Live in the database.
+// Live reports whether the pod is live in the database.
 func (j *Judge) Live(p *model.Pod) bool { return j.w.live(p) }
 
-// DeadDatabase: no pod is live.
+// DeadDatabase reports whether no pod is live.
 func (j *Judge) DeadDatabase() bool { return j.w.deadDatabase() }
 
-// Claimed: a claim names it.
+// Claimed reports whether a claim names it.
 func (j *Judge) Claimed(p *model.Pod) bool { return j.w.claimed(p) }
 
-// GoesBackUp: so does the hold line of the pod's pool.
+// GoesBackUp reports whether the partition of the pod's pool goes back up.
 func (j *Judge) GoesBackUp(p *model.Pod) bool { return j.w.goesBackUp(j.w.pool(p)) }
 
-// Denied: it is known not to serve.
+// Denied reports whether it is known not to serve.
 func (j *Judge) Denied(p *model.Pod) bool { return j.w.denied(p) }
 
-// CountedOn: it serves, and its copies count.
+// CountedOn reports whether it serves, and its copies count.
 func (j *Judge) CountedOn(p *model.Pod) bool { return j.w.way(p) == countedOn }
 
-// OnlySoaks: soaking is all that is wrong with it.
+// OnlySoaks reports whether soaking is all that is wrong with it.
 func (j *Judge) OnlySoaks(p *model.Pod) bool { return j.w.way(p) == isSoaking }
 
-// NoAgents: nobody can be asked.
+// NoAgents reports whether nobody can be asked.
 func (j *Judge) NoAgents() bool { return j.w.noAgents() }
 
-// Begun: an outage has begun, and the others follow.
+// Begun reports whether an outage has begun, and the others follow.
 func (j *Judge) Begun() bool { return j.w.outage() && j.w.outageBegun() }
 
-// Outage: all go together.
+// Outage reports whether all go together.
 func (j *Judge) Outage() bool { return j.w.outage() }
 
-// Shutdown: nobody of its pool is to be left.
+// Shutdown reports whether no pod of its pool is to be left.
 func (j *Judge) Shutdown(p *model.Pod) bool { return j.w.shutdown(p) }
 
-// Pool is that of the pod.
+// Pool returns the pool of the pod.
 func (j *Judge) Pool(p *model.Pod) *model.Pool { return j.w.pool(p) }
 
-// Zone is empty when it is not known.
+// Zone returns the pod's zone. It is empty if not known.
 func (j *Judge) Zone(p *model.Pod) string { return j.w.zone(p) }
 
-// Together: they are of one unit.
+// Together reports whether they are of one unit.
 func (j *Judge) Together(a, b *model.Pod) bool { return j.w.unitOf(a) == j.w.unitOf(b) }
 
-// Limit of pods that may be away.
+// Limit returns how many pods may be unavailable.
 func (j *Judge) Limit() int { return j.w.podLimit() }
 
-// ZoneLimit is 0 when none is set.
+// ZoneLimit returns the limit of zones; 0 if none is set.
 func (j *Judge) ZoneLimit() int { return j.w.zoneLimit() }
 
-// Away are the names of all that are, with claims on unknown pods.
+// Away returns the names of all unavailable pods, with claims on unknown pods.
 func (j *Judge) Away() []string {
 	var names []string
 	for _, p := range j.w.pods {
@@ -151,13 +153,13 @@ func (j *Judge) Away() []string {
 	return names
 }
 
-// ZonesAway when others have gone, too.
+// ZonesAway returns the unavailable zones if others have gone, too.
 func (j *Judge) ZonesAway(gone []string) int {
 	return len(j.w.zonesOf(func(p *model.Pod) bool { return j.w.away(p) || slices.Contains(gone, p.Name) }, everyClaim))
 }
 
-// Group says of a group how many parts (domains, or members without one) it has, and
-// how many of them are there when some pods have gone.
+// Group returns how many parts (domains, or members without one) a group has, and how many of them
+// are there when some pods have gone.
 func (j *Judge) Group(g *model.Group, gone []string) (all, there int) {
 	for _, d := range domainsOf(g) {
 		all++
@@ -174,32 +176,33 @@ func (j *Judge) Group(g *model.Group, gone []string) (all, there int) {
 	return all, there
 }
 
-// Least is how many parts of a group must stay.
+// Least returns how many parts of a group must stay.
 func (j *Judge) Least(g *model.Group) int { return j.w.whatIf(g, &model.Pod{}).least }
 
-// Unprotectable is a group of which the pod has so much that no limit can hold.
-// Its parts on the pod are counted.
+// Unprotectable reports whether the pod has so much of a group that no limit can hold. It counts
+// the group's parts on the pod.
 func (j *Judge) Unprotectable(g *model.Group, p *model.Pod) (own int, unprotectable bool) {
 	x := j.w.whatIf(g, p)
 	return x.own, x.own > 0 && x.unprotectable
 }
 
-// Leaders is how many may lead when some pods have gone.
+// Leaders returns how many may lead when some pods have gone.
 func (j *Judge) Leaders(g *model.Group, gone []string) int {
 	return count(g, func(m *model.Member) bool {
 		return m.Eligible && j.w.available(m) && !slices.Contains(gone, m.Pod)
 	})
 }
 
-// LedOnlyFrom the pod: no other place ever has a leader of the group.
+// LedOnlyFrom reports whether no other place ever has a leader of the group.
 func (j *Judge) LedOnlyFrom(g *model.Group, p *model.Pod) bool { return ledOnlyFrom(g, p) }
 
-// Serves is how many members on the pod are not Down.
+// Serves returns how many members on the pod are not Down.
 func (j *Judge) Serves(p *model.Pod) int {
 	return j.w.members(p, func(m *model.Member) bool { return m.State != model.MemberDown })
 }
 
-// GoesWith is the broken pod of an OrderedReady pool with whose correction a claimed pod goes when it is asked again.
+// GoesWith returns the broken pod of an OrderedReady pool with whose correction a claimed pod goes
+// when it is rechecked.
 func (j *Judge) GoesWith(name string) *model.Pod {
 	w := *j.w
 	w.barrier = name

@@ -9,13 +9,12 @@ import (
 
 // Section "Rolling update pools".
 
-// atRest is where the line stands at rest.
+// atRest is where the partition stands at rest.
 const atRest = 1_000_000
 
-// belowTheLine: rule paused holds an outdated pod that does not leave, without force.
-// By guard: below the partition, or below ordered where that is higher. By line:
-// below the line while initialized is false; below ordered; for Replace also below
-// the line.
+// belowTheLine reports whether rule paused holds an outdated pod that does not leave, without
+// force. By guard: below the partition, or below ordered if that is higher. By partition: below the
+// partition while initialized is false; below ordered; for Replace also below the partition.
 func (w *world) belowTheLine(c *candidate) bool {
 	pool := w.pool(c.Pod)
 	if !rolling(pool) || pool.Force || !w.outdated(c.Pod) || c.leaves {
@@ -29,8 +28,8 @@ func (w *world) belowTheLine(c *candidate) bool {
 	return belowOrdered || below
 }
 
-// wouldComeBackOld: by line, a pod that is not outdated, below the line, to be
-// restarted, handed off or evacuated, while any pod of its pool is outdated.
+// wouldComeBackOld reports whether, by partition, a pod that is not outdated and below the
+// partition is to be restarted, handed off or evacuated while any pod of its pool is outdated.
 func (w *world) wouldComeBackOld(c *candidate) bool {
 	pool := w.pool(c.Pod)
 	if !w.byLine(pool) || w.outdated(c.Pod) || c.Ordinal >= pool.Partition {
@@ -47,9 +46,8 @@ func (w *world) anyOutdated(pool *model.Pool) bool {
 	return slices.ContainsFunc(w.pods, func(p *model.Pod) bool { return p.Pool == pool.Name && w.outdated(p) })
 }
 
-// between are the desired outdated pods of the pool with a higher ordinal that are
-// below the line, neither Terminating nor claimed, without those that have been
-// chosen from the top on.
+// between returns the desired outdated pods of the pool with a higher ordinal that are below the
+// partition, neither Terminating nor claimed, without those that have been chosen from the top on.
 func (w *world) between(c *candidate) []*model.Pod {
 	var pods []*model.Pod
 	for _, p := range w.pods { // from the top on
@@ -64,14 +62,14 @@ func (w *world) between(c *candidate) []*model.Pod {
 	return pods
 }
 
-// heldByGuards: guards keep the controller from every one of them.
+// heldByGuards reports whether guards keep the controller from every one of them.
 func (w *world) heldByGuards(pods []*model.Pod) bool {
 	return w.guards() && !slices.ContainsFunc(pods, func(p *model.Pod) bool { return p.Guard != model.GuardClosed })
 }
 
-// lineNotThereYet: LowerPartition, not forced, while the line goes back up; or while
-// outdated pods are between. A pod outside the budget, and one asked before its turn,
-// passes those if guards keep the controller from every one of them.
+// lineNotThereYet reports whether the step is LowerPartition, not forced, while the partition goes
+// back up, or while outdated pods are between. A pod outside the budget, and one asked about before
+// its turn, passes those if guards keep the controller from every one of them.
 func (w *world) lineNotThereYet(c *candidate) bool {
 	if !w.freed(c) {
 		return false
@@ -83,9 +81,9 @@ func (w *world) lineNotThereYet(c *candidate) bool {
 	return len(between) > 0 && !((c.outside || w.early == c) && w.heldByGuards(between))
 }
 
-// waitsByTheLine: p waits for one of its pool with a higher ordinal, when both are outdated,
-// and either that one is to be freed by LowerPartition, or p is, and that one is desired and
-// below the line.
+// waitsByTheLine reports whether p waits for a pod of its pool with a higher ordinal: both are
+// outdated, and either that one is to be freed by LowerPartition, or p is, and that one is desired
+// and below the partition.
 func (w *world) waitsByTheLine(p *model.Pod, c *candidate) bool {
 	if p.Pool != c.Pool || c.Ordinal <= p.Ordinal || !w.outdated(p) || !w.outdated(c.Pod) {
 		return false
@@ -94,12 +92,13 @@ func (w *world) waitsByTheLine(p *model.Pod, c *candidate) bool {
 	return w.freed(c) || q != nil && w.freed(q) && w.desired(c.Pod) && c.Ordinal < w.pool(c.Pod).Partition
 }
 
-// correction: outside the budget, and to be freed by LowerPartition.
+// correction reports whether the pod is outside the budget, and to be freed by LowerPartition.
 func (w *world) correction(c *candidate) bool { return c.outside && w.freed(c) }
 
-// correctionTriedFor: in an OrderedReady pool it is the lowest of such pods, when the first
-// of them is asked, one with nobody between, too, or one outside the budget above it that is
-// outdated, desired, below the line and not forced; and nil unless it is that one's turn.
+// correctionTriedFor returns the pod whose correction is tried. In an OrderedReady pool it is the
+// lowest of such pods, when the first of them is asked about, including one with none between, or
+// one outside the budget above it that is outdated, desired, below the partition and not forced. It
+// returns nil unless it is that one's turn.
 func (w *world) correctionTriedFor(c *candidate) *candidate {
 	if w.pool(c.Pod).Management != model.ManagementOrderedReady {
 		if w.correction(c) {
@@ -122,9 +121,9 @@ func (w *world) correctionTriedFor(c *candidate) *candidate {
 	return lowest
 }
 
-// correctBelowTheLine: a correction takes the pods between with it, unless all guards hold
-// them back, tried once for a pool and plan, if none of those not yet chosen has been asked.
-// All of them pass, and go; or none is chosen by that.
+// correctBelowTheLine reports whether a correction takes the pods between with it, unless all
+// guards hold them back. It is tried once for a pool and plan, if none of those not yet chosen has
+// been asked about. All of them pass, and go, or none is chosen by that.
 func (w *world) correctBelowTheLine(first *candidate) bool {
 	if !first.outside || w.tried[first.Pool] {
 		return false
@@ -159,22 +158,22 @@ func (w *world) correctBelowTheLine(first *candidate) bool {
 	return false
 }
 
-// goesWith: p is of the OrderedReady pool of a pod with whose correction those go that are
-// asked now, and not below it.
+// goesWith reports whether p is of the OrderedReady pool of a pod with whose correction those go
+// that are asked now, and not below it.
 func (w *world) goesWith(p *model.Pod) bool {
 	return w.corrected != nil && w.pool(w.corrected).Management == model.ManagementOrderedReady &&
 		p.Pool == w.corrected.Pool && p.Ordinal >= w.corrected.Ordinal
 }
 
-// moves: whether lines of the plan are about this pool.
+// moves reports whether the partitions of the plan include this pool's.
 func (w *world) moves(pool *model.Pool) bool {
 	pods := slices.ContainsFunc(w.pods, func(p *model.Pod) bool { return p.Pool == pool.Name })
 	return w.byLine(pool) && pods && pool.Revision != "" && pool.Replicas > 0 && pool.Observed && !pool.Force &&
 		!w.makesNoSense() && !w.observes() && w.s.Cluster.Status.Initialized
 }
 
-// goesBackUp: no guards, no ordered, a pod is left open, unclaimed and not
-// Terminating, and each such pod serves.
+// goesBackUp reports whether there are no guards, no ordered, a pod that is left open, unclaimed
+// and not Terminating, and each such pod serves.
 func (w *world) goesBackUp(pool *model.Pool) bool {
 	if !w.moves(pool) || w.guards() || pool.Ordered != nil {
 		return false
@@ -192,7 +191,7 @@ func (w *world) goesBackUp(pool *model.Pool) bool {
 	return open
 }
 
-// lines: moves that take nothing away.
+// lines returns the moves of partitions that free no pod.
 func (w *world) lines() []model.Line {
 	var lines []model.Line
 	for i := range w.s.Pools {
@@ -226,7 +225,8 @@ func (w *world) lineOf(pool *model.Pool) (int32, bool) {
 	return int32(line), line < from
 }
 
-// passable: not Missing, on the pool's revision, and not below ordered.
+// passable reports whether the pod is not Missing, is on the pool's revision, and is not below
+// ordered.
 func (w *world) passable(pool *model.Pool, ordinal int64) bool {
 	return (pool.Ordered == nil || ordinal >= int64(*pool.Ordered)) &&
 		slices.ContainsFunc(w.pods, func(p *model.Pod) bool {

@@ -7,7 +7,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// Verdict is what the page makes of a snapshot.
+// Verdict is the page's decision on a snapshot.
 type Verdict struct {
 	Phase  model.ClusterPhase
 	Budget model.Budget
@@ -25,25 +25,25 @@ type world struct {
 	s    *model.Snapshot
 	spec model.Spec
 	pods []*model.Pod
-	// barrier is the pod that is asked again after its prepare.
+	// barrier is the pod that is rechecked after its drain.
 	barrier string
 
 	order  []*candidate
 	chosen []*candidate
 	asked  map[*candidate]bool
-	// batch is the unit that is asked together now.
+	// batch is the unit that is asked about together now.
 	batch []*candidate
-	// corrected is the pod below the line with whose correction those go that are asked now.
+	// corrected is the pod below the partition with whose correction the current pods go.
 	corrected *model.Pod
-	// early is asked before its turn.
+	// early is asked about before its turn.
 	early *candidate
-	// tried are the pools in which a correction below the line was tried.
+	// tried are the pools in which a correction below the partition was tried.
 	tried map[string]bool
-	// anyBehind: somebody would not go along in an outage that all must go in; heldBehind are
-	// those of them that something else holds.
+	// anyBehind is true if some pod would not go along in an outage in which all must go.
+	// heldBehind are those of them that something else holds.
 	anyBehind  bool
 	heldBehind []*model.Pod
-	// staysByTemplate: somebody would stay behind for another reason than being held.
+	// staysByTemplate is true if some pod would stay behind for another reason than being held.
 	staysByTemplate bool
 	// heldByLine are those that the last rule held.
 	heldByLine map[*candidate]bool
@@ -88,7 +88,7 @@ func Decide(s model.Snapshot) Verdict {
 	return v
 }
 
-// askAll asks everybody once, unit by unit, and answers the holds.
+// askAll asks about every pod once, unit by unit, and returns the holds.
 func (w *world) askAll() map[*candidate]model.Hold {
 	holds := map[*candidate]model.Hold{}
 	for _, c := range w.order {
@@ -100,8 +100,8 @@ func (w *world) askAll() map[*candidate]model.Hold {
 	return holds
 }
 
-// ask asks each of a unit: it passes all rules and is chosen at once, or is held
-// for itself.
+// ask asks about each pod of a unit: it passes all rules and is chosen at once, or is held for
+// itself.
 func (w *world) ask(batch []*candidate) map[*candidate]model.Hold {
 	holds := map[*candidate]model.Hold{}
 	w.batch = batch
@@ -117,11 +117,11 @@ func (w *world) ask(batch []*candidate) map[*candidate]model.Hold {
 	return holds
 }
 
-// isChosen: the plan takes it.
+// isChosen reports whether the plan takes it.
 func (w *world) isChosen(p *model.Pod) bool { return find(w.chosen, p) != nil }
 
-// awayOrChosen: whoever passes all rules is chosen at once, and those after it are
-// asked with it away.
+// awayOrChosen reports whether the pod is unavailable or chosen. A pod that passes all rules is
+// chosen at once, and those after it are asked about with it unavailable.
 func (w *world) awayOrChosen(p *model.Pod) bool { return w.away(p) || w.isChosen(p) }
 
 func (w *world) step(c *candidate) model.Step {
@@ -131,7 +131,7 @@ func (w *world) step(c *candidate) model.Step {
 	}
 }
 
-// unitName is empty with unit Pod, else the pod's unit or its zone, or All.
+// unitName returns the pod's unit or its zone, or All. It is empty with unit Pod.
 func (w *world) unitName(p *model.Pod) string {
 	switch w.unit() {
 	case model.UnitAll:
@@ -145,8 +145,8 @@ func (w *world) unitName(p *model.Pod) string {
 	return ""
 }
 
-// overridden: an override switches the rule off for the pods that it names, until
-// it expires. One of sole-copy, quorum, acks or node-gone that has "*" is void.
+// overridden reports whether an override switches the rule off for the pods that it names, until it
+// expires. One of sole-copy, quorum, acks or node-gone that has "*" is void.
 func (w *world) overridden(rule model.Rule, pod string) bool {
 	return slices.ContainsFunc(w.spec.Overrides, func(o model.Override) bool {
 		everybody := slices.Contains(o.Pods, "*")

@@ -10,7 +10,7 @@ import (
 
 // Section "The order".
 
-// candidates are all that should go, in order.
+// candidates returns all pods that should go, in order.
 func (w *world) candidates() []*candidate {
 	var all []*candidate
 	for _, p := range w.pods {
@@ -28,7 +28,7 @@ func (w *world) candidates() []*candidate {
 	return all
 }
 
-// keys of the order: the first that differs decides.
+// keys returns the keys of the order. The first that differs decides.
 func (w *world) keys(c *candidate, all []*candidate) []int {
 	place := slices.Index(w.pods, c.Pod)
 	switch {
@@ -53,7 +53,7 @@ func (w *world) otherKeys(c *candidate, all []*candidate, place int) []int {
 	}
 }
 
-// lowerFirst: what is false goes first.
+// lowerFirst returns the key for a condition: false goes first.
 func lowerFirst(b bool) int {
 	if b {
 		return 1
@@ -63,7 +63,7 @@ func lowerFirst(b bool) int {
 
 // Section "Units".
 
-// unitOf names what goes together with a pod.
+// unitOf returns what goes together with a pod.
 func (w *world) unitOf(p *model.Pod) string {
 	switch w.unit() {
 	case model.UnitAll:
@@ -76,7 +76,7 @@ func (w *world) unitOf(p *model.Pod) string {
 	return fmt.Sprintf("pod %s at %d", p.Name, p.Ordinal)
 }
 
-// largestUnit is the number of desired pods of the largest unit.
+// largestUnit returns the number of desired pods of the largest unit.
 func (w *world) largestUnit() int {
 	largest := 0
 	for _, p := range w.pods {
@@ -85,7 +85,7 @@ func (w *world) largestUnit() int {
 	return largest
 }
 
-// unitSize is the number of desired pods of the pod's unit.
+// unitSize returns the number of desired pods of the pod's unit.
 func (w *world) unitSize(p *model.Pod) int {
 	n := 0
 	for _, q := range w.pods {
@@ -96,8 +96,8 @@ func (w *world) unitSize(p *model.Pod) int {
 	return n
 }
 
-// unitHasBegun: one of its desired pods is claimed, or not in the order, in a
-// pool through which something is rolled.
+// unitHasBegun reports whether one of its desired pods is claimed, or not in the order, in a pool
+// through which something is rolled.
 func (w *world) unitHasBegun(c *candidate, all []*candidate) bool {
 	if w.unit() != model.UnitZone || w.zone(c.Pod) == "" {
 		return false
@@ -113,7 +113,7 @@ func (w *world) unitHasBegun(c *candidate, all []*candidate) bool {
 	return false
 }
 
-// rolledThrough: a pool with a pod in the order that is outdated or asked to
+// rolledThrough reports whether a pool has a pod in the order that is outdated or requested to
 // restart and not scaled down.
 func (w *world) rolledThrough(pool string, all []*candidate) bool {
 	return slices.ContainsFunc(all, func(c *candidate) bool {
@@ -130,9 +130,9 @@ func find(all []*candidate, p *model.Pod) *candidate {
 	return nil
 }
 
-// together: those of its unit that were not asked yet and, but for All, have its
-// rank and its last; in the order, or where one of them is to be freed by
-// LowerPartition in the order of the pods.
+// together returns the pods of its unit that were not asked about yet and, except for All, have its
+// rank and its last; in the order or, if one of them is to be freed by LowerPartition, in the order
+// of the pods.
 func (w *world) together(c *candidate) []*candidate {
 	var unit []*candidate
 	for _, q := range w.order {

@@ -8,12 +8,12 @@ import (
 
 // Section "What the plan says besides".
 
-// onRequest are the holds that somebody wants.
+// onRequest are the holds that somebody asked for.
 var onRequest = []model.Rule{
 	model.RuleObserveOnly, model.RulePaused, model.RuleOutsideWindow, model.RuleFleetFull, model.RuleApproval, model.RuleCanary,
 }
 
-// phase is the first that is true.
+// phase returns the first phase that applies.
 func (w *world) phase(v *Verdict) model.ClusterPhase {
 	nobody, step, claim := len(v.Order) == 0, len(v.Steps) > 0, len(w.s.Cluster.Status.Claims) > 0
 	switch {
@@ -33,21 +33,22 @@ func (w *world) phase(v *Verdict) model.ClusterPhase {
 	return model.ClusterWaiting
 }
 
-// allRevisionsKnown: there are pools, all with a revision, or with all their pods Missing.
+// allRevisionsKnown reports whether there are pools, all with a revision, or with all their pods
+// Missing.
 func (w *world) allRevisionsKnown() bool {
 	return len(w.s.Pools) > 0 && !slices.ContainsFunc(w.s.Pools, func(pool model.Pool) bool {
 		return pool.Revision == "" && slices.ContainsFunc(w.pods, func(p *model.Pod) bool { return p.Pool == pool.Name && p.Phase != model.PodPhaseMissing })
 	})
 }
 
-// noProgress: lastProgress is at least progressSeconds ago.
+// noProgress reports whether lastProgress is at least progressSeconds ago.
 func (w *world) noProgress() bool {
 	at := w.s.Cluster.Status.LastProgress
 	return at != nil && !at.IsZero() &&
 		!at.Add(seconds(float64(w.spec.Policy.ProgressSeconds))).After(w.now())
 }
 
-// inVain: somebody is held, and not on request, nor only for want of those who are.
+// inVain reports whether a pod is held, and not on request, nor only because of pods that are.
 func (w *world) inVain(v *Verdict) bool {
 	asked, left := map[string]bool{}, false
 	anybodyAsked := false
@@ -69,7 +70,8 @@ func (w *world) inVain(v *Verdict) bool {
 	return left && (!anybodyAsked || othersAway)
 }
 
-// isOnRequest: canary only if at least k of the desired pods on the pool's revision are not away, or only soak.
+// isOnRequest reports whether a hold is on request. A hold by canary is only if at least k of the
+// desired pods on the pool's revision are not unavailable, or only soak.
 func (w *world) isOnRequest(h model.Hold) bool {
 	if h.Rule != model.RuleCanary {
 		return slices.Contains(onRequest, h.Rule)
@@ -83,8 +85,9 @@ func (w *world) isOnRequest(h model.Hold) bool {
 	return back >= int(w.spec.Update.Canary.Pods)
 }
 
-// waitsForOthers: rank-order, leader-last, ordered-ready; version-order if all pods of after are known; and
-// version-refused as others would stay behind for being held only.
+// waitsForOthers reports whether a hold waits for others: rank-order, leader-last, ordered-ready;
+// version-order if all pods of after are known; and version-refused if others would stay behind
+// only because they are held.
 func (w *world) waitsForOthers(h model.Hold) bool {
 	p := w.podNamed(h.Pod)
 	switch h.Rule {
@@ -98,8 +101,8 @@ func (w *world) waitsForOthers(h model.Hold) bool {
 	return false
 }
 
-// correctionBlocked: a correction below the line that ordered-ready holds in its last
-// place, because of others between.
+// correctionBlocked reports whether ordered-ready holds a correction below the partition in its
+// last place, because of others between.
 func (w *world) correctionBlocked(v *Verdict) bool {
 	return slices.ContainsFunc(v.Holds, func(h model.Hold) bool {
 		c := find(w.order, w.podNamed(h.Pod))

@@ -6,18 +6,18 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// Recheck asks a claimed pod once more, alone: section "Asked again at the barrier".
-// It may go, or is held, or, with neither, should not go any more.
+// Recheck asks about a claimed pod once more, alone: section "Asked again at the barrier". It may
+// go, or is held, or, with neither, should not go any more.
 func Recheck(s model.Snapshot, pod string) (*model.Step, *model.Hold) {
 	return recheck(s, pod, "")
 }
 
-// recheck of a pod that goes with the correction of another one, where that has a name.
+// recheck rechecks a pod that goes with the correction of another one, if that has a name.
 func recheck(s model.Snapshot, pod, corrected string) (*model.Step, *model.Hold) {
 	w := newWorld(&s)
 	w.barrier = pod
 	if w.makesNoSense() {
-		return nil, &model.Hold{Pod: pod, Rule: model.RuleBadInput} // whatever else is true of it
+		return nil, &model.Hold{Pod: pod, Rule: model.RuleBadInput} // whatever else is true
 	}
 	w.order = w.candidates()
 	c := find(w.order, w.podNamed(pod))
@@ -30,7 +30,7 @@ func recheck(s model.Snapshot, pod, corrected string) (*model.Step, *model.Hold)
 	}
 	w.batch, w.corrected = []*candidate{c}, w.podNamed(corrected)
 	if stuck := true; w.claimedBeforeItsTurn(c.Pod) && w.goesBeforeItsTurn(c, stuck) {
-		w.early = c // by now others may wait for its claim
+		w.early = c // others may be waiting for its claim
 	}
 	if rule, group, held := w.firstHold(c); held {
 		return nil, &model.Hold{Pod: pod, Rule: rule, Group: group}
@@ -40,9 +40,9 @@ func recheck(s model.Snapshot, pod, corrected string) (*model.Step, *model.Hold)
 	return &step, nil
 }
 
-// withoutWhoStandsBehind are the claims that count for the pod that is asked again, and the
-// lowest pod of the others that is outside the budget and to be freed by LowerPartition: it
-// goes with the correction of that one.
+// withoutWhoStandsBehind returns the claims that count for the rechecked pod, and the lowest pod of
+// the others that is outside the budget and to be freed by LowerPartition: it goes with the
+// correction of that one.
 func (w *world) withoutWhoStandsBehind(c *candidate) (left []model.Claim, corrected string) {
 	var lowest *candidate
 	for _, claim := range w.s.Cluster.Status.Claims {
@@ -59,15 +59,15 @@ func (w *world) withoutWhoStandsBehind(c *candidate) (left []model.Claim, correc
 	return left, corrected
 }
 
-// standsBehind: claimed with action LowerPartition, not Terminating, and it waits for the
-// pod that is asked again by the line, unless guards keep the controller from that one.
-// Nobody does in an outage.
+// standsBehind reports whether the pod is claimed with action LowerPartition, is not Terminating,
+// and waits for the rechecked pod because of the partition, unless guards keep the controller from
+// that one. No pod does in an outage.
 func (w *world) standsBehind(p *model.Pod, claim model.Claim, c *candidate) bool {
 	return claim.Action == model.ActionLowerPartition && p.Phase != model.PodPhaseTerminating && w.waitsByTheLine(p, c) &&
 		!w.heldByGuards([]*model.Pod{c.Pod}) && !w.outage()
 }
 
-// claimedBeforeItsTurn: its own claim says so.
+// claimedBeforeItsTurn reports whether its own claim says so.
 func (w *world) claimedBeforeItsTurn(p *model.Pod) bool {
 	return slices.ContainsFunc(w.s.Cluster.Status.Claims, func(c model.Claim) bool { return c.Pod == p.Name && c.BeforeTurn })
 }

@@ -9,8 +9,8 @@ import (
 
 // Section "Replacement".
 
-// marked by removal.marked, or by a claim with action Replace and its UID, which
-// must not be empty.
+// marked reports whether the pod is marked by removal.marked, or by a claim with action Replace and
+// its UID, which must not be empty.
 func (w *world) marked(p *model.Pod) bool {
 	if p.Removal.Marked != nil {
 		return true
@@ -19,7 +19,7 @@ func (w *world) marked(p *model.Pod) bool {
 	return claim != nil && claim.Action == model.ActionReplace && p.UID != "" && claim.UID == p.UID
 }
 
-// forced by a change, or by strategy.
+// forced reports whether a change or the strategy forces the replacement.
 func (w *world) forced(p *model.Pod) bool { return w.forcedByChange(p) || w.forcedByStrategy(p) }
 
 func (w *world) forcedByChange(p *model.Pod) bool {
@@ -41,14 +41,14 @@ func (w *world) forcedByStrategy(p *model.Pod) bool {
 	return false
 }
 
-// correctedByRestart: an outdated pod that is broken, and takes nothing away as an
-// Outdated one.
+// correctedByRestart reports whether an outdated pod is broken, and its restart as Outdated makes
+// nothing unavailable.
 func (w *world) correctedByRestart(p *model.Pod) bool {
 	return w.outdated(p) && w.evidence(p) != "" && w.restartTakesNothingAway(p)
 }
 
-// hasFailed: enabled, maxConcurrentFailed above 0, not exempt, and a condition has
-// been due.
+// hasFailed reports whether replacement is enabled, maxConcurrentFailed above 0, the pod not
+// exempt, and a condition due.
 func (w *world) hasFailed(p *model.Pod) bool {
 	r := w.spec.Replacement
 	if !r.Enabled || *r.MaxConcurrentFailed <= 0 || p.Exempt || w.correctedByRestart(p) {
@@ -64,15 +64,15 @@ func (w *world) hasFailed(p *model.Pod) bool {
 	}) || w.replacedForTaint(p)
 }
 
-// replacedForTaint: it is NodeTaintReplacing since long enough.
+// replacedForTaint reports whether the pod has been NodeTaintReplacing for long enough.
 func (w *world) replacedForTaint(p *model.Pod) bool {
 	since, known := w.taintReplacingSince(p)
 	return known && w.now().After(since.Add(seconds(float64(w.spec.Replacement.TaintReplacementSeconds))))
 }
 
-// taintReplacingSince: from since of the recorded condition (without a key), if the
-// node is unknown or a taint of it has an option; else from the earliest time at
-// which a taint has stood for its option's durationSeconds.
+// taintReplacingSince returns since when: from since of the recorded condition (without a key), if
+// the node is unknown or a taint of it has an option; otherwise from the earliest time at which a
+// taint has stood for its option's durationSeconds.
 func (w *world) taintReplacingSince(p *model.Pod) (time.Time, bool) {
 	node := w.node(p)
 	for _, c := range p.Conditions {
@@ -100,8 +100,8 @@ func (w *world) taintReplacingSince(p *model.Pod) (time.Time, bool) {
 	return earliest, !earliest.IsZero()
 }
 
-// option is that of the taint's key, or else of "*" unless the pod tolerates the
-// taint; one without a duration is none.
+// option returns that of the taint's key, or else of "*" unless the pod tolerates the taint. An
+// option without a duration is none.
 func (w *world) option(p *model.Pod, t model.Taint) *int64 {
 	durations := map[string]*int64{}
 	for _, o := range w.spec.Replacement.Taints {
@@ -116,8 +116,8 @@ func (w *world) option(p *model.Pod, t model.Taint) *int64 {
 	return duration
 }
 
-// taintedSince is the later of its own since and that of a condition
-// NodeTaintDetected with its key.
+// taintedSince returns the later of its own since and that of a condition NodeTaintDetected with
+// its key.
 func taintedSince(p *model.Pod, t model.Taint) time.Time {
 	since := t.Since.Time
 	for _, c := range p.Conditions {
@@ -128,12 +128,13 @@ func taintedSince(p *model.Pod, t model.Taint) time.Time {
 	return since
 }
 
-// onlyForTheUpdate: forced, and neither marked nor failed.
+// onlyForTheUpdate reports whether the replacement is forced, and the pod neither marked nor
+// failed.
 func (w *world) onlyForTheUpdate(p *model.Pod) bool {
 	return w.forced(p) && !w.marked(p) && !w.hasFailed(p)
 }
 
-// inFlight are pods being emptied: marked, or going for good and not Missing.
+// inFlight reports whether the pod is being emptied: marked, or going for good and not Missing.
 func (w *world) inFlight(p *model.Pod) bool {
 	if w.marked(p) || w.goesForGood(p) && p.Phase != model.PodPhaseMissing {
 		return !p.Removal.Excluded && !w.shutdown(p) && !w.emptied(p)
@@ -142,7 +143,7 @@ func (w *world) inFlight(p *model.Pod) bool {
 	return c != nil && c.action == model.ActionReplace && !p.Removal.Excluded
 }
 
-// emptied: its claim (for this UID, or of a Missing pod, action Replace or Remove)
+// emptied reports whether its claim (for this UID, or of a Missing pod, action Replace or Remove)
 // says so.
 func (w *world) emptied(p *model.Pod) bool {
 	c := w.claim(p)
@@ -161,8 +162,8 @@ func saysEmptied(c *model.Claim) bool {
 	return c.EmptiedAt != nil
 }
 
-// unknownInFlight: claims to replace or remove of unknown pods count, unless
-// emptied so.
+// unknownInFlight reports whether claims to replace or remove of unknown pods count, unless emptied
+// so.
 func unknownInFlight(c *model.Claim) bool { return givesUp(c) && !saysEmptied(c) }
 
 func (w *world) flights() int {
@@ -180,13 +181,14 @@ func (w *world) flights() int {
 	return n
 }
 
-// limitsPass: it is forced, and maxConcurrentMisconfigured is not set or above F.
+// forcedPasses reports whether the pod is forced, and maxConcurrentMisconfigured is not set or
+// above F.
 func (w *world) forcedPasses(c *candidate) bool {
 	limit := w.spec.Replacement.MaxConcurrentMisconfigured
 	return w.forced(c.Pod) && (limit == nil || int(*limit) > w.flights())
 }
 
-// tooManyInFlight: what pod-budget asks of a pod to be replaced that is not marked.
+// tooManyInFlight is what pod-budget requires for a pod to be replaced that is not marked.
 func (w *world) tooManyInFlight(c *candidate) bool {
 	switch {
 	case w.forcedPasses(c):
@@ -199,7 +201,7 @@ func (w *world) tooManyInFlight(c *candidate) bool {
 	return w.flights() >= int(*w.spec.Replacement.MaxConcurrentFailed)
 }
 
-// asksForZones: it failed, with faultDomainBased.
+// asksForZones reports whether the pod has failed, with faultDomainBased.
 func (w *world) asksForZones(c *candidate) bool {
 	return c.action == model.ActionReplace && !w.marked(c.Pod) && !w.forcedPasses(c) && w.hasFailed(c.Pod) &&
 		w.spec.Replacement.FaultDomainBased
@@ -209,8 +211,8 @@ func (w *world) replacementNeedsZone(c *candidate) bool {
 	return w.asksForZones(c) && w.zone(c.Pod) == ""
 }
 
-// tooManyZonesInFlight: the zones in flight are more than maxConcurrentFailed, or
-// as many and its own is not among them.
+// tooManyZonesInFlight reports whether the zones in flight are more than maxConcurrentFailed, or as
+// many and its own is not among them.
 func (w *world) tooManyZonesInFlight(c *candidate) bool {
 	if !w.asksForZones(c) {
 		return false

@@ -23,8 +23,8 @@ func Returned(s model.Snapshot, claim model.Claim) (joined, done, failed bool) {
 	return true, w.backForGood(p, claim), false
 }
 
-// failedToJoin: broken, or not live and overdue. A Ready pod that says NotLive fails
-// only as evidence has it, and one without a report not at all.
+// failedToJoin reports whether the pod is broken, or not live and overdue. A Ready pod that says
+// NotLive fails only as evidence has it, and one without a report not at all.
 func (w *world) failedToJoin(p *model.Pod) bool {
 	r := report(p)
 	if p.Phase == model.PodPhaseReady && (r == nil || r.Member == model.MembershipNotLive) {
@@ -33,7 +33,7 @@ func (w *world) failedToJoin(p *model.Pod) bool {
 	return w.evidence(p) != "" || w.overdue(p)
 }
 
-// backForGood is asked of a pod that is live.
+// backForGood is asked about a pod that is live.
 func (w *world) backForGood(p *model.Pod, claim model.Claim) bool {
 	r := report(p)
 	if p.Phase != model.PodPhaseReady || w.nodeGone(p) || r != nil && (p.Agent && !r.Fresh || !r.Settled) {
@@ -49,8 +49,9 @@ func (w *world) backForGood(p *model.Pod, claim model.Claim) bool {
 	return !w.soaks(p)
 }
 
-// isFull: of its own as many as there are, less those that were broken when it was
-// claimed, and without those that are down where that was not known; of the others as many as there are, and not more than was noted.
+// isFull reports whether the group is full enough: of the pod's own members as many as there are,
+// less those that were broken when it was claimed, and without those that are down if that was not
+// known; of the others as many as there are, and not more than was noted.
 func (w *world) isFull(g *model.Group, p *model.Pod, claim model.Claim) bool {
 	var own, ownServe, others, othersServe int
 	for i := range g.Members {

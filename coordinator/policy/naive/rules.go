@@ -8,40 +8,41 @@ import (
 
 // Section "The rules".
 
-// spares says of whom a rule is not asked.
+// spares says which pods a rule is not asked about.
 type spares int
 
 const (
-	_ spares = iota // nobody: it is asked of all
-	// corrections: a pod outside the budget; a correction always gets through.
+	_ spares = iota // none: it is asked about all
+	// corrections means a pod outside the budget: a correction always gets through.
 	corrections
-	// restartsOnly: the same, unless its action is Replace or Remove.
+	// restartsOnly means the same, unless its action is Replace or Remove.
 	restartsOnly
-	// correctionsAndNoUpdate: the same as corrections, and a pod that brings no update.
+	// correctionsAndNoUpdate means the same as corrections, and a pod that brings no update.
 	correctionsAndNoUpdate
-	// correctionsNoUpdateAndFailed: the same, and a pod that failed to return itself.
+	// correctionsNoUpdateAndFailed means the same, and a pod that failed to return itself.
 	correctionsNoUpdateAndFailed
-	// correctionsAndDead: the same as corrections, and a dead pod.
+	// correctionsAndDead means the same as corrections, and a dead pod.
 	correctionsAndDead
 )
 
-// rule holds a pod, or all that it does not spare. A group is named where it is about one.
+// rule holds a pod, or all that it does not spare. It names a group if it is about one.
 type rule struct {
 	name   model.Rule
 	spares spares
 	whole  func(*world) (group string, holds bool)
 	pod    func(*world, *candidate) (group string, holds bool)
-	// untilBegun: not asked of a pod that follows in an outage that has begun.
+	// untilBegun is true if the rule is not asked about a pod that follows in an outage that has
+	// begun.
 	untilBegun bool
-	// forced: asked of a forced pod, too: that much of it which is whole.
+	// forced is true if the rule is asked about a forced pod, too.
 	forced bool
-	// firm: no override helps.
+	// firm is true if no override helps.
 	firm bool
-	// lastPlace: others between keep it from going below the line.
+	// lastPlace is true if others between keep the pod from going below the partition.
 	lastPlace bool
 }
 
-// rules in the order in which they are asked. A name that comes twice has parts
+// rules returns the rules in the order in which they are asked. A name that comes twice has parts
 // that no override helps against, or that are asked later.
 func rules() []rule {
 	return []rule{
@@ -102,7 +103,7 @@ func simply(holds func(*world, *candidate) bool) func(*world, *candidate) (strin
 	return func(w *world, c *candidate) (string, bool) { return "", holds(w, c) }
 }
 
-// spared: the rule is not asked of this pod.
+// spared reports whether the rule is not asked about this pod.
 func (w *world) spared(r *rule, c *candidate) bool {
 	if w.isForced(c) {
 		return !r.forced
@@ -125,7 +126,7 @@ func (w *world) spared(r *rule, c *candidate) bool {
 	return false
 }
 
-// firstHold is the first rule that fails.
+// firstHold returns the first rule that fails.
 func (w *world) firstHold(c *candidate) (name model.Rule, group string, held bool) {
 	for _, r := range rules() {
 		if w.spared(&r, c) || !r.firm && w.overridden(r.name, c.Name) {
@@ -146,8 +147,8 @@ func (w *world) firstHold(c *candidate) (name model.Rule, group string, held boo
 	return "", "", false
 }
 
-// wholeHolds: a rule about the cluster is listed with an empty pod, too, while the
-// order is not empty (bad-input and pool-unobserved always), unless an override
+// wholeHolds returns the holds of the cluster: a rule about the cluster is also listed with an
+// empty pod while the order is not empty (bad-input and pool-unobserved always), unless an override
 // for "*" is in force.
 func (w *world) wholeHolds() []model.Hold {
 	var holds []model.Hold

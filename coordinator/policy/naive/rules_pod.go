@@ -14,10 +14,10 @@ func (w *world) otherOperation(c *candidate) bool {
 		c.reason != model.ReasonScaleDown && c.reason != model.ReasonReplacement
 }
 
-// anotherFirst is not asked of a pod before its turn.
+// anotherFirst is not asked about a pod before its turn.
 func (w *world) anotherFirst(c *candidate) bool { return w.early != c && w.otherOperation(c) }
 
-// shutdownNotMeant: its pool ends at none without allowShutdown.
+// shutdownNotMeant reports whether its pool ends at none without allowShutdown.
 func (w *world) shutdownNotMeant(c *candidate) bool {
 	pool := w.pool(c.Pod)
 	return endsAtNone(pool) && !pool.AllowShutdown
@@ -27,8 +27,8 @@ func (w *world) endsOnGoneNode(c *candidate) bool {
 	return c.Phase == model.PodPhaseTerminating && w.nodeGone(c.Pod)
 }
 
-// noReport: it has none (and there are agents); or one that says neither Live nor
-// NotLive; or Live in phase Pending, NotStarted or Failed.
+// noReport reports whether the pod has no report (and there are agents); or one that says neither
+// Live nor NotLive; or Live in phase Pending, NotStarted or Failed.
 func (w *world) noReport(c *candidate) bool {
 	r := report(c.Pod)
 	if r == nil {
@@ -45,9 +45,9 @@ func (w *world) noReport(c *candidate) bool {
 
 func (w *world) staleReport(c *candidate) bool { return report(c.Pod) != nil && !report(c.Pod).Fresh }
 
-// onItsWay: it is Terminating; or it is left open, within the budget, without a
-// claim, and there are no guards or it is forced, unless its controller waits for it. At
-// the barrier only the first.
+// onItsWay reports whether the pod is Terminating; or it is left open, within the budget, without a
+// claim, and there are no guards or it is forced, unless its controller waits for it. At the
+// barrier only the first counts.
 func (w *world) onItsWay(c *candidate) bool {
 	if c.Phase == model.PodPhaseTerminating {
 		return true
@@ -59,8 +59,8 @@ func (w *world) onItsWay(c *candidate) bool {
 	return w.isForced(c) || !w.guards() && !waitedFor
 }
 
-// claimedAlready: not of a pod outside the budget whose UID and the claim's are
-// known and differ.
+// claimedAlready reports whether the pod is claimed. It does not for a pod outside the budget whose
+// UID and the claim's are known and differ.
 func (w *world) claimedAlready(c *candidate) bool {
 	if !w.claimed(c.Pod) {
 		return false
@@ -71,12 +71,13 @@ func (w *world) claimedAlready(c *candidate) bool {
 
 func (w *world) vetoed(c *candidate) bool { return report(c.Pod) != nil && report(c.Pod).Veto != "" }
 
-// nobodyCanEmpty: it is to be replaced, and refused: veto.
+// nobodyCanEmpty reports whether the pod is to be replaced, and refused: veto.
 func (w *world) nobodyCanEmpty(c *candidate) bool {
 	return c.action == model.ActionReplace && c.Refused == model.RuleVeto
 }
 
-// busy: its report is. Or it would be freed by LowerPartition while it starts.
+// busy reports whether its report says busy, or it would be freed by LowerPartition while it
+// starts.
 func (w *world) busy(c *candidate) bool {
 	if r := report(c.Pod); r != nil && r.Busy != "" {
 		return true
@@ -84,9 +85,9 @@ func (w *world) busy(c *candidate) bool {
 	return w.freed(c) && !c.broken && !w.live(c.Pod) && !w.overdue(c.Pod) && starts(c.Pod)
 }
 
-// versionOrder: it is outdated, its reason is not ScaleDown, and a pod of after is
-// unknown, not live, or not on its pool's revision. Itself is left out; so is one
-// that waits for it by the line, if it hands over first; at the barrier all count.
+// versionOrder reports whether the pod is outdated, its reason is not ScaleDown, and a pod of after
+// is unknown, not live, or not on its pool's revision. The pod itself is left out, and so is one
+// that waits for it because of the partition, if it hands over first; at the barrier all count.
 func (w *world) versionOrder(c *candidate) bool {
 	r := report(c.Pod)
 	if r == nil || !w.outdated(c.Pod) || c.reason == model.ReasonScaleDown {
@@ -106,10 +107,10 @@ func (w *world) versionOrder(c *candidate) bool {
 	})
 }
 
-// rankOrder: a pod of a lower rank is desired and away, or in the order (not ScaleDown,
-// nor Adopt; Replacement only when outdated; none that would come back old; none that is
-// outdated, when it is not itself). A pod that serves though left open waits for those away
-// only. Not asked of a pod before its turn.
+// rankOrder reports whether a pod of a lower rank is desired and unavailable, or in the order (not
+// ScaleDown, nor Adopt; Replacement only if outdated; none that would come back old; none that is
+// outdated, if the pod is not itself). A pod that serves although left open waits only for
+// unavailable ones. Not asked about a pod before its turn.
 func (w *world) rankOrder(c *candidate) bool {
 	if w.outage() || w.early == c {
 		return false
@@ -135,8 +136,8 @@ func (w *world) rankOrder(c *candidate) bool {
 	})
 }
 
-// leaderLast: it is last, and anybody is before it in the order, or anybody else
-// is away. Not asked of a pod before its turn.
+// leaderLast reports whether the pod is last, and any pod is before it in the order, or any other
+// is unavailable. Not asked about a pod before its turn.
 func (w *world) leaderLast(c *candidate) bool {
 	if !last(c.Pod) || w.outage() || w.shutdown(c.Pod) || w.early == c {
 		return false
@@ -160,7 +161,7 @@ func (w *world) leaderLast(c *candidate) bool {
 	})
 }
 
-// leaderDoesNotWaitFor: section "Who goes last".
+// leaderDoesNotWaitFor is from section "Who goes last".
 func (w *world) leaderDoesNotWaitFor(c, before *candidate) bool {
 	switch {
 	case w.waitsByTheLine(before.Pod, c), w.goesWith(before.Pod):
@@ -179,8 +180,8 @@ func (w *world) leaderDoesNotWaitFor(c, before *candidate) bool {
 	return before.reason == model.ReasonAdopt && c.reason != model.ReasonAdopt && w.lacksApproval(before)
 }
 
-// freedAfterAnotherLast: the line frees before only after another pod that goes last and
-// waits for this one.
+// freedAfterAnotherLast reports whether the partition frees before only after another pod that goes
+// last and waits for this one.
 func (w *world) freedAfterAnotherLast(c, before *candidate) bool {
 	if !w.freed(before) && !w.wouldComeBackOld(before) {
 		return false
@@ -207,7 +208,7 @@ func refusedAs(rule model.Rule) func(*world, *candidate) bool {
 
 // Section "OrderedReady".
 
-// notItsTurn: another pod of an OrderedReady pool is away or was chosen.
+// notItsTurn reports whether another pod of an OrderedReady pool is unavailable or was chosen.
 func (w *world) notItsTurn(c *candidate) bool {
 	if w.pool(c.Pod).Management != model.ManagementOrderedReady {
 		return false
@@ -239,7 +240,7 @@ func (w *world) approved(what model.Approved, c *candidate, so func(model.Approv
 
 func always(model.Approval) bool { return true }
 
-// lacksApproval: the first that is true.
+// lacksApproval reports the first approval that is missing.
 func (w *world) lacksApproval(c *candidate) bool {
 	restarted := c.action == model.ActionRestart || c.action == model.ActionLowerPartition ||
 		c.action == model.ActionReplace && c.forUpdate
@@ -286,7 +287,7 @@ func (w *world) waitsForCanary(c *candidate) bool {
 	return proven < k || w.spec.Update.Canary.Approve && !w.approved(model.ApprovedCanary, c, always)
 }
 
-// settledFor: the later of since and settledSince is so long ago.
+// settledFor reports whether the later of since and settledSince is so long ago.
 func (w *world) settledFor(p *model.Pod, n float64) bool {
 	at := settledAt(p)
 	return at.IsZero() || !at.Add(seconds(n)).After(w.now())

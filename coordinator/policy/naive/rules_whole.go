@@ -14,15 +14,15 @@ func (w *world) paused() bool       { return w.spec.Update.Paused || w.s.Cluster
 func (w *world) windowClosed() bool { return !w.s.Cluster.Window.Open }
 func (w *world) viewSplit() bool    { return w.s.Health.Disagree != "" }
 
-// fleetFull: fleet.max above 0, and restarts is at least that.
+// fleetFull reports whether fleet.max above 0, and restarts is at least that.
 func (w *world) fleetFull() bool { return w.s.Fleet.Max > 0 && w.restarts() >= w.s.Fleet.Max }
 
-// fleetFilled: restarts and those chosen so far are.
+// fleetFilled reports whether restarts and those chosen so far are.
 func (w *world) fleetFilled(*candidate) bool {
 	return w.s.Fleet.Max > 0 && w.restarts()+len(w.chosen) >= w.s.Fleet.Max
 }
 
-// restarts: at the barrier one of them is its own.
+// restarts counts the restarts. At the barrier one of them is its own.
 func (w *world) restarts() int {
 	if w.barrier != "" {
 		return max(w.s.Fleet.Restarts-1, 0)
@@ -34,8 +34,8 @@ func (w *world) poolUnobserved() bool {
 	return slices.ContainsFunc(w.s.Pools, func(p model.Pool) bool { return !p.Observed })
 }
 
-// lineStopped: in some pool at least maxFailed desired pods failed to return, and somebody
-// is to go of whom that is asked.
+// lineStopped reports whether in some pool at least maxFailed desired pods failed to return, and
+// some pod is to go about which that is asked.
 func (w *world) lineStopped() bool {
 	if !slices.ContainsFunc(w.order, func(c *candidate) bool {
 		return !w.spared(&rule{spares: correctionsNoUpdateAndFailed}, c)
@@ -60,9 +60,9 @@ func (w *world) lineStopped() bool {
 	return false
 }
 
-// failedToReturn: on the pool's revision, and broken (by Unschedulable only once
-// it is overdue), or overdue in phase Pending, NotStarted or Started on a node that is not
-// gone, unless it is live and not settled; or Missing, overdue, with a claim whose to is that
+// failedToReturn reports whether the pod is on the pool's revision, and broken (by Unschedulable
+// only once it is overdue), or overdue in phase Pending, NotStarted or Started on a node that is
+// not gone, unless it is live and not settled; or Missing, overdue, with a claim whose to is that
 // revision and whose action is not Remove.
 func (w *world) failedToReturn(p *model.Pod) bool {
 	if pool := w.pool(p); !pool.Observed || pool.Revision == "" {
@@ -108,7 +108,7 @@ func count(g *model.Group, so func(*model.Member) bool) int {
 	return n
 }
 
-// leaderless: no member with leader that is Active or Moving, elsewhere, on an unknown
+// leaderless reports whether no member with leader is Active or Moving, elsewhere, on an unknown
 // pod, or on one that runs and does not say NotLive.
 func (w *world) leaderless(g *model.Group) bool {
 	return g.NeedsLeader && count(g, func(m *model.Member) bool {
@@ -118,7 +118,7 @@ func (w *world) leaderless(g *model.Group) bool {
 	}) == 0
 }
 
-// noLeader: a group that needs a leader has none.
+// noLeader returns a group that needs a leader and has none.
 func (w *world) noLeader() (string, bool) {
 	for _, g := range w.groups() {
 		if w.leaderless(g) && !w.inOnePlace(g) {
@@ -128,8 +128,8 @@ func (w *world) noLeader() (string, bool) {
 	return "", false
 }
 
-// noLeaderOnItsPlace: of a group on one place alone only its pod is held, if a
-// member there is not Down.
+// noLeaderOnItsPlace is for a group on one place alone: only its pod is held, if a member there is
+// not Down.
 func (w *world) noLeaderOnItsPlace(c *candidate) (string, bool) {
 	for _, g := range w.groups() {
 		if w.leaderless(g) && w.inOnePlace(g) &&
@@ -140,7 +140,7 @@ func (w *world) noLeaderOnItsPlace(c *candidate) (string, bool) {
 	return "", false
 }
 
-// twoLeaders: two or more members with leader that are not Down.
+// twoLeaders returns a group with two or more members with leader that are not Down.
 func (w *world) twoLeaders() (string, bool) {
 	for _, g := range w.groups() {
 		if g.NeedsLeader && count(g, func(m *model.Member) bool { return m.Leader && m.State != model.MemberDown }) >= 2 {
@@ -150,8 +150,8 @@ func (w *world) twoLeaders() (string, bool) {
 	return "", false
 }
 
-// unhealthy: the verdict is below policy.health, or unknown: even with Any, but
-// not while there are no agents.
+// unhealthy reports whether the verdict is below policy.health, or unknown: even with Any, but not
+// while there are no agents.
 func (w *world) unhealthy() bool {
 	verdicts := []model.Verdict{model.VerdictRed, model.VerdictYellow, model.VerdictRecoverable, model.VerdictGreen}
 	is := slices.Index(verdicts, w.s.Health.Verdict)
@@ -167,7 +167,7 @@ func (w *world) unhealthy() bool {
 	return is < slices.Index(verdicts, model.VerdictGreen)
 }
 
-// settling: lastDeparture is known, and less than settleSeconds ago. One in the
+// settling reports whether lastDeparture is known, and less than settleSeconds ago. One in the
 // future is now.
 func (w *world) settling() bool {
 	departure := w.s.Cluster.Status.LastDeparture

@@ -13,7 +13,7 @@ import (
 
 // Section "What makes no sense".
 
-// makesNoSense: something of the table is not as wanted.
+// makesNoSense reports whether something violates the table.
 func (w *world) makesNoSense() bool {
 	return w.twoAreOne() || w.oddSnapshot() || w.oddChoice() || w.oddSpec() || w.oddEngine() || w.oddOverride() ||
 		slices.ContainsFunc(w.s.Pools, w.oddPool) ||
@@ -21,8 +21,7 @@ func (w *world) makesNoSense() bool {
 		slices.ContainsFunc(w.s.Groups, oddGroup)
 }
 
-// twoAreOne: two things claim to be one, so that nobody can be told from the other. A pod
-// without a name may be any.
+// twoAreOne reports whether two things claim to be the same one. A pod without a name may be any.
 func (w *world) twoAreOne() bool {
 	seen := map[string]bool{}
 	twice := func(kind, name string) bool {
@@ -70,7 +69,7 @@ func (w *world) oddSnapshot() bool {
 		slices.ContainsFunc(w.s.Cluster.Status.Claims, func(c model.Claim) bool { return c.Pod == "" })
 }
 
-// among is false of a value that is none of the choices.
+// among reports whether a value is one of the choices.
 func among[T comparable](value T, choices ...T) bool { return slices.Contains(choices, value) }
 
 func (w *world) oddChoice() bool {
@@ -106,7 +105,8 @@ func oddClaim(c model.Claim) bool {
 			model.ReasonAdopt)
 }
 
-// oddQuantity: not a whole number of at least 1, nor a percentage from 1% to 1000000%.
+// oddQuantity reports whether a quantity is neither a whole number of at least 1, nor a percentage
+// from 1% to 1000000%.
 func oddQuantity(q *model.IntOrPercent) bool {
 	if q == nil {
 		return false
@@ -151,7 +151,7 @@ var oneSchedule = regexp.MustCompile(`^((CRON_)?TZ=\S+ +)?(@\S.*|\S+ +\S+ +\S+ +
 
 func oddSchedule(schedule string) bool { return schedule != "" && !oneSchedule.MatchString(schedule) }
 
-// oddFailover: neither External nor an http(s) URL without user.
+// oddFailover reports whether failover is neither External nor an http(s) URL without user.
 func oddFailover(failover string) bool {
 	if failover == "" || failover == model.FailoverExternal {
 		return false
@@ -171,8 +171,9 @@ func (w *world) oddEngine() bool {
 		f.Restarts < 0 || f.Max < 0 || oddVersion(e.MinSourceVersion)
 }
 
-// oddOverride: a rule that exists and can be overridden, and no "*" where that is
-// void (both only until it expires); pods; a reason; expires.
+// oddOverride reports whether an override violates the table: it needs a rule that exists and can
+// be overridden, and no "*" where that is void (both only until it expires); pods; a reason;
+// expires.
 func (w *world) oddOverride() bool {
 	return slices.ContainsFunc(w.spec.Overrides, func(o model.Override) bool {
 		if len(o.Pods) == 0 || o.Reason == "" || o.Expires.IsZero() {
@@ -200,7 +201,8 @@ func (w *world) oddPool(p model.Pool) bool {
 		rolling(&p) && !w.byLine(&p) && !p.Force && !w.guardsInTime()
 }
 
-// guardsInTime: guard is Enforce, and guardEnforcing once the database is initialized.
+// guardsInTime reports whether guard is Enforce and, once the database is initialized,
+// guardEnforcing is set.
 func (w *world) guardsInTime() bool {
 	return w.spec.Guard == model.GuardEnforce &&
 		(w.s.Cluster.GuardEnforcing || !w.s.Cluster.Status.Initialized)

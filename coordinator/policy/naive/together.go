@@ -8,9 +8,9 @@ import (
 
 // Section "Versions", "all go at once".
 
-// crosses: in an outage, under sameMinor, an outdated pod that brings an update comes back with a
-// version that does not talk to all that runs anywhere; unless the oldest that runs in its pool is
-// this very version.
+// crosses reports whether in an outage, under sameMinor, an outdated pod that brings an update
+// comes back with a version that does not talk to everything that runs, unless the oldest version
+// that runs in its pool is this very one.
 func (w *world) crosses(c *candidate) bool {
 	to, ok := parse(w.pool(c.Pod).Version)
 	here, anywhere := w.running(c.Pool), w.running("")
@@ -21,8 +21,8 @@ func (w *world) crosses(c *candidate) bool {
 		slices.ContainsFunc(anywhere, func(v version) bool { return otherMinor(to, v) })
 }
 
-// lookBehind notes whether anybody would not go along, while none of those that would is
-// claimed, and who of them is held by something else.
+// lookBehind notes whether any pod would not go along, while none of those that would is claimed,
+// and which of them something else holds.
 func (w *world) lookBehind() {
 	var cross []*candidate
 	for _, c := range w.order {
@@ -74,7 +74,8 @@ func (w *world) firstPool(cross []*candidate) *model.Pool {
 	return nil
 }
 
-// notAllAtOnce holds who would go along while others would not. Who is held by something else keeps that hold.
+// notAllAtOnce holds the pods that would go along while others would not. A pod that something else
+// holds keeps that hold.
 func (w *world) notAllAtOnce(c *candidate) bool {
 	return w.anyBehind && w.crosses(c) && (w.early != nil || !slices.Contains(w.heldBehind, c.Pod))
 }

@@ -15,7 +15,7 @@ type version [4]int
 
 func (v version) compare(u version) int { return slices.Compare(v[:], u[:]) }
 
-// parse reads up to four numbers after an optional v; what follows is not looked at.
+// parse reads up to four numbers after an optional v. It ignores what follows.
 func parse(text string) (version, bool) {
 	text = strings.TrimPrefix(text, "v")
 	var v version
@@ -38,9 +38,9 @@ func parse(text string) (version, bool) {
 	return v, true
 }
 
-// running is what runs in a pool, or in any with an empty name: runningVersion of
-// the pool, and engineVersion of its pods' reports, except those that say NotLive,
-// unless the pod is Ready and not denied.
+// running returns what runs in a pool, or in any with an empty name: runningVersion of the pool,
+// and engineVersion of its pods' reports, except those that say NotLive, unless the pod is Ready
+// and not denied.
 func (w *world) running(pool string) []version {
 	var versions []version
 	add := func(text string) {
@@ -63,7 +63,7 @@ func (w *world) running(pool string) []version {
 	return versions
 }
 
-// refused: the pool's new version is not to be rolled out.
+// refused reports whether the pool's new version is not to be rolled out.
 func (w *world) refused(pool *model.Pool) bool {
 	isAsked := slices.ContainsFunc(w.pods, func(p *model.Pod) bool { return p.Pool == pool.Name && w.outdated(p) })
 	to, ok := parse(pool.Version)
@@ -96,7 +96,7 @@ func (w *world) refused(pool *model.Pool) bool {
 
 func otherMinor(a, b version) bool { return a[0] != b[0] || a[1] != b[1] }
 
-// highestMajor among all pools' new versions.
+// highestMajor returns the highest major among all pools' new versions.
 func (w *world) highestMajor() int {
 	highest := 0
 	for _, p := range w.s.Pools {

@@ -25,14 +25,16 @@ type candidate struct {
 	forUpdate bool
 }
 
-// goesForGood: remove, not desired, or with an ordinal of at least start + scalingTo.
+// goesForGood reports whether remove, not desired, or with an ordinal of at least start +
+// scalingTo.
 func (w *world) goesForGood(p *model.Pod) bool {
 	pool := w.pool(p)
 	return p.Remove || !w.desired(p) ||
 		pool.ScalingTo != nil && int64(p.Ordinal) >= int64(pool.Start)+int64(*pool.ScalingTo)
 }
 
-// toBeLeft: nodeDrains.follow, and the node is cordoned or has a taint of nodeDrains.taints.
+// toBeLeft reports whether nodeDrains.follow, and the node is cordoned or has a taint of
+// nodeDrains.taints.
 func (w *world) toBeLeft(p *model.Pod) bool {
 	drains, node := w.spec.Update.NodeDrains, w.node(p)
 	if !drains.Follow || node == nil {
@@ -43,7 +45,7 @@ func (w *world) toBeLeft(p *model.Pod) bool {
 	})
 }
 
-// reason: the first that is true; empty without one.
+// reason returns the first reason that applies. It is empty if none does.
 func (w *world) reason(p *model.Pod) model.Reason {
 	pool := w.pool(p)
 	switch {
@@ -70,7 +72,7 @@ func (w *world) reason(p *model.Pod) model.Reason {
 	return ""
 }
 
-// candidate is nil when the pod should not go.
+// candidate returns nil if the pod should not go.
 func (w *world) candidate(p *model.Pod) *candidate {
 	c := &candidate{Pod: p, reason: w.reason(p)}
 	evidence := w.evidence(p)
@@ -95,8 +97,8 @@ func (w *world) candidate(p *model.Pod) *candidate {
 	return c
 }
 
-// restartTakesNothingAway: that a state is not known does not matter where the pod
-// NeverStarted, or where the database is dead and the pod's data survives.
+// restartTakesNothingAway treats an unknown state as harmless if the pod NeverStarted, or the
+// database is dead and the pod's data survives.
 func (w *world) restartTakesNothingAway(p *model.Pod) bool {
 	unknownMatters := w.evidence(p) != model.ReasonNeverStarted &&
 		!(w.deadDatabase() && !w.restartLosesData(p))
@@ -107,7 +109,7 @@ func (w *world) hosts(p *model.Pod) bool {
 	return w.members(p, func(*model.Member) bool { return true }) > 0
 }
 
-// members of all groups on the pod that are so.
+// members counts the members of all groups on the pod that fulfil a condition.
 func (w *world) members(p *model.Pod, so func(*model.Member) bool) int {
 	n := 0
 	for i := range w.s.Groups {
@@ -120,8 +122,8 @@ func (w *world) members(p *model.Pod, so func(*model.Member) bool) int {
 	return n
 }
 
-// restartLosesData: by drain.data, which is another where the node is to be left.
-// In a shutdown nobody's data are lost.
+// restartLosesData reports that by drain.data, which is another one if the node is to be left. In a
+// shutdown no data is lost.
 func (w *world) restartLosesData(p *model.Pod) bool {
 	fate := w.spec.Drain.Data.Restart
 	if w.toBeLeft(p) {
@@ -130,7 +132,7 @@ func (w *world) restartLosesData(p *model.Pod) bool {
 	return fate == model.DataLose && !w.shutdown(p)
 }
 
-// decideAction fills in the action, the prepare, and what goes with them.
+// decideAction fills in the action, the drain, and what goes with them.
 func (w *world) decideAction(c *candidate) {
 	pool := w.pool(c.Pod)
 	switch c.reason {
@@ -143,7 +145,7 @@ func (w *world) decideAction(c *candidate) {
 		c.action, c.lost, c.leaves = model.ActionRestart, w.restartLosesData(c.Pod), w.toBeLeft(c.Pod)
 	}
 	switch {
-	case w.shutdown(c.Pod) || w.outage() && !c.lost: // nobody is left to take over
+	case w.shutdown(c.Pod) || w.outage() && !c.lost: // no pod is left to take over
 		c.prepare = model.PrepareNone
 	case c.action == model.ActionReplace:
 		c.prepare = model.PrepareEvacuate
@@ -173,26 +175,27 @@ func (w *world) decideAction(c *candidate) {
 	}
 }
 
-// isForced: a Restart of an outdated pod of a RollingUpdate pool with force.
+// isForced reports whether the step is a Restart of an outdated pod of a RollingUpdate pool with
+// force.
 func (w *world) isForced(c *candidate) bool {
 	pool := w.pool(c.Pod)
 	return (c.action == model.ActionRestart || c.action == model.ActionLowerPartition) &&
 		w.outdated(c.Pod) && rolling(pool) && pool.Force
 }
 
-// freed by LowerPartition, and not forced.
+// freed reports whether the pod is freed by LowerPartition, and not forced.
 func (w *world) freed(c *candidate) bool {
 	return c.action == model.ActionLowerPartition && !w.isForced(c)
 }
 
-// bringsNoUpdate: Remove, Replace of a pod that is not outdated, and any other that leaves
-// and is not outdated.
+// bringsNoUpdate reports whether the step is Remove, Replace of a pod that is not outdated, or any
+// other for which the pod leaves and is not outdated.
 func (w *world) bringsNoUpdate(c *candidate) bool {
 	return c.action == model.ActionRemove || (c.action == model.ActionReplace || c.leaves) && !w.outdated(c.Pod)
 }
 
-// restores: a pod that is claimed and should not go any more, is neither Missing
-// nor Terminating, has the claim's UID, and whose claim has not gone too far.
+// restores returns steps for pods that are claimed and should not go any more, are neither Missing
+// nor Terminating, have the claim's UID, and whose claim has not gone too far.
 func (w *world) restores() []model.Step {
 	var steps []model.Step
 	for _, p := range w.pods {

@@ -13,14 +13,14 @@ import (
 // tenYears is the longest time that counts.
 const tenYears = 316_224_000
 
-// seconds: less than 0 counts as 0, more than ten years as ten years.
+// seconds returns a duration: less than 0 counts as 0, more than ten years as ten years.
 func seconds(n float64) time.Duration {
 	return time.Duration(min(max(n, 0), tenYears) * float64(time.Second))
 }
 
 func (w *world) now() time.Time { return w.s.Now.Time }
 
-// pool is that of a pod; one that is not in the snapshot has nothing.
+// pool returns the pool of a pod. A pool that is not in the snapshot is empty.
 func (w *world) pool(p *model.Pod) *model.Pool {
 	for i := range w.s.Pools {
 		if w.s.Pools[i].Name == p.Pool {
@@ -34,8 +34,8 @@ func (w *world) knownPool(p *model.Pod) bool {
 	return slices.ContainsFunc(w.s.Pools, func(pool model.Pool) bool { return pool.Name == p.Pool })
 }
 
-// inOrder is every pod in the order of the pods: pools as listed, the higher
-// ordinal first, with an entry for each desired ordinal that has none.
+// inOrder returns every pod in the order of the pods: pools as listed, the higher ordinal first,
+// with an entry for each desired ordinal that has none.
 func inOrder(s *model.Snapshot) []*model.Pod {
 	var all []*model.Pod
 	seen := map[int]bool{}
@@ -59,8 +59,8 @@ func inOrder(s *model.Snapshot) []*model.Pod {
 	return all
 }
 
-// absent: a desired ordinal without an entry is a pod named POOL-ORDINAL in
-// phase Missing without anything else.
+// absent adds pods for missing ordinals: a desired ordinal without an entry is a pod named
+// POOL-ORDINAL in phase Missing without anything else.
 func absent(pool *model.Pool, pods []*model.Pod) []*model.Pod {
 	have := map[int64]bool{}
 	for _, p := range pods {
@@ -82,7 +82,7 @@ func absent(pool *model.Pool, pods []*model.Pod) []*model.Pod {
 	return missing
 }
 
-// podNamed is nil when the snapshot does not have it.
+// podNamed returns nil if the snapshot does not have the pod.
 func (w *world) podNamed(name string) *model.Pod {
 	for _, p := range w.pods {
 		if p.Name == name {
@@ -92,13 +92,13 @@ func (w *world) podNamed(name string) *model.Pod {
 	return nil
 }
 
-// desired: the ordinal is at least start and less than start + replicas.
+// desired reports whether the ordinal is at least start and less than start + replicas.
 func (w *world) desired(p *model.Pod) bool {
 	pool := w.pool(p)
 	return p.Ordinal >= pool.Start && int64(p.Ordinal) < int64(pool.Start)+int64(pool.Replicas)
 }
 
-// wanted is N: the desired pods of all pools, replicas added up.
+// wanted returns N: the desired pods of all pools, replicas added up.
 func (w *world) wanted() int {
 	n := 0
 	for _, pool := range w.s.Pools {
@@ -107,7 +107,7 @@ func (w *world) wanted() int {
 	return n
 }
 
-// report is its report, when its UID or the pod's is empty or both are the same.
+// report returns the pod's report, if its UID or the pod's is empty or both are the same.
 func report(p *model.Pod) *model.Report {
 	r := p.Report
 	if r != nil && (r.UID == "" || p.UID == "" || r.UID == p.UID) {
@@ -116,7 +116,7 @@ func report(p *model.Pod) *model.Report {
 	return nil
 }
 
-// rank is 0 without a report. Of a pod that waits below the line it is at least that of
+// rank returns 0 without a report. For a pod that waits below the partition it is at least that of
 // each such pod of its pool with a higher ordinal.
 func (w *world) rank(p *model.Pod) int {
 	rank := ownRank(p)
@@ -135,27 +135,28 @@ func ownRank(p *model.Pod) int {
 	return 0
 }
 
-// waitsBelow: by line, a desired outdated pod below the line.
+// waitsBelow reports whether, by partition, the pod is desired, outdated and below the partition.
 func (w *world) waitsBelow(p *model.Pod) bool {
 	pool := w.pool(p)
 	return w.byLine(pool) && w.desired(p) && w.outdated(p) && p.Ordinal < pool.Partition
 }
 
-// last is false without a report.
+// last returns false without a report.
 func last(p *model.Pod) bool { return report(p) != nil && report(p).Last }
 
-// outdated: not Missing, its pool is observed and has a revision, and the pod's is another.
+// outdated reports whether the pod is not Missing, its pool is observed and has a revision, and the
+// pod's is another.
 func (w *world) outdated(p *model.Pod) bool {
 	pool := w.pool(p)
 	return p.Phase != model.PodPhaseMissing && pool.Observed && pool.Revision != "" && p.Revision != pool.Revision
 }
 
-// onRevision: it exists, and is on its pool's revision.
+// onRevision reports whether it exists, and is on its pool's revision.
 func (w *world) onRevision(p *model.Pod) bool {
 	return p.Phase != model.PodPhaseMissing && p.Revision == w.pool(p).Revision
 }
 
-// node is nil when it is not in the snapshot.
+// node returns nil if the snapshot does not have it.
 func (w *world) node(p *model.Pod) *model.Node {
 	for i := range w.s.Nodes {
 		if p.Node != "" && w.s.Nodes[i].Name == p.Node {
@@ -165,18 +166,18 @@ func (w *world) node(p *model.Pod) *model.Node {
 	return nil
 }
 
-// nodeGone: problem is NodeGone, or the node is in the snapshot and gone.
+// nodeGone reports whether the problem is NodeGone, or the node is in the snapshot and gone.
 func (w *world) nodeGone(p *model.Pod) bool {
 	node := w.node(p)
 	return p.Problem == model.ProblemNodeGone || node != nil && node.Gone
 }
 
-// runs: phase Started, Ready or Terminating.
+// runs reports whether the phase is Started, Ready or Terminating.
 func runs(p *model.Pod) bool {
 	return p.Phase == model.PodPhaseStarted || p.Phase == model.PodPhaseReady || p.Phase == model.PodPhaseTerminating
 }
 
-// noAgents: there are pods that are not Missing, and none has an agent.
+// noAgents reports whether there are pods that are not Missing, and none has an agent.
 func (w *world) noAgents() bool {
 	there := false
 	for _, p := range w.pods {
@@ -191,8 +192,8 @@ func (w *world) noAgents() bool {
 	return there
 }
 
-// live: it runs, and its report says Live. While there are no agents, a Ready
-// pod without a report is live, too.
+// live reports whether it runs, and its report says Live. While there are no agents, a Ready pod
+// without a report is live, too.
 func (w *world) live(p *model.Pod) bool {
 	r := report(p)
 	if r == nil {
@@ -201,11 +202,11 @@ func (w *world) live(p *model.Pod) bool {
 	return runs(p) && r.Member == model.MembershipLive
 }
 
-// deadDatabase: no pod is live.
+// deadDatabase reports whether no pod is live.
 func (w *world) deadDatabase() bool { return !slices.ContainsFunc(w.pods, w.live) }
 
-// overdue: since + startSeconds is not after now. A phase without since began
-// long ago; a Missing pod without since is never overdue.
+// overdue reports whether since + startSeconds is not after now. A phase without since began long
+// ago; a Missing pod without since is never overdue.
 func (w *world) overdue(p *model.Pod) bool {
 	if p.Since.IsZero() {
 		return p.Phase != model.PodPhaseMissing
@@ -213,38 +214,38 @@ func (w *world) overdue(p *model.Pod) bool {
 	return !p.Since.Add(seconds(float64(w.spec.Policy.StartSeconds))).After(w.now())
 }
 
-// guards: only with them does a closed guard keep anybody from a pod.
+// guards reports whether guards are enforced. Only then does a closed guard keep others from a pod.
 func (w *world) guards() bool {
 	return w.spec.Guard == model.GuardEnforce && w.s.Cluster.GuardEnforcing
 }
 
 func rolling(pool *model.Pool) bool { return pool.Strategy == model.StrategyRollingUpdate }
 
-// byLine: a pool of strategy RollingUpdate under rollingUpdate: Partition.
+// byLine reports whether a pool of strategy RollingUpdate is driven by its partition.
 func (w *world) byLine(pool *model.Pool) bool {
 	return rolling(pool) && w.spec.Update.RollingUpdate == model.RollingUpdateByPartition
 }
 
-// leftOpen: a pod of a RollingUpdate pool, outdated, with an ordinal of at least
-// partition, unless guards and its guard is Closed.
+// leftOpen reports whether a pod of a RollingUpdate pool is outdated, with an ordinal of at least
+// partition, unless there are guards and its guard is Closed.
 func (w *world) leftOpen(p *model.Pod) bool {
 	pool := w.pool(p)
 	return rolling(pool) && w.outdated(p) && p.Ordinal >= pool.Partition &&
 		!(w.guards() && p.Guard == model.GuardClosed)
 }
 
-// endsAtNone: replicas or scalingTo of the pool is 0.
+// endsAtNone reports whether replicas or scalingTo of the pool is 0.
 func endsAtNone(pool *model.Pool) bool {
 	return pool.Replicas == 0 || pool.ScalingTo != nil && *pool.ScalingTo == 0
 }
 
-// shutdown: its pool ends at none, and allowShutdown.
+// shutdown reports whether its pool ends at none, and allowShutdown.
 func (w *world) shutdown(p *model.Pod) bool {
 	pool := w.pool(p)
 	return endsAtNone(pool) && pool.AllowShutdown
 }
 
-// unit is what goes together; while there are no agents it is Pod.
+// unit returns what goes together. While there are no agents it is Pod.
 func (w *world) unit() model.Unit {
 	if w.noAgents() {
 		return model.UnitPod
@@ -252,16 +253,16 @@ func (w *world) unit() model.Unit {
 	return w.spec.Policy.Unit
 }
 
-// outage: unit is All, and there are agents.
+// outage reports whether unit is All, and there are agents.
 func (w *world) outage() bool { return w.unit() == model.UnitAll }
 
-// resolve: a percentage is of the number named, rounded down, at least 1.
+// resolve resolves a quantity: a percentage is of the given number, rounded down, at least 1.
 func resolve(q *model.IntOrPercent, of int) int {
 	n, _ := q.Resolve(of)
 	return n
 }
 
-// claim is that which names the pod, whatever its UID; nil when there is none.
+// claim returns the claim that names the pod, whatever its UID, or nil.
 func (w *world) claim(p *model.Pod) *model.Claim {
 	for i := range w.s.Cluster.Status.Claims {
 		if w.s.Cluster.Status.Claims[i].Pod == p.Name {
@@ -271,10 +272,10 @@ func (w *world) claim(p *model.Pod) *model.Claim {
 	return nil
 }
 
-// claimed: a claim names it. At the barrier its own does not count.
+// claimed reports whether a claim names it. At the barrier its own does not count.
 func (w *world) claimed(p *model.Pod) bool { return p.Name != w.barrier && w.claim(p) != nil }
 
-// unknownClaims are those on pods that the snapshot does not have.
+// unknownClaims returns the claims on pods that the snapshot does not have.
 func (w *world) unknownClaims() []*model.Claim {
 	var claims []*model.Claim
 	for i := range w.s.Cluster.Status.Claims {
@@ -285,8 +286,8 @@ func (w *world) unknownClaims() []*model.Claim {
 	return claims
 }
 
-// zone is its own, else its node's, else its claim's (at the barrier that of others
-// only); empty when unknown.
+// zone returns the pod's own zone, or its node's, or its claim's (at the barrier only that of
+// others). It is empty if unknown.
 func (w *world) zone(p *model.Pod) string {
 	if p.Zone != "" {
 		return p.Zone

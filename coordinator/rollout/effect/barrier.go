@@ -2,17 +2,18 @@ package effect
 
 import "slices"
 
-// Barrier says whose reports must be newer than the prepare before a pod goes:
-// its own, and for every group in which another member has an agent, one of those. For
-// a pod that others have emptied anybody speaks.
+// Barrier says whose reports must be newer than the drain before a pod goes: the pod's own, and one
+// from each group in which another member has an agent. For a pod that other agents have emptied,
+// any agent will do.
 type Barrier struct {
 	Own *Target
-	// Witnesses are all that can speak, Groups which of them can for each group.
+	// Witnesses are all agents that can report. Groups says which of them can report for each
+	// group.
 	Witnesses []Target
 	Groups    [][]string
 }
 
-// Missing answers a group for which nobody has spoken, or the pod itself.
+// Missing returns a group for which nobody has reported, or the pod itself.
 func (b Barrier) Missing(spoke map[string]bool) (string, bool) {
 	if b.Own != nil && !spoke[b.Own.Pod] {
 		return "no fresh report from " + b.Own.Pod, true

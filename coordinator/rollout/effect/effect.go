@@ -2,8 +2,8 @@ package effect
 
 import "github.com/rollcall-dev/rollcall/coordinator/model"
 
-// Effect is something to be carried out outside of the core. A later step gets its result.
-// It must be safe to carry out every effect twice: a new leader knows of no results, and repeats them.
+// Effect is something to be carried out outside of the core. A later step gets its result. It must
+// be safe to carry out every effect twice: a new leader knows no results, and repeats effects.
 type Effect interface {
 	// Kind names the effect, for logs.
 	Kind() string
@@ -24,12 +24,12 @@ type Drain struct {
 	Undo  []byte
 }
 
-// HandoffOnBehalf asks another pod's agent, or the coordinator itself, to hand over the duties of
-// a pod that has no agent.
+// HandoffOnBehalf asks another pod's agent, or the coordinator itself, to hand over the duties of a
+// pod that has no agent.
 type HandoffOnBehalf struct {
 	Claim string
 	Pod   Target
-	// By is the agent that hands over; nil: the coordinator does.
+	// By is the agent that hands over. It is nil if the coordinator does.
 	By *Target
 	// Member is the pod's name in the database.
 	Member string
@@ -42,7 +42,8 @@ type Observe struct {
 	Barrier Barrier
 	// Confirm is the drain to confirm; nil if there is none.
 	Confirm *Drain
-	// Continues: the agent was asked to confirm it a moment ago, and is still at it.
+	// Continues is true if the agent was asked to confirm it a moment ago and is still working on
+	// it.
 	Continues bool
 }
 
@@ -50,36 +51,38 @@ type Observe struct {
 type OpenGuard struct {
 	Claim string
 	Pod   Target
-	// NoteOnly: the guard stays closed, because the pod's own controller would not wait.
+	// NoteOnly is true if the guard stays closed, because the pod's own controller would not wait.
 	NoteOnly bool
-	// CheckOthers: a closed guard is opened only after the API server has shown that
+	// CheckOthers is true if a closed guard is opened only after the API server has shown that
 	// Expected holds for all pods.
 	CheckOthers bool
-	// Lower moves the partition after that; nil: it stays.
+	// Lower moves the partition after that. It is nil if the partition stays.
 	Lower    *PartitionMove
 	Expected Expected
 }
 
-// Evict evicts or deletes, as Method says, exactly the pod that was opened.
+// Evict evicts or deletes, as Method says, exactly the pod whose guard was opened.
 type Evict struct {
 	Claim  string
 	Method model.Method
 	Opened PodSeen
-	// Release first removes what stops the pod's own controller: it moves the partition by Lower,
-	// if that is not nil, and opens the guard.
+	// Release is true if what stops the pod's own controller is removed first: the partition is
+	// moved by Lower, if that is not nil, and the guard is opened.
 	Release  bool
 	Lower    *PartitionMove
 	Expected Expected
 }
 
-// CloseGuard closes the guard of a pod that stays, at least for now, and takes the claim off it.
+// CloseGuard closes the guard of a pod that stays, at least for now, and removes the claim from the
+// pod.
 type CloseGuard struct {
 	Claim string
 	Pod   Target
-	// Rewrite: an earlier write had no answer and may still be carried out, so a closed guard
-	// is written again, which makes the earlier write fail.
+	// Rewrite is true if an earlier write had no answer and may still be carried out, so a closed
+	// guard is written again, which makes the earlier write fail.
 	Rewrite bool
-	// Raise puts the partition above the pod first; nil if something else keeps the pod.
+	// Raise puts the partition above the pod first. It is nil if something else stops the
+	// controller.
 	Raise    *PartitionRaise
 	Expected Expected
 }
@@ -96,8 +99,8 @@ type Restore struct {
 	// Targets are asked one after the other.
 	Targets []Target
 	Undo    []byte
-	// FindAgents: no pod in the cache has an agent. If nobody answers, the API server is asked
-	// whether there is one.
+	// FindAgents is true if no pod in the cache has an agent. If nobody answers, the API server is
+	// asked whether one has.
 	FindAgents bool
 }
 
@@ -105,7 +108,7 @@ type Restore struct {
 type ConfirmGone struct {
 	Claim string
 	Pod   Target
-	// SetHidden: the cache does not have the pod's StatefulSet.
+	// SetHidden is true if the cache does not have the pod's StatefulSet.
 	SetHidden bool
 }
 
@@ -121,62 +124,64 @@ type FindVolumes struct {
 	Pod   Target
 }
 
-// DeleteVolumes deletes the claimed volumes of a pod that is written down as empty.
+// DeleteVolumes deletes the claimed volumes of a pod that is recorded as empty.
 type DeleteVolumes struct {
 	Claim model.Claim
 	// Own are the names that the pod's StatefulSet gives its volume claims; no other is deleted.
 	Own []string
-	// SetShown: the cache has the pod's StatefulSet, with its volume claim templates.
+	// SetShown is true if the cache has the pod's StatefulSet, with its volume claim templates.
 	SetShown bool
-	// PodGone: there must be no pod of that name; otherwise the claimed one must be there.
+	// PodGone is true if there must be no pod of that name; otherwise the claimed one must be
+	// there.
 	PodGone  bool
 	Expected Expected
 }
 
-// AwaitVolumes finds out whether a pod's successor has new volumes.
+// AwaitVolumes finds out whether the recreated pod has new volumes.
 type AwaitVolumes struct {
 	Claim   string
 	Pod     string
 	Volumes []model.VolumeClaim
 }
 
-// PartitionMove says where the partition of a StatefulSet goes, given that nothing about
-// the StatefulSet has changed since it was decided on.
+// PartitionMove says where the partition of a StatefulSet goes, provided that the StatefulSet has
+// not changed since the decision.
 type PartitionMove struct {
 	Pool  Pool
 	Force bool
-	// To is in ordinals: the first that the controller takes.
+	// To is an ordinal: the first that the controller updates.
 	To int32
 }
 
-// MovePartition moves a partition where that takes no pod away.
+// MovePartition moves a partition where that frees no pod.
 type MovePartition struct {
 	Move PartitionMove
-	// Finished is the revision that must be the current and the update revision; empty: any.
+	// Finished is the revision that must be both the current and the update revision. It is empty
+	// if any will do.
 	Finished string
-	// CheckOthers: the API server must show that Expected holds for all pods.
+	// CheckOthers is true if the API server must show that Expected holds for all pods.
 	CheckOthers bool
 	Reason      string
 	Expected    Expected
 }
 
-// RestoreSetting has an agent, or the coordinator itself, put a cluster setting back.
+// RestoreSetting asks an agent, or the coordinator itself, to restore a cluster setting.
 type RestoreSetting struct {
 	Setting ClusterSetting
 	Targets []Target
-	// ByCoordinator: no pod has an agent, so the coordinator asks the database itself.
+	// ByCoordinator is true if no pod has an agent, so the coordinator asks the database itself.
 	ByCoordinator bool
 	Expected      Expected
 }
 
-// RestoreLeftover has an agent undo what an earlier claim has left.
+// RestoreLeftover asks an agent to undo what an earlier claim has left.
 type RestoreLeftover struct {
 	Leftover model.Leftover
 	Targets  []Target
 	Expected Expected
 }
 
-// DeleteByForce deletes the object of a pod that terminates on a node that is gone.
+// DeleteByForce deletes a pod that is terminating on a node that is gone.
 type DeleteByForce struct {
 	Pod      Target
 	Node     string

@@ -6,17 +6,17 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// Expected is what was decided on, and must be so still when the effect is carried out, or
-// the effect fails without any write.
+// Expected is the state that was decided on. It must still hold when the effect is carried out, or
+// the effect fails without writing anything.
 type Expected struct {
-	// Object is the DatabaseCluster. A newer spec, or a pause, means that it has changed.
+	// Object is the DatabaseCluster. A newer spec or a pause counts as a change.
 	Object Object
-	// Claim must still be in the status, in the epoch in which the effect is carried out; nil: the epoch alone counts.
+	// Claim must still be in the status, in the epoch in which the effect is carried out. If it is
+	// nil, only the epoch counts.
 	Claim *model.Claim
-	// Paused: the database cluster is paused, so paused StatefulSets are no news.
+	// Paused is true if the database cluster is paused, so that paused StatefulSets are no change.
 	Paused bool
-	// Pools and Pods must be there, with nobody having deleted them; not looked at when
-	// Pools is empty.
+	// Pools and Pods must exist and must not be deleted. They are not checked if Pools is empty.
 	Pools []Pool
 	Pods  []Target
 }
@@ -26,20 +26,20 @@ type Object struct {
 	Generation int64
 	// Paused is the value of the annotation that pauses it.
 	Paused string
-	// DeletionTimestamp is when its deletion was asked for; zero: it was not.
+	// DeletionTimestamp is when its deletion was requested. It is zero if it was not.
 	DeletionTimestamp time.Time
 }
 
-// Pool is what must be known of a StatefulSet beyond what a snapshot has.
+// Pool is what must be known about a StatefulSet beyond what a snapshot has.
 type Pool struct {
 	Name string
 	UID  string
-	// Generation of the spec that was decided on.
+	// Generation is that of the spec that was decided on.
 	Generation int64
-	// CurrentRevision is what pods below the partition come back on.
+	// CurrentRevision is the revision on which pods below the partition are recreated.
 	CurrentRevision string
 	// Selector finds its pods.
 	Selector string
-	// Foreign: its partition is not the one that a coordinator has written last.
+	// Foreign is true if its partition is not the one that a coordinator wrote last.
 	Foreign bool
 }

@@ -9,23 +9,23 @@ import (
 // Target is a pod's agent, or the pod itself.
 type Target struct{ Pod, UID string }
 
-// Order is what an agent is told about a drain.
+// Order is what an agent is asked to do in a drain.
 type Order struct {
 	Claim   string
 	Epoch   int64
 	Prepare model.Prepare
-	// Eligible are the pods that may take over duties; empty means any.
+	// Eligible are the pods that may take over duties. Empty means any.
 	Eligible []string
-	// Setting is the cluster setting that may be written, with the value that it had before
-	// anybody wrote it. Without it the agent leaves the setting alone.
+	// Setting is the cluster setting that may be written, with the value that it had before anybody
+	// wrote it. Without it the agent does not change the setting.
 	Setting ClusterSetting
-	// NotAfter is the time past which the agent starts no write. Whoever sends the order sets it.
+	// NotAfter is the time after which the agent starts no write. The sender of the order sets it.
 	NotAfter time.Time
-	// For is the pod that is evacuated by another pod's agent, because none runs in it.
-	// Zero: the pod of the agent that is asked.
+	// For is the pod that another pod's agent evacuates because no agent runs in it. It is zero if
+	// the agent works on its own pod.
 	For Subject
-	// Anew: the agent looks again at what it drained before, and its answer is true of the
-	// database after this order. Otherwise the answer may be that of before.
+	// Anew is true if the agent must check again what it drained before, so that its answer is true
+	// of the database after this order. Otherwise it may repeat an earlier answer.
 	Anew bool
 }
 
@@ -34,19 +34,19 @@ type Subject struct{ UID, Node string }
 
 // ClusterSetting is a cluster setting that a claim's drain will write.
 type ClusterSetting struct {
-	// Name names it, in the engine's words; empty: there is none.
+	// Name is the setting's name in the engine's terms. It is empty if there is no setting.
 	Name string
-	// Undo is with what any agent can put it back.
+	// Undo is what any agent needs to restore it.
 	Undo []byte
 }
 
-// Progress is how far a drain is.
+// Progress is how far a drain has come.
 type Progress struct {
 	State  model.DrainState
 	Detail string
 }
 
-// How long orders may take.
+// Limits on how long orders may take.
 const (
 	// CallTimeout bounds one request to an agent.
 	CallTimeout = 10 * time.Second

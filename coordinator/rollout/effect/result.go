@@ -22,7 +22,7 @@ type DrainPlanned struct {
 // DrainAnswered is the result of Drain.
 type DrainAnswered struct {
 	Claim string
-	// Began is when it was sent, Order what was sent.
+	// Began is when the order was sent, Order what was sent.
 	Began    time.Time
 	Order    Order
 	Progress Progress
@@ -42,9 +42,9 @@ type HandedOff struct {
 // Observed is the result of Observe.
 type Observed struct {
 	Claim string
-	// Missing says who has not looked; empty: all have.
+	// Missing says who has not reported. It is empty if all have.
 	Missing string
-	// Confirmed is the order to confirm the drain as it was sent; nil: none was sent.
+	// Confirmed is the order to confirm the drain as it was sent. It is nil if none was sent.
 	Confirmed *Order
 	Progress  Progress
 	Err       error
@@ -55,14 +55,16 @@ type GuardOpened struct {
 	Claim string
 	Pod   PodSeen
 	Err   error
-	// Unanswered: there was no answer, so the write may still be carried out. It means the same in other results.
+	// Unanswered is true if there was no answer, so the write may still be carried out. It means
+	// the same in other results.
 	Unanswered bool
 }
 
 // Evicted is the result of Evict.
 type Evicted struct {
 	Claim string
-	// Moved is the StatefulSet after its partition was moved; nil: it was not. It means the same in other results.
+	// Moved is the StatefulSet after its partition was moved. It is nil if the partition was not
+	// moved. It means the same in other results.
 	Moved      *SetSeen
 	Err        error
 	Unanswered bool
@@ -79,11 +81,11 @@ type GuardClosed struct {
 // Restored is the result of Restore.
 type Restored struct {
 	Claim string
-	// Answered: an agent has answered, and Done whether it has undone all.
+	// Answered is true if an agent has answered, and Done if it has undone everything.
 	Answered, Done bool
 	// Err is why nobody has answered.
 	Err error
-	// Nobody: the API server knows of no pod with an agent.
+	// Nobody is true if the API server has no pod with an agent.
 	Nobody bool
 }
 
@@ -91,12 +93,12 @@ type Restored struct {
 type GoneConfirmed struct {
 	Claim string
 	Gone  bool
-	// Why is why the pod is not shown though it is there.
+	// Why is why the pod is not shown although it exists.
 	Why string
 	Err error
 }
 
-// SetFound is the result of FindSet. An empty Why: the StatefulSet is gone, and its pods are.
+// SetFound is the result of FindSet. Why is empty if the StatefulSet and its pods are gone.
 type SetFound struct {
 	Claim string
 	Why   string
@@ -122,9 +124,9 @@ type VolumesDeleted struct {
 type VolumesAwaited struct {
 	Claim     string
 	Successor PodSeen
-	// Inherited: the successor keeps a claimed volume from going.
+	// Inherited is true if the recreated pod keeps a claimed volume from being deleted.
 	Inherited bool
-	// Missing is what is still awaited; empty: all volumes are new.
+	// Missing is what is still awaited. It is empty if all volumes are new.
 	Missing string
 	Err     error
 }

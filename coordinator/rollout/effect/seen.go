@@ -2,24 +2,24 @@ package effect
 
 import "github.com/rollcall-dev/rollcall/coordinator/model"
 
-// PodSeen is a pod as the API server answered it, not a cache.
+// PodSeen is a pod as the API server returned it, not a cache.
 type PodSeen struct {
 	Name            string
 	UID             string
 	ResourceVersion string
-	// Terminating: its deletion was accepted.
+	// Terminating is true if its deletion was accepted.
 	Terminating bool
-	// Guard is the value of the guard's label; empty without one.
+	// Guard is the value of the guard's label. It is empty if there is none.
 	Guard string
-	// Claim is the id under which the pod was opened; empty while it is not.
+	// Claim is the id under which the pod's guard was opened. It is empty if it was not.
 	Claim string
-	// Scheduled: it has a node.
+	// Scheduled is true if it has a node.
 	Scheduled bool
 	// Volumes are the names of its own volume claims.
 	Volumes []string
 }
 
-// SetSeen is a StatefulSet as the API server answered it, not a cache.
+// SetSeen is a StatefulSet as the API server returned it, not a cache.
 type SetSeen struct {
 	Name                            string
 	UID                             string
@@ -34,5 +34,5 @@ type SetSeen struct {
 	Paused    bool
 }
 
-// FirstOrdinal is the first ordinal that the StatefulSet controller takes.
+// FirstOrdinal is the first ordinal that the StatefulSet controller updates.
 func (s SetSeen) FirstOrdinal() int32 { return model.FirstOrdinal(s.Partition, s.Start) }

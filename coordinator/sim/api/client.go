@@ -16,10 +16,9 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/sim/clock"
 )
 
-// Way is how a request gets to the server and its answer back.
+// Way is how a request reaches the server and its answer comes back.
 type Way interface {
-	// Carry has serve called after a while, and back after another. Either may
-	// never happen.
+	// Carry calls serve after a while, and back after another. Either may never happen.
 	Carry(user, what string, serve, back func())
 }
 
@@ -28,7 +27,7 @@ type Client struct {
 	server *Server
 	way    Way
 	user   string
-	// Careless is what the client does wrong, to check those who should notice.
+	// Careless is what the client does wrong, to test the checks.
 	Careless Careless
 }
 
@@ -36,19 +35,19 @@ type Client struct {
 type Careless struct {
 	// Preconditions of removals are left out.
 	Preconditions bool
-	// Again: removals are sent once more, later and without conditions.
+	// Again is true if removals are sent once more, later and without conditions.
 	Again bool
 }
 
-// Client makes a client that goes a way.
+// Client returns a client that uses a way.
 func (s *Server) Client(user string, way Way) *Client {
 	return &Client{server: s, way: way, user: user}
 }
 
-// Kubernetes is the client for pods.
+// Kubernetes returns the client for pods.
 func (c *Client) Kubernetes() kubernetes.Interface { return apiserver.Ask(c.ask).Kubernetes() }
 
-// Clusters is the client for DatabaseClusters.
+// Clusters returns the client for DatabaseClusters.
 func (c *Client) Clusters() v1alpha1.Clients { return apiserver.Ask(c.ask) }
 
 var words = map[Kind]string{Pods: "pod", Sets: "set", Clusters: "cluster", apiserver.Volumes: "volume"}

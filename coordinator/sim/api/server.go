@@ -1,6 +1,7 @@
-// Package api is the API server of a simulated world: an apiserver.Server with the guard, behind a network on
-// which requests take their time, and with watches that lag behind and may begin anew in the past. It belongs to
-// a clock.Loop: only the loop's goroutine may call a Server; Clients and Watches are for everybody.
+// Package api is the API server of a simulated world: an apiserver.Server with the guard, behind a
+// network on which requests take their time, and with watches that lag behind and may begin again
+// in the past. It belongs to a clock.Loop: only the loop's goroutine may call a Server; Clients and
+// Watches are for everybody.
 package api
 
 import (
@@ -33,7 +34,7 @@ type Server struct {
 	loop *clock.Loop
 	// Ours are the users whose removals no guard refuses.
 	Ours func(user string) bool
-	// Enforce: guards refuse the removals of others.
+	// Enforce is true if guards refuse the removals of others.
 	Enforce bool
 	// Foreign is a PodDisruptionBudget of somebody else that refuses evictions.
 	Foreign bool
@@ -44,7 +45,7 @@ type Server struct {
 	watches []*Watch
 }
 
-// New makes an empty server.
+// New returns an empty server.
 func New(loop *clock.Loop) *Server {
 	s := &Server{Server: apiserver.New(), loop: loop, Enforce: true, Ours: func(string) bool { return false }}
 	s.Admit = s.guard
@@ -53,21 +54,21 @@ func New(loop *clock.Loop) *Server {
 	return s
 }
 
-// Pod is the pod of that name, nil when there is none.
+// Pod returns the pod of that name, or nil.
 func (s *Server) Pod(name string) *corev1.Pod { return get[*corev1.Pod](s, Pods, name) }
 
-// Set is the StatefulSet of that name.
+// Set returns the StatefulSet of that name.
 func (s *Server) Set(name string) *appsv1.StatefulSet { return get[*appsv1.StatefulSet](s, Sets, name) }
 
-// Node is the node of that name.
+// Node returns the node of that name.
 func (s *Server) Node(name string) *corev1.Node { return get[*corev1.Node](s, Nodes, name) }
 
-// Cluster is the DatabaseCluster of that name.
+// Cluster returns the DatabaseCluster of that name.
 func (s *Server) Cluster(name string) *v1alpha1.DatabaseCluster {
 	return get[*v1alpha1.DatabaseCluster](s, Clusters, name)
 }
 
-// Volume is the volume claim of that name. Nobody watches them.
+// Volume returns the volume claim of that name. Nobody watches them.
 func (s *Server) Volume(name string) *corev1.PersistentVolumeClaim {
 	return get[*corev1.PersistentVolumeClaim](s, apiserver.Volumes, name)
 }
@@ -128,8 +129,8 @@ func (s *Server) EndVolume(name string) {
 	}
 }
 
-// guard refuses closed pods to everybody but the coordinator, and evictions of
-// them to everybody, except that pods that have ended may go.
+// guard refuses the removal of closed pods to everybody but the coordinator, and their eviction to
+// everybody, except that pods that have ended may go.
 func (s *Server) guard(r Removal) error {
 	ended := r.Pod.Status.Phase == corev1.PodFailed || r.Pod.Status.Phase == corev1.PodSucceeded
 	closed := s.Enforce && r.Pod.Labels[v1alpha1.LabelGuard] == v1alpha1.GuardClosed && !ended

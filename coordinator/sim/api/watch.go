@@ -37,7 +37,7 @@ func (s *Server) record(kind Kind, before, after Object) {
 // a stream of its own, each behind by a lag of its own.
 type Watch struct {
 	server *Server
-	// lag draws how long a change is under way.
+	// lag draws how long a change takes to arrive.
 	lag     func() time.Duration
 	ends    bool
 	streams map[Kind]*stream
@@ -54,11 +54,11 @@ type stream struct {
 	// seen is how much of the history was, and arrives when the last of what is on its way does.
 	seen    int
 	arrives time.Duration
-	// era changes when the stream begins anew.
+	// era changes when the stream begins again.
 	era int
 }
 
-// Watch makes a watch that begins with all objects as they were so many changes ago.
+// Watch returns a watch that begins with all objects as they were so many changes ago.
 func (s *Server) Watch(lag func() time.Duration, behind int) *Watch {
 	w := &Watch{server: s, lag: lag, streams: map[Kind]*stream{}}
 	for _, kind := range watched {
@@ -69,8 +69,8 @@ func (s *Server) Watch(lag func() time.Duration, behind int) *Watch {
 	return w
 }
 
-// Rewind has one of the streams begin anew from the objects as they were so many
-// changes ago, as from an API server that is behind.
+// Rewind makes one of the streams begin again from the objects as they were so many changes ago, as
+// from an API server that is behind.
 func (w *Watch) Rewind(pick uint64, behind int) {
 	s := w.streams[watched[pick%uint64(len(watched))]]
 	w.begin(s, max(0, min(s.seen, len(w.server.history)-behind)))
@@ -89,7 +89,7 @@ func (w *Watch) begin(s *stream, at int) {
 	}
 }
 
-// show has changes be seen.
+// show applies changes to the view.
 func (s *stream) show(changes []change) {
 	for _, c := range changes {
 		switch {
@@ -102,7 +102,7 @@ func (s *stream) show(changes []change) {
 	}
 }
 
-// send has the history up to n arrive, in order.
+// send delivers the history up to n, in order.
 func (w *Watch) send(s *stream, n int) {
 	if w.ends || w.server.history[n-1].kind != s.kind {
 		return
@@ -140,7 +140,7 @@ func (w *Watch) changed() {
 // Subscribe is called before anything is watched; see coordinator.Cache.
 func (w *Watch) Subscribe(f func(kube.Key)) { w.subscribers = append(w.subscribers, f) }
 
-// Clusters are the keys of all DatabaseClusters.
+// Clusters returns the keys of all DatabaseClusters.
 func (w *Watch) Clusters() []kube.Key {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -162,10 +162,10 @@ func (w *Watch) Claims() map[kube.Key]int {
 	return counts
 }
 
-// Missing says nothing: what there is of a database cluster is shown at once.
+// Missing is always empty: everything about a database cluster is shown at once.
 func (w *Watch) Missing(kube.Key) string { return "" }
 
-// Cluster is what is known of a database cluster.
+// Cluster returns what is known about a database cluster.
 func (w *Watch) Cluster(key kube.Key) (kube.ClusterObjects, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -113,7 +113,7 @@ func (r resource[T, L]) Get(ctx context.Context, name string, _ metav1.GetOption
 	return r.send(ctx, Call{Verb: "get", Name: name})
 }
 
-// List answers what the server has, and no cache.
+// List returns what the server has, and no cache.
 func (r resource[T, L]) List(ctx context.Context, o metav1.ListOptions) (*L, error) {
 	into := new(L)
 	answer, err := r.ask(ctx, Call{Verb: "list", Kind: r.kind, Resource: r.kind.Resource, Namespace: r.namespace,

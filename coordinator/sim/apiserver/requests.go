@@ -42,13 +42,13 @@ type Call struct {
 	Options *metav1.DeleteOptions
 }
 
-// Write says whether the call changes something, or would if it were no dry run.
+// Write reports whether the call changes something, or would if it were no dry run.
 func (c Call) Write() bool { return c.Verb != "get" && c.Verb != "list" }
 
 // DryRun changes nothing.
 func (c Call) DryRun() bool { return c.Options != nil && len(c.Options.DryRun) > 0 }
 
-// Serve carries a request out. It answers an object as it is stored.
+// Serve carries a request out. It returns an object as it is stored.
 func (s *Server) Serve(c Call) (runtime.Object, error) {
 	switch c.Verb {
 	case "list":
@@ -193,8 +193,8 @@ func shallow(object Object) Object {
 	return out.Interface().(Object)
 }
 
-// remove has an object go if everything that is said about it is true and nobody refuses.
-// Pods have kubelets to wait for, others finalizers.
+// remove removes an object if all preconditions hold and nothing refuses. Pods have to wait for
+// kubelets, other objects for finalizers.
 func (s *Server) remove(c Call, have Object) error {
 	options := metav1.DeleteOptions{}
 	if c.Options != nil {
@@ -215,7 +215,7 @@ func (s *Server) remove(c Call, have Object) error {
 		if err := s.accept(c, have, options); err != nil {
 			return err
 		}
-	case isPod && force: // its kubelet is not waited for
+	case isPod && force: // without waiting for its kubelet
 		stays = false
 	default:
 		return nil
@@ -238,7 +238,7 @@ func (s *Server) remove(c Call, have Object) error {
 	return nil
 }
 
-// accept asks those who may refuse a removal, and tells those who want to know.
+// accept asks those that may refuse a removal, and notifies observers.
 func (s *Server) accept(c Call, have Object, options metav1.DeleteOptions) error {
 	switch object := have.(type) {
 	case *corev1.Pod:

@@ -1,9 +1,9 @@
-// Package apiserver is an API server in memory, for simulations, searches and tests. It is honest about
-// what Rollcall's safety rests on: resourceVersions, UIDs, conflicts, preconditions, subresources,
-// finalizers and graceful deletion.
+// Package apiserver is an API server in memory, for simulations, searches and tests. It is faithful
+// in what Rollcall's safety depends on: resourceVersions, UIDs, conflicts, preconditions,
+// subresources, finalizers and graceful deletion.
 //
-// A Server has no lock and no clock of its own, and does only what it is asked to: how requests reach it,
-// when they are lost and what watches show is up to its users.
+// A Server has no lock and no clock of its own, and does only what it is asked to: how requests
+// reach it, when they are lost and what watches show is up to its users.
 package apiserver
 
 import (
@@ -55,12 +55,12 @@ type Removal struct {
 type Server struct {
 	// Admit may refuse a removal, as a guard or a budget does.
 	Admit func(Removal) error
-	// Removing is told of every removal that is accepted, before it takes effect. Nil:
+	// Removing is called for every removal that is accepted, before it takes effect. If it is nil,
 	// there are no kubelets, and pods are gone at once.
 	Removing func(Removal)
-	// Discarding is told of every deletion of a volume claim that is accepted.
+	// Discarding is called for every deletion of a volume claim that is accepted.
 	Discarding func(*corev1.PersistentVolumeClaim)
-	// Changed is told of every change, with the objects before and after.
+	// Changed is called for every change, with the objects before and after.
 	Changed []func(kind Kind, before, after Object)
 
 	version int64
@@ -91,7 +91,7 @@ func (s *Server) shelf(kind Kind, namespace string) *shelf {
 	return at
 }
 
-// Get returns the object as it is stored, nil when there is none.
+// Get returns the object as it is stored, or nil.
 func Get[T Object](s *Server, kind Kind, namespace, name string) T {
 	object, _ := s.shelf(kind, namespace).objects[name].(T)
 	return object

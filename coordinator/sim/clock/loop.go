@@ -1,11 +1,10 @@
-// Package clock runs a simulated world: one loop that alone changes it, in
-// virtual time, while the code under test runs beside it in goroutines of its own.
+// Package clock runs a simulated world: one loop that alone changes it, in virtual time, while the
+// code under test runs beside it in goroutines of its own.
 //
-// A Loop works inside a bubble of testing/synctest. It lets time go on only when
-// every goroutine of the bubble waits, takes in what they have asked for sorted
-// by name, and draws all chances itself. So a run depends on its seed and nothing
-// else, as long as what a goroutine asks for does not depend on another that runs
-// at the same instant.
+// A Loop works inside a bubble of testing/synctest. It lets time advance only when every goroutine
+// of the bubble waits, serves their requests sorted by name, and draws all random numbers itself.
+// So a run depends on its seed and nothing else, as long as what a goroutine asks for does not
+// depend on another that runs at the same instant.
 package clock
 
 import (
@@ -23,13 +22,12 @@ import (
 
 // Loop is the one goroutine that changes the world.
 type Loop struct {
-	// Rand begins anew with every event and every request, from the seed, the time
-	// and the name of the request: what one draws does not depend on how many others
-	// there were.
+	// Rand begins again with every event and every request, from the seed, the time and the name of
+	// the request: what one draws does not depend on how many others there were.
 	Rand *rand.Rand
 	// After is called after every event.
 	After func()
-	// Heard is told every line of the log.
+	// Heard is called with every line of the log.
 	Heard func(who, what string)
 
 	seed    uint64
@@ -82,7 +80,7 @@ func (l *Loop) Between(low, high time.Duration) time.Duration {
 // Chance is true in so many of a hundred draws.
 func (l *Loop) Chance(percent int) bool { return l.Rand.IntN(100) < percent }
 
-// In has do called by the loop after d. Only the loop may call it.
+// In makes the loop call do after d. Only the loop may call it.
 func (l *Loop) In(d time.Duration, do func()) {
 	l.counted++
 	l.events.push(event{at: l.Now() + max(0, d), order: l.counted, do: do})
@@ -92,8 +90,8 @@ func (l *Loop) In(d time.Duration, do func()) {
 // its order, and have the same chances.
 const Apart = "\x00"
 
-// Ask has do called by the loop at this very instant. Anybody may call it. What
-// is asked for at one instant is done in the order of the keys.
+// Ask makes the loop call do at this very instant. Anybody may call it. Requests of one instant are
+// served in the order of their keys.
 func (l *Loop) Ask(key string, do func()) {
 	l.mu.Lock()
 	l.asked = append(l.asked, ask{key, do})
@@ -151,7 +149,7 @@ func (l *Loop) Run() {
 	}
 }
 
-// answer does what was asked for, until everybody waits.
+// answer serves requests until every goroutine waits.
 func (l *Loop) answer() {
 	for {
 		synctest.Wait()
@@ -189,10 +187,10 @@ func (l *Loop) Log(who, format string, args ...any) {
 	l.log = append(l.log, '\n')
 }
 
-// Text is the log so far.
+// Text returns the log so far.
 func (l *Loop) Text() []byte { return l.log }
 
-// Course is a digest of when all events were: most of them are in no log.
+// Course returns a digest of when all events were: most of them are in no log.
 func (l *Loop) Course() uint64 { return l.course }
 
 type event struct {

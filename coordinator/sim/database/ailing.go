@@ -6,9 +6,9 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// Ail breaks the copy of a shard on a pod, while its process runs: it is down, or
-// tries to recover without success. It is well again when the process has been
-// started anew, or never, when it is broken for ever.
+// Ail breaks the copy of a shard on a pod, while its process runs: it is down, or tries to recover
+// without success. It is well again when the process has been started again, or never, when it is
+// broken for ever.
 func (d *Database) Ail(pod, id string, recovering, forEver bool) {
 	defer d.change()()
 	for _, s := range d.shards {
@@ -35,12 +35,13 @@ func (d *Database) Ail(pod, id string, recovering, forEver bool) {
 // does not come back by itself.
 const quiet = 10 * time.Second
 
-// givenUp: it is down, and nothing moves any more. Its member has nothing to wait for.
+// givenUp reports whether it is down, and nothing moves any more. Its member has nothing to wait
+// for.
 func (r *replica) givenUp(state engines.MemberState) bool {
 	return state == engines.MemberDown && r.ails && time.Since(r.since) >= quiet
 }
 
-// Ails tells whether a pod has a copy that does not recover.
+// Ails reports whether a pod has a copy that does not recover.
 func (d *Database) Ails(pod string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

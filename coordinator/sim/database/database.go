@@ -1,8 +1,7 @@
-// Package database is a sharded database in memory, as a clock.Loop drives it:
-// replicas that recover, leaders that are elected, a register of live nodes that
-// notices a silent death only after a while, an overseer, marks that a handoff
-// leaves. What its members say comes from the register and may be wrong; Truth
-// says what really is.
+// Package database is a sharded database in memory, as a clock.Loop drives it: replicas that
+// recover, leaders that are elected, a register of live nodes that notices a silent death only
+// after a while, an overseer, marks that a handoff leaves. What its members report comes from the
+// register and may be wrong; Truth is the real state.
 package database
 
 import (
@@ -18,8 +17,8 @@ import (
 
 // Times of a database.
 type Times struct {
-	// Boot is from the start of the process to membership, Recovery how long a
-	// copy takes from then on, Anew how long when its data was lost.
+	// Boot is from the start of the process to membership, Recovery how long a copy takes from then
+	// on, Again how long when its data was lost.
 	Boot, Recovery, Anew [2]time.Duration
 	// Notice is how long a node that died without a word stays in the register.
 	Notice [2]time.Duration
@@ -51,16 +50,16 @@ type Database struct {
 	marks    []Mark
 	// NoSweep and NoRestore are planted bugs: what is left behind stays.
 	NoSweep, NoRestore, NoRestoreShared bool
-	// allocation is the setting of the whole database; empty: it has none.
+	// allocation is the setting of the whole database. It is empty if it has none.
 	allocation string
 	// foreign entries of the same kind as marks must never be touched.
 	foreign []string
 	// acks is how many replicas must acknowledge, of a database with one primary.
 	acks, handovers int
-	// Included is told when data may come to a pod again that a claim has kept it away
-	// from; it must not ask the database anything.
+	// Included is called when data may come again to a pod from which a claim has kept it. It must
+	// not call the database.
 	Included func(pod, claim string)
-	// moves: an evacuation moves copies to other nodes. hollow is a planted bug: it says
+	// moves is true if an evacuation moves copies to other nodes. hollow is a planted bug: it says
 	// that there are none.
 	moves, hollow bool
 	// version counts what may have been changed.
@@ -74,10 +73,11 @@ type node struct {
 	name string
 	// run counts processes, so that what was scheduled for an earlier one is void.
 	run int
-	// up: a process runs. listed: the register has it as live, in the session that counts them.
+	// up is true if a process runs. listed: the register has it as live, in the session that counts
+	// them.
 	up, listed bool
 	session    int
-	// frozen: the process is paused, for so many times; silent says what who asks it
+	// frozen is true if the process is paused, for so many times; silent says what who asks it
 	// learns. apart is how many have it lose its session.
 	frozen, silent bool
 	freezes, apart int
@@ -105,24 +105,24 @@ type replica struct {
 	active, alive bool
 	// recoveries counts them, so that one which was interrupted is void.
 	recoveries int
-	// ails: it does not recover, before its process is started anew, or for ever.
+	// ails is true if it does not recover, before its process is started again, or for ever.
 	ails, forEver bool
 	// since is when it was found to be down, while its process was a member.
 	since time.Time
-	// lost: its data is gone, and will be copied in full.
+	// lost is true if its data is gone, and will be copied in full.
 	lost bool
-	// moving: it is being copied to another node.
+	// moving is true if it is being copied to another node.
 	moving bool
-	// waits: it recovers once allocation is put back.
+	// waits is true if it recovers once allocation is put back.
 	waits bool
 }
 
-// New makes a database without nodes.
+// New returns a database without nodes.
 func New(loop *clock.Loop, times Times) *Database {
 	return &Database{loop: loop, times: times, nodes: map[string]*node{}, foreign: []string{"somebody-else"}}
 }
 
-// change locks the database in order to change it, until what it answers is called.
+// change locks the database for a change, until the returned function is called.
 func (d *Database) change() func() {
 	d.mu.Lock()
 	d.version++
@@ -136,10 +136,10 @@ func (d *Database) Version() int {
 	return d.version
 }
 
-// NodeName is what the database calls the member in a pod.
+// NodeName returns the database's name of the member in a pod.
 func NodeName(pod string) string { return pod + ":8983_solr" }
 
-// PodName is the pod of a member.
+// PodName returns the pod of a member.
 func PodName(node string) string { name, _, _ := strings.Cut(node, ":"); return name }
 
 // AddShard puts active copies on the pods' nodes; the first leads.
@@ -221,8 +221,8 @@ func (d *Database) recover(n *node, s *shard, r *replica) {
 	})
 }
 
-// Stop ends the process in a pod. Gracefully, it leaves the register at once;
-// else the register has it for as long as Times.Notice says.
+// Stop ends the process in a pod. A graceful stop leaves the register at once; otherwise the
+// register has the node for as long as Times.Notice says.
 func (d *Database) Stop(pod string, graceful bool) {
 	defer d.change()()
 	n := d.nodeOf(pod)
@@ -302,8 +302,8 @@ func (d *Database) SetVeto(pod, veto string) {
 	d.nodeOf(pod).veto = veto
 }
 
-// Lose takes the data of a pod's volume away: its copies are made anew when the
-// pod starts the next time, as long as there are others to copy from.
+// Lose removes the data of a pod's volume: its copies are made again when the pod starts the next
+// time, if there are others to copy from.
 func (d *Database) Lose(pod string) {
 	defer d.change()()
 	for _, s := range d.shards {

@@ -17,15 +17,15 @@ type Answers uint8
 
 const (
 	Right Answers = iota
-	// Hung: nothing is answered.
+	// Hung means that nothing is answered.
 	Hung
-	// Broken: every answer is an error.
+	// Broken means that every answer is an error.
 	Broken
-	// Stale: the answers of when it began are repeated.
+	// Stale means that the answers of when it began are repeated.
 	Stale
-	// Partial: half of the groups are missing.
+	// Partial means that half of the groups are missing.
 	Partial
-	// Garbled: names and states that mean nothing.
+	// Garbled means that names and states make no sense.
 	Garbled
 )
 
@@ -41,7 +41,7 @@ type Engine struct {
 
 var _ engines.SettingChanger = (*Engine)(nil)
 
-// Engine makes an engine for the member in a pod.
+// Engine returns an engine for the member in a pod.
 func (d *Database) Engine(pod string) *Engine {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -100,7 +100,7 @@ func (e *Engine) Facts() engines.Facts {
 // Close does nothing.
 func (e *Engine) Close() error { return nil }
 
-// Observe answers what the register has.
+// Observe returns what the register has.
 func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 	if err := e.enter(ctx, "observe", false); err != nil {
 		if e.unanswered() {
@@ -128,7 +128,7 @@ func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 	return o, nil
 }
 
-// unanswered: the member is one whose silence is taken for not being a member.
+// unanswered reports whether the member is one whose silence is taken for not being a member.
 func (e *Engine) unanswered() bool {
 	e.d.mu.Lock()
 	defer e.d.mu.Unlock()
@@ -289,7 +289,7 @@ func (d *Database) handOver(self string, order engines.Order) int {
 	return left
 }
 
-// hosts tells whether a member has copies. They are never moved here.
+// hosts reports whether a member has copies. They are never moved here.
 func (d *Database) hosts(self string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -332,8 +332,7 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 	return engines.Progress{State: engines.ProgressDone}, nil
 }
 
-// Sweep takes back what was left on this member. What keeps data away from it is
-// its claim's alone.
+// Sweep undoes what was left on this member. What keeps data off it belongs to its claim alone.
 func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 	if err := e.enter(ctx, "sweep", true); err != nil {
 		return err
@@ -344,7 +343,7 @@ func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 	return err
 }
 
-// unmark takes marks back. d.mu is held.
+// unmark removes marks. d.mu is held.
 func (d *Database) unmark(ours func(Mark) bool) bool {
 	var gone []Mark
 	d.marks = slices.DeleteFunc(d.marks, func(m Mark) bool {

@@ -6,15 +6,15 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// excluded stands for the shard in a mark that keeps copies away from a node.
+// excluded stands for the shard in a mark that keeps copies off a node.
 const excluded = ""
 
 // Move has evacuations move copies to other nodes, as long as there is room. Hollow
 // is a planted bug: nothing is moved, and nobody tells.
 func (d *Database) Move(hollow bool) { d.moves, d.hollow = true, hollow }
 
-// evacuate keeps copies away from a node, begins to move those that it has, and
-// answers how many are left. d.mu is held.
+// evacuate keeps copies off a node, begins to move those that it has, and returns how many are
+// left. d.mu is held.
 func (d *Database) evacuate(self, claim string) int {
 	mark := Mark{claim, self, excluded}
 	if !slices.Contains(d.marks, mark) {
@@ -76,12 +76,12 @@ func (d *Database) Relocate(id, from, to string) {
 	}
 }
 
-// readable: there is a copy to copy from.
+// readable reports whether there is a copy to copy from.
 func (s *shard) readable() bool {
 	return slices.ContainsFunc(s.copies, func(r *replica) bool { return r.active })
 }
 
-// serves: the copy on that node serves. It may have moved away meanwhile.
+// serves reports whether the copy on that node serves. It may have moved in the meantime.
 func (s *shard) serves(node string) bool {
 	return slices.ContainsFunc(s.copies, func(r *replica) bool { return r.node == node && r.active })
 }
@@ -95,7 +95,7 @@ func (d *Database) roomFor(s *shard) string {
 	return ""
 }
 
-// takes: a node serves, is not excluded and has no copy of the shard.
+// takes reports whether a node serves, is not excluded and has no copy of the shard.
 func (d *Database) takes(name string, s *shard) bool {
 	return d.nodes[name].serves() &&
 		!slices.ContainsFunc(d.marks, func(m Mark) bool { return m.Node == name && m.Shard == excluded }) &&

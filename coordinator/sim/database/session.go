@@ -141,5 +141,5 @@ func (d *Database) join(n *node) {
 	}
 }
 
-// serves: the node's process runs, is not paused, and is a member.
+// serves reports whether the node's process runs, is not paused, and is a member.
 func (n *node) serves() bool { return n.up && n.listed && !n.frozen }

@@ -21,14 +21,14 @@ const (
 // Share gives the database that setting.
 func (d *Database) Share() { d.allocation = allocated }
 
-// Throttled tells whether the setting is not as it was.
+// Throttled reports whether the setting is not as it was.
 func (d *Database) Throttled() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.allocation == throttled
 }
 
-// heldBack: the copy waits until allocation is put back. d.mu is held.
+// heldBack reports whether the copy waits until allocation is put back. d.mu is held.
 func (d *Database) heldBack(s *shard, r *replica) bool {
 	return d.allocation == throttled && slices.ContainsFunc(s.copies, func(o *replica) bool { return o != r && o.active })
 }

@@ -9,7 +9,7 @@ import (
 // Copy is one replica as it really is.
 type Copy struct {
 	Pod string
-	// Active: it serves. Alive: it does, or will by itself, as its data is whole in a
+	// Active is true if it serves. Alive: it does, or will by itself, as its data is whole in a
 	// process that runs.
 	Active, Alive bool
 }
@@ -41,7 +41,7 @@ func (d *Database) Truth() []Shard {
 	return out
 }
 
-// Up tells whether the process in a pod runs.
+// Up reports whether the process in a pod runs.
 func (d *Database) Up(pod string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -59,7 +59,7 @@ func (d *Database) RankOf(pod string) int {
 	return 0
 }
 
-// Listed tells whether the register has a pod's member as live.
+// Listed reports whether the register has a pod's member as live.
 func (d *Database) Listed(pod string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -67,12 +67,12 @@ func (d *Database) Listed(pod string) bool {
 	return n != nil && n.listed
 }
 
-// Serves tells whether the process in a pod runs, is not paused, and is a member.
+// Serves reports whether the process in a pod runs, is not paused, and is a member.
 func (d *Database) Serves(pod string) bool {
 	return d.every(pod, (*node).serves, func(*replica) bool { return true })
 }
 
-// Frozen tells whether the process in a pod is paused.
+// Frozen reports whether the process in a pod is paused.
 func (d *Database) Frozen(pod string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -80,13 +80,13 @@ func (d *Database) Frozen(pod string) bool {
 	return n != nil && n.frozen
 }
 
-// Whole tells whether a pod serves and all its copies are active that can be.
+// Whole reports whether a pod serves and all its copies are active that can be.
 func (d *Database) Whole(pod string) bool {
 	return d.every(pod, (*node).serves, func(r *replica) bool { return r.active || r.forEver })
 }
 
-// RecoversForEver tells whether a copy on a pod, while that serves, tries to recover and
-// never will, whatever is restarted. Its member is never settled.
+// RecoversForEver reports whether a copy on a pod, while that serves, tries to recover and never
+// will, whatever is restarted. Its member is never settled.
 func (d *Database) RecoversForEver(pod string) bool {
 	return d.recovers(pod, func(r *replica) bool { return r.forEver })
 }
@@ -113,19 +113,19 @@ func (d *Database) recovers(pod string, which func(*replica) bool) bool {
 	return false
 }
 
-// There tells whether a pod's member serves all that it could: what is broken on it is
-// missing in its own shard, and does not make the pod one that is away.
+// There reports whether a pod's member serves all that it could: what is broken on it is missing in
+// its own shard, and does not make the pod one that is unavailable.
 func (d *Database) There(pod string) bool {
 	return d.every(pod, (*node).serves, func(r *replica) bool { return r.active || r.ails })
 }
 
-// Alive tells whether the process in a pod runs and the data of all its copies is
-// whole: it serves, or will by itself once it is a member again, or goes on.
+// Alive reports whether the process in a pod runs and the data of all its copies is whole: it
+// serves, or will by itself once it is a member again, or goes on.
 func (d *Database) Alive(pod string) bool {
 	return d.every(pod, func(n *node) bool { return n.up }, func(r *replica) bool { return r.alive || r.forEver })
 }
 
-// every tells whether a pod's node is well, and each copy on it.
+// every reports whether a pod's node is well, and each copy on it.
 func (d *Database) every(pod string, node func(*node) bool, copies func(*replica) bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -24,7 +24,7 @@ type mesh struct {
 	g     *Gossip
 	agent *Agent
 	here  bool // loop only
-	// telling: a headline of this instant will be told. Loop only.
+	// telling is true if a headline of this instant will be told. Loop only.
 	telling bool
 
 	mu       sync.Mutex

@@ -63,7 +63,7 @@ type Agent struct {
 	Engine       *database.Engine
 	// Skew is by how much its clock is ahead.
 	Skew time.Duration
-	// Stuck: it takes requests and answers none.
+	// Stuck is true if it takes requests and answers none.
 	Stuck bool
 
 	service rollcallv1.AgentServiceServer

@@ -101,7 +101,7 @@ func (s *stream[T]) arrive(change func()) {
 	}
 }
 
-// Recv answers the next message; like what is decoded from a wire it is the receiver's own.
+// Recv returns the next message; like what is decoded from a wire it is the receiver's own.
 func (s *stream[T]) Recv() (*T, error) {
 	for {
 		s.mu.Lock()

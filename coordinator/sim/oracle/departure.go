@@ -9,21 +9,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// departure is a pod that is away by Rollcall's hand.
+// departure is a pod that Rollcall has made unavailable.
 type departure struct {
 	uid     types.UID
 	outside bool // outside the budget: it was broken
-	// successor is its successor, whole whether that was so when it was looked at last, and
-	// served when it was so last.
+	// successor is the recreated pod. whole and served say whether it was whole and served at the
+	// last look.
 	successor types.UID
 	whole     bool
 	served    time.Duration
 }
 
-// follow brings to date how far the successor of a pod is that went by Rollcall's hand.
-// It is back when it is ready and whole. What becomes of it then is others' doing, which
-// counts when it can be known, and so does what becomes of it between the two. While no
-// pod has an agent, nobody can tell whether it is whole.
+// follow updates the state of the recreated pod of one that Rollcall removed. It is back when it is
+// ready and whole. What happens to it after that, or between the two, is not Rollcall's doing, and
+// counts when it can be known. While no pod has an agent, nobody can know whether it is whole.
 func (o *Oracle) follow(pod *corev1.Pod, ready, whole bool) {
 	gone, away := o.ours[pod.Name]
 	if !away || pod.UID == gone.uid {
@@ -43,5 +42,5 @@ func (o *Oracle) follow(pod *corev1.Pod, ready, whole bool) {
 	}
 }
 
-// Away are the pods that are away by Rollcall's hand, in order.
+// Away returns the pods that Rollcall has made unavailable, in order.
 func (o *Oracle) Away() []string { return slices.Sorted(maps.Keys(o.ours)) }

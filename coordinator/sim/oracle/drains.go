@@ -12,7 +12,7 @@ type drained struct {
 	until time.Duration
 }
 
-// leaves tells whether people have said that pods leave the node of a pod.
+// leaves reports whether people have said that pods leave the node of a pod.
 func (o *Oracle) leaves(pod *corev1.Pod) bool {
 	cluster, node := o.server.Cluster(o.limits.Cluster), o.server.Node(pod.Spec.NodeName)
 	return cluster != nil && cluster.Spec.Update.NodeDrains.Follow && (node == nil || node.Spec.Unschedulable)
@@ -25,7 +25,7 @@ func (o *Oracle) drains(pod *corev1.Pod) {
 	}
 }
 
-// toBeLeft: people have said that pods leave its node, or had until a moment ago.
+// toBeLeft reports whether people have said that pods leave its node, or had until a moment ago.
 func (o *Oracle) toBeLeft(pod *corev1.Pod) bool {
 	was, known := o.drained[pod.UID]
 	return o.leaves(pod) || known && o.loop.Now()-was.until <= shown

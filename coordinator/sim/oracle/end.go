@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
-// End judges what is left when a run has ended. done: the rollout has finished.
+// End judges what is left when a run has ended. done is true if the rollout has finished.
 func (o *Oracle) End(done bool, why string) {
 	cluster := o.server.Cluster(o.limits.Cluster)
 	if !done {

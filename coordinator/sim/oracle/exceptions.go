@@ -11,13 +11,13 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
 )
 
-// Exception is a removal of which not everything is asked. What it rests on is
-// true in the world; nothing that Rollcall says is part of it.
+// Exception is a removal for which not all invariants are checked. Its condition is true in the
+// world; nothing that Rollcall says is part of it.
 type Exception struct {
 	Name string
 	// Says is the sentence of a document that allows it.
 	Document, Says string
-	// Skips are the invariants that are not asked.
+	// Skips are the invariants that are not checked.
 	Skips []string
 
 	is func(o *Oracle, pod *corev1.Pod) bool
@@ -182,11 +182,11 @@ const (
 	overseers = "I8 of the overseer"
 	// doomed is I7 itself, and not the windows that hold for who is well.
 	doomed = "I7 of who is well now"
-	// byLine is all of who goes because no hold line keeps its controller from it.
+	// byLine is all of who goes because no partition keeps its controller from it.
 	byLine = "all of whom the partition leaves to its controller"
 )
 
-// quietFor is how long no pod has gone by Rollcall's hand.
+// quietFor returns for how long Rollcall has removed no pod.
 func (o *Oracle) quietFor() time.Duration {
 	if len(o.gone) == 0 {
 		return o.loop.Now()
@@ -199,7 +199,8 @@ func progress(cluster *v1alpha1.DatabaseCluster) time.Duration {
 	return time.Duration(cluster.Spec.Policy.ProgressSeconds) * time.Second
 }
 
-// canaryWaits: others go only once a person has approved of the canary, and none has, or only just now.
+// canaryWaits reports whether others go only once a person has approved of the canary, and none
+// has, or only just now.
 func (o *Oracle) canaryWaits() bool {
 	cluster := o.server.Cluster(o.limits.Cluster)
 	return cluster.Spec.Update.Canary.Pods > 0 && !slices.ContainsFunc(cluster.Status.Approvals, func(a model.Approval) bool {
@@ -207,18 +208,19 @@ func (o *Oracle) canaryWaits() bool {
 	})
 }
 
-// asks tells whether an invariant is asked of the removal of a pod.
+// asks reports whether an invariant is checked for the removal of a pod.
 func (o *Oracle) asks(pod *corev1.Pod, invariant string) bool {
 	return !slices.ContainsFunc(Exceptions, func(e Exception) bool { return slices.Contains(e.Skips, invariant) && e.is(o, pod) })
 }
 
-// broken: the pod cannot come back by itself, or could not until a moment ago.
+// broken reports whether the pod cannot come back by itself, or could not until a moment ago.
 func (o *Oracle) broken(pod *corev1.Pod) bool {
 	at, was := o.ailed[pod.UID]
 	return o.Broken(pod) || was && o.loop.Now()-at <= shown && !o.db.Whole(pod.Name)
 }
 
-// longOut: the register has not had the pod for as long as a start may take, when the pod was looked at last.
+// longOut reports whether the register has not had the pod for as long as a start may take, when
+// the pod was looked at last.
 func (o *Oracle) longOut(pod *corev1.Pod) bool {
 	cluster := o.server.Cluster(o.limits.Cluster)
 	if cluster == nil || cluster.Spec.Policy.StartSeconds == 0 {
@@ -232,12 +234,13 @@ func (o *Oracle) longOut(pod *corev1.Pod) bool {
 	return again && at-back.at <= glance && back.without >= start
 }
 
-// isUnsettled: the pod's database is a member, and a copy on it is not back yet.
+// isUnsettled reports whether the pod's database is a member, and a copy on it is not back yet.
 func (o *Oracle) isUnsettled(pod *corev1.Pod) bool {
 	return o.wasDown(pod) && o.hasAgent(pod.Name) && o.db.Serves(pod.Name)
 }
 
-// longOutWithCopies: a pod is out for so long, so is each copy that it has, and they are not gone with it.
+// longOutWithCopies reports whether a pod is out for so long, so is each copy that it has, and they
+// are not gone with it.
 func (o *Oracle) longOutWithCopies(pod *corev1.Pod) bool {
 	serves := slices.ContainsFunc(o.db.Truth(), func(s database.Shard) bool {
 		return slices.ContainsFunc(s.Copies, func(c database.Copy) bool { return c.Pod == pod.Name && c.Active })
@@ -245,18 +248,19 @@ func (o *Oracle) longOutWithCopies(pod *corev1.Pod) bool {
 	return o.longOut(pod) && !serves && !o.loses(pod) && !o.limits.Replaced
 }
 
-// waitsForAStart: Kubernetes shows that the kubelet lets time pass before it starts the database once more.
+// waitsForAStart reports whether Kubernetes shows that the kubelet lets time pass before it starts
+// the database once more.
 func waitsForAStart(pod *corev1.Pod) bool {
 	return showsDatabase(pod, func(c corev1.ContainerStatus) bool {
 		return c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff"
 	})
 }
 
-// willServe: the pod does not serve and will by itself: it has lost its session, or
+// willServe reports whether the pod does not serve and will by itself: it has lost its session, or
 // is paused.
 func (o *Oracle) willServe(pod string) bool { return o.db.Alive(pod) && !o.db.Whole(pod) }
 
-// hostsNothing: no copy on the pod serves, or will by itself.
+// hostsNothing reports whether no copy on the pod serves, or will by itself.
 func (o *Oracle) hostsNothing(pod string) bool {
 	for _, shard := range o.db.Truth() {
 		for _, c := range shard.Copies {

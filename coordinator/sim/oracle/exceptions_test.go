@@ -16,8 +16,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
-// A pod that the database has not had for as long as a start may take has failed, and with it
-// go no copies that serve, whoever else is away, if their data stays.
+// A pod that the database has not had for as long as a start may take has failed, and with it go no
+// copies that serve, whoever else is unavailable, if their data stays.
 func TestCopiesThatHaveNotServedForLong(t *testing.T) {
 	two := Limits{Pods: 2, Shard: 1}
 	ephemeral, replaced := two, two

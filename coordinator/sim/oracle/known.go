@@ -6,7 +6,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 )
 
-// known tells whether it could be known that something about a pod is wrong.
+// known reports whether it could be known that something is wrong with a pod.
 func (o *Oracle) known(pod, what string) bool {
 	at := o.loop.Now()
 	bad, is := o.since[what]
@@ -26,7 +26,7 @@ func (o *Oracle) known(pod, what string) bool {
 	return at-bad > noticed || out && at-unlisted > told
 }
 
-// agentless: no pod has an agent, so only what Kubernetes shows can be known.
+// agentless reports whether no pod has an agent, so only what Kubernetes shows can be known.
 func (o *Oracle) agentless() bool { return !slices.ContainsFunc(o.server.Names(api.Pods), o.hasAgent) }
 
 func (o *Oracle) hasAgent(pod string) bool {

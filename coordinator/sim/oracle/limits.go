@@ -9,15 +9,15 @@ import (
 type Limits struct {
 	Cluster string
 	Sets    []string
-	// Pods and Shard are how many may be away.
+	// Pods and Shard are how many may be unavailable.
 	Pods, Shard int
-	// Line: Rollcall has the set's hold line, and puts it to rest.
+	// Line is true if Rollcall has the set's partition, and puts it to rest.
 	Line bool
-	// Zones, when not 0, is how many may have pods away.
+	// Zones, when not 0, is how many may have unavailable pods.
 	Zones int
-	// Ephemeral: the data of a pod is gone with it.
+	// Ephemeral is true if the data of a pod is gone with it.
 	Ephemeral bool
-	// Replaced: an outdated pod is replaced, and not restarted.
+	// Replaced is true if an outdated pod is replaced, and not restarted.
 	Replaced bool
 }
 

@@ -11,21 +11,22 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
-// belowTheLine: a pod does not work, and nobody may correct it: where no guard
-// enforces, the hold line would free those above it as well, and they may not all go
-// with it. Where only a copy on it is broken they go one after the other, and the
-// highest may not. Only a person can weigh that; the phase must say Stalled.
+// belowTheLine reports whether a pod does not work, and nobody may correct it: without guards, the
+// partition would free those above it as well, and they may not all go with it. If only a copy on
+// it is broken they go one after the other, and the highest may not. Only a person can weigh that;
+// the phase must be Stalled.
 func (o *Oracle) belowTheLine(pod *corev1.Pod) bool {
 	return !o.db.Whole(pod.Name) && o.keptBelow(pod)
 }
 
-// recoversBelow: the same of a pod that would serve all that it can, if a copy on it did
-// not recover for ever: so it is away for ever.
+// recoversBelow reports the same for a pod that would serve everything, if a copy on it did not
+// recover for ever, so that it is unavailable for ever.
 func (o *Oracle) recoversBelow(pod *corev1.Pod) bool {
 	return o.db.RecoversForEver(pod.Name) && o.keptBelow(pod)
 }
 
-// keptBelow: who is to go before a pod that is away below the line may not, while that is.
+// keptBelow reports whether a pod that is to go before an unavailable pod below the partition may
+// not go while that is unavailable.
 func (o *Oracle) keptBelow(pod *corev1.Pod) bool {
 	if o.server.Cluster(o.limits.Cluster).Status.Phase != model.ClusterStalled || !o.wanted(pod.Name) {
 		return false
@@ -44,8 +45,8 @@ func (o *Oracle) keptBelow(pod *corev1.Pod) bool {
 	return o.tooMany(with, 0)
 }
 
-// freedBefore are the outdated pods that the hold line frees before an outdated pod that is
-// below it, the highest first. Where guards enforce there are none.
+// freedBefore returns the outdated pods that the partition frees before an outdated pod below it,
+// the highest first. With guards there are none.
 func (o *Oracle) freedBefore(pod *corev1.Pod) []string {
 	set := o.setOf(pod.Name)
 	if !o.limits.Line || o.server.Enforce || set == nil {
@@ -70,8 +71,8 @@ func (o *Oracle) freedBefore(pod *corev1.Pod) []string {
 	return names
 }
 
-// beforeABrokenCopy: a copy is broken on a pod that the hold line frees only after this one;
-// or it is not back, and nothing has gone on for long.
+// beforeABrokenCopy reports whether a copy is broken on a pod that the partition frees only after
+// this one; or it is not back, and nothing has gone on for long.
 func (o *Oracle) beforeABrokenCopy(pod *corev1.Pod) bool {
 	if !o.limits.Line || o.server.Enforce {
 		return false
@@ -84,8 +85,8 @@ func (o *Oracle) beforeABrokenCopy(pod *corev1.Pod) bool {
 	})
 }
 
-// tooMany: more may be away with these pods, and so many besides, than is allowed, or none
-// of a shard would be left, or no majority of those who vote.
+// tooMany reports whether more may be unavailable with these pods, and so many besides, than is
+// allowed, or none of a shard would be left, or no majority of those who vote.
 func (o *Oracle) tooMany(with map[string]bool, besides int) bool {
 	away, zones := besides, map[string]bool{}
 	limit, units := o.apart()
@@ -118,7 +119,8 @@ func (o *Oracle) tooMany(with map[string]bool, besides int) bool {
 	return false
 }
 
-// spares is how many copies of a shard may be away: of a quorum, as many as leave a majority.
+// spares returns how many copies of a shard may be unavailable: of a quorum, as many as leave a
+// majority.
 func (o *Oracle) spares(shard database.Shard) int {
 	if shard.Least > 0 {
 		return len(shard.Copies) - shard.Least
@@ -126,10 +128,10 @@ func (o *Oracle) spares(shard database.Shard) int {
 	return o.limits.Shard
 }
 
-// away: a pod does not serve all that it can, or is never settled.
+// away reports whether a pod does not serve all that it can, or is never settled.
 func (o *Oracle) away(pod string) bool { return !o.db.Whole(pod) || o.db.RecoversForEver(pod) }
 
-// apart is how many pods may be away that are not of one unit, and whether whole units go.
+// apart is how many pods may be unavailable that are not of one unit, and whether whole units go.
 func (o *Oracle) apart() (pods int, units bool) {
 	p := o.server.Cluster(o.limits.Cluster).Spec.Policy
 	if p.Unit != model.UnitZone || p.MaxUnavailable == nil || p.MaxUnavailable.Text != "" {

@@ -18,11 +18,11 @@ type moves struct {
 	// hosts are where copies were at the last look, left when one was moved away from there.
 	hosts map[place]bool
 	left  map[place]time.Duration
-	// silent is since when nobody can tell; zero: somebody can.
+	// silent is since when nobody can tell. It is zero if somebody can.
 	silent time.Duration
 }
 
-// places notes which copies have left a pod, and since when nobody could tell that: no
+// places notes which copies have left a pod, and since when nobody could know that, because no
 // member runs beside an agent.
 func (o *Oracle) places(truth []database.Shard) {
 	if !o.limits.Ephemeral {
@@ -49,8 +49,8 @@ func (o *Oracle) places(truth []database.Shard) {
 	}
 }
 
-// hadTheLast: a pod is as one that has the last copy, but that the copy was moved away,
-// and nobody is left who could have told that in time.
+// hadTheLast reports whether a pod is as one that has the last copy, but that the copy was moved
+// away, and nobody is left who could have told that in time.
 func (o *Oracle) hadTheLast(pod *corev1.Pod) bool {
 	return o.silent > 0 && o.losesTheLast(pod, func(shard database.Shard) bool {
 		left, had := o.left[place{pod.Name, shard.ID}]

@@ -1,10 +1,9 @@
-// Package oracle judges a simulated world by what really is, not by what Rollcall
-// sees of it. DESIGN.md of the simulation lists what it holds.
+// Package oracle judges a simulated world by its real state, not by Rollcall's view of it.
+// DESIGN.md of the simulation lists the invariants.
 //
-// Nobody can act on what has only just happened: a request is under way for up to
-// ten seconds, a watch is behind, a database notices a silent death late. So what
-// others have caused counts once it could be known; what Rollcall did itself
-// counts at once.
+// Nobody can act on what has only just happened: a request is under way for up to ten seconds, a
+// watch is behind, a database notices a silent death late. So what others have caused counts once
+// it could be known, and what Rollcall did itself counts at once.
 package oracle
 
 import (
@@ -34,9 +33,9 @@ const (
 	noticed = 60 * time.Second
 	// told is how long it takes at most to act on what the database's register shows.
 	told = 15 * time.Second
-	// together is within what time pods go that were claimed together.
+	// together is the time within which pods go that were claimed together.
 	together = 15 * time.Second
-	// glance lies between the last look at a pod and its removal.
+	// glance is the time between the last look at a pod and its removal.
 	glance = time.Second
 )
 
@@ -55,11 +54,11 @@ type Oracle struct {
 	// Secret must appear in nothing that anybody can read.
 	Secret string
 
-	// Enough tells of a break that nothing after it is of interest; nil: all is.
+	// Enough reports that nothing after a break is of interest. It is nil if everything is.
 	Enough func(Break) bool
 
 	Breaks []Break
-	// Removals by Rollcall's hand.
+	// Removals counts Rollcall's removals.
 	Removals int
 	// Discards are volumes that were deleted.
 	Discards int
@@ -68,8 +67,8 @@ type Oracle struct {
 	Stuck string
 
 	earlier []earlier
-	// forbidden is since when a person has forbidden everything, closed since when all
-	// but corrections; zero: nobody has.
+	// forbidden is since when a person has forbidden everything, closed since when all but
+	// corrections. It is zero if nobody has.
 	forbidden, closed time.Duration
 	outage            bool // was announced
 	// freed is until when pods do not wait for those of a lower rank, as a person has asked.
@@ -90,7 +89,7 @@ type Oracle struct {
 	ailed map[types.UID]time.Duration
 	// drained are pods that were to leave their nodes.
 	drained map[types.UID]drained
-	// ours are the pods that are away by Rollcall's hand.
+	// ours are the pods that Rollcall has made unavailable.
 	ours map[string]departure
 	gone []time.Time // when pods went by Rollcall's hand
 	// dismissed are those of them that were not wanted any more.
@@ -109,7 +108,7 @@ type Oracle struct {
 	// be disturbed, overseer since when the present one is.
 	revised time.Duration
 	vetoed  map[string]time.Duration
-	// undone are hold lines that others than Rollcall have undone, by StatefulSet.
+	// undone are partitions that others than Rollcall have undone, by StatefulSet.
 	undone map[string]undone
 	// back is since when a pod that was not whole is whole again.
 	back     map[string]time.Duration
@@ -202,14 +201,14 @@ func (o *Oracle) changed(kind api.Kind, before, after api.Object) {
 	}
 }
 
-// outdated: the pod does not run the template of its StatefulSet.
+// outdated reports whether the pod does not run the template of its StatefulSet.
 func (o *Oracle) outdated(pod *corev1.Pod) bool {
 	set := o.setOf(pod.Name)
 	return set != nil && workload.Revision(pod) != workload.Template(set)
 }
 
-// Desired are the pods that are to exist, in order: those of the StatefulSets as
-// they are, or were when they were seen last.
+// Desired returns the pods that are to exist, in order: those of the StatefulSets as they are, or
+// were when they were last seen.
 func (o *Oracle) Desired() []string {
 	var out []string
 	for _, set := range o.sets {
@@ -229,14 +228,13 @@ func (o *Oracle) setOf(pod string) *appsv1.StatefulSet {
 	return o.sets[at]
 }
 
-// Limit notes that other limits are asked for. Those before count for as long as it
-// takes until the new ones are known.
+// Limit notes new limits. The old ones count until the new ones can be known.
 func (o *Oracle) Limit(pods, shard int) {
 	o.earlier = append(o.earlier, earlier{o.limits.Pods, o.limits.Shard, o.loop.Now()})
 	o.limits.Pods, o.limits.Shard = pods, shard
 }
 
-// may is how many pods, and copies of a shard, may be away.
+// may is how many pods, and copies of a shard, may be unavailable.
 func (o *Oracle) may() (pods, shard int) {
 	pods, shard = o.limits.Pods, o.limits.Shard
 	for _, e := range o.earlier {
@@ -247,7 +245,7 @@ func (o *Oracle) may() (pods, shard int) {
 	return pods, shard
 }
 
-// Announce notes that a person has approved of an outage, in which all may be away.
+// Announce notes that a person has approved of an outage, in which all may be unavailable.
 func (o *Oracle) Announce() { o.outage = true }
 
 // heard notes since when a person has forbidden that pods go, and who may go before its turn.
@@ -284,7 +282,7 @@ func (o *Oracle) Epoch(process string, epoch int64) {
 	o.epochs[process] = epoch
 }
 
-// Look brings up to date since when what is wrong. It is called after every event.
+// Look updates since when what is wrong. It is called after every event.
 func (o *Oracle) Look() {
 	at, version := o.loop.Now(), o.db.Version()
 	if !o.stale && version == o.looked {
@@ -350,7 +348,7 @@ func (o *Oracle) Look() {
 	}
 }
 
-// wanted tells whether a pod of that name is to exist.
+// wanted reports whether a pod of that name is to exist.
 func (o *Oracle) wanted(name string) bool {
 	set := o.setOf(name)
 	if set == nil {
@@ -360,8 +358,9 @@ func (o *Oracle) wanted(name string) bool {
 	return n >= 0 && n < int(*set.Spec.Replicas)
 }
 
-// forgotten: somebody has deleted the pod's StatefulSet, and none of its pods is there. The pod was
-// Rollcall's to bring back until then; now nothing tells of it (coordinator/rollout/DESIGN.md, 19).
+// forgotten reports whether somebody has deleted the pod's StatefulSet, and none of its pods is
+// there. The pod was Rollcall's to bring back until then; now nothing tells of it
+// (coordinator/rollout/DESIGN.md, 19).
 func (o *Oracle) forgotten(name string) bool {
 	set := o.setOf(name)
 	return set != nil && o.server.Set(set.Name) == nil &&

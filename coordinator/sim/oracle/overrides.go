@@ -25,7 +25,7 @@ func (o *Oracle) unranked(overrides []model.Override) {
 	}
 }
 
-// isUnranked: a person has switched that off for the pod, or had until a moment ago.
+// isUnranked reports whether a person has switched that off for the pod, or had until a moment ago.
 func (o *Oracle) isUnranked(pod *corev1.Pod) bool {
 	return slices.ContainsFunc([]string{pod.Name, "*"}, func(name string) bool {
 		until, is := o.freed[name]

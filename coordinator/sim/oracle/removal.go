@@ -60,7 +60,7 @@ func (o *Oracle) removing(r api.Removal) {
 	o.dismissed[pod.Name] = !o.wanted(pod.Name)
 }
 
-// wasDown: when the pod was looked at last it was not whole, or not ready.
+// wasDown reports whether the pod was not whole, or not ready, at the last look.
 func (o *Oracle) wasDown(pod *corev1.Pod) bool {
 	_, down := o.since[pod.Name]
 	back, whole := o.back[pod.Name]
@@ -69,11 +69,10 @@ func (o *Oracle) wasDown(pod *corev1.Pod) bool {
 	return down || whole && at-back <= glance || up && well > 0 && at-well <= glance
 }
 
-// rolled: the StatefulSet controller takes an outdated pod because nothing keeps
-// it from that any more. That is Rollcall's doing, except for a pod that has come
-// without the label by which it would have been kept, and except for a new
-// template while nothing but the line keeps the pods above it, or for as long
-// as the line could not go back up since.
+// rolled reports whether the StatefulSet controller takes an outdated pod because nothing keeps it
+// from that any more. That is Rollcall's doing, except for a pod that has come without the label
+// that would have kept it, and except for a new template while only the partition keeps the pods
+// above it, or as long as the partition could not go back up since.
 func (o *Oracle) rolled(r api.Removal) bool {
 	set := o.setOf(r.Pod.Name)
 	if set == nil {
@@ -140,7 +139,7 @@ func (o *Oracle) budget(removed *corev1.Pod) {
 	}
 }
 
-// allowed is I13. A correction need not wait for a window.
+// allowed is I13. A correction does not have to wait for a window.
 func (o *Oracle) allowed(pod *corev1.Pod) {
 	at := o.loop.Now()
 	if o.forbidden > 0 && at-o.forbidden > told || o.closed > 0 && at-o.closed > told && o.asks(pod, "I7") {
@@ -245,7 +244,7 @@ func (o *Oracle) manners(pod *corev1.Pod) {
 	if o.asks(pod, "I8") && o.asks(pod, overseers) && o.overseer == pod.Name && at-o.overseerAt > shown && settled && outdated && o.wanted(pod.Name) {
 		for _, name := range o.server.Names(api.Pods) {
 			other := o.server.Pod(name)
-			waits := o.limits.Line && o.setOf(name) == o.setOf(pod.Name) && workload.Ordinal(name) < workload.Ordinal(pod.Name) // because of the line
+			waits := o.limits.Line && o.setOf(name) == o.setOf(pod.Name) && workload.Ordinal(name) < workload.Ordinal(pod.Name) // because of the partition
 			if name != pod.Name && o.outdated(other) && o.wanted(name) && !waits && o.db.RankOf(name) <= o.db.RankOf(pod.Name) {
 				o.Accuse("I8", "%s goes, which is the overseer, before %s", pod.Name, name)
 			}
@@ -269,7 +268,7 @@ func (o *Oracle) ranks(pod *corev1.Pod) {
 	}
 }
 
-// askedToGo: there is another reason than its template for which a pod is to go.
+// askedToGo reports whether there is another reason than its template for which a pod is to go.
 func (o *Oracle) askedToGo(pod *corev1.Pod) bool {
 	return !o.wanted(pod.Name) || len(pod.Spec.InitContainers) == 0 || o.toBeLeft(pod)
 }

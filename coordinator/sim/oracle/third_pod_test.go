@@ -11,7 +11,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
-// TestAThirdPod goes while another is away: whether it counts as away depends on what is known of it.
+// TestAThirdPod goes while another is unavailable: whether it counts as unavailable depends on what
+// is known of it.
 func TestAThirdPod(t *testing.T) {
 	one := Limits{Pods: 1, Shard: 1}
 	other := one

@@ -9,8 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
-// undone is a hold line that keeps pods no more, by somebody else's hand: a new template
-// met it low, or its StatefulSet was made anew. Rollcall puts it back up, but not while a
+// undone is a partition that no longer keeps pods because of somebody else: a new template came
+// while it was low, or its StatefulSet was created again. Rollcall puts it back up, but not while a
 // pod above it does not serve.
 type undone struct {
 	// last is when something was last in the way of that; away whether it is now.
@@ -24,11 +24,11 @@ func (o *Oracle) Surprise(set string) {
 	o.undone[set] = undone{last: o.revised}
 }
 
-// moved notes that a hold line was moved: what goes because of that is not somebody else's doing.
+// moved notes that a partition was moved: what goes because of that is not somebody else's doing.
 func (o *Oracle) moved(set string) { delete(o.undone, set) }
 
-// lines brings to date which lines could not go back up in time. One that could, and was
-// left, has become Rollcall's doing for good.
+// lines updates which partitions could not go back up in time. One that could, and was left, counts
+// as Rollcall's doing for good.
 func (o *Oracle) lines() {
 	at := o.loop.Now()
 	for set, line := range o.undone {
@@ -45,7 +45,8 @@ func (o *Oracle) lines() {
 	}
 }
 
-// keepsLineDown: nobody has asked for a pod to go, nothing keeps its controller from it, and it does not serve.
+// keepsLineDown reports whether nobody has asked for a pod to go, nothing keeps its controller from
+// it, and it does not serve.
 func (o *Oracle) keepsLineDown(pod *corev1.Pod) bool {
 	if pod == nil || pod.DeletionTimestamp != nil || !o.outdated(pod) || o.claimOf(pod) != nil {
 		return false
@@ -57,8 +58,8 @@ func (o *Oracle) keepsLineDown(pod *corev1.Pod) bool {
 	return !workload.Ready(pod) || !o.db.Serves(pod.Name)
 }
 
-// leftByOthers: the controller takes a pod because of a line that Rollcall did not lower, and
-// could not put back up.
+// leftByOthers reports whether the controller removes a pod because of a partition that Rollcall
+// did not lower, and could not put back up.
 func (o *Oracle) leftByOthers(pod *corev1.Pod) bool {
 	set := o.setOf(pod.Name)
 	if set == nil || !o.limits.Line || o.server.Enforce {

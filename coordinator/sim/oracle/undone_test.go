@@ -13,8 +13,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
-// What the controller does because somebody else has undone the line is Rollcall's doing once
-// the line could be back up.
+// What the controller does because somebody else has moved the partition counts as Rollcall's doing
+// once the partition could be back up.
 func TestPartitionsThatOthersReset(t *testing.T) {
 	// passes has time pass, and a look at its end.
 	passes := func(s *scene, d time.Duration) {
@@ -72,7 +72,7 @@ func TestPartitionsThatOthersReset(t *testing.T) {
 			require.NoError(s, s.server.Remove(workload.ControllerUser, "db-0", nil, false))
 		}), name)
 	}
-	// A pod below the line keeps it nowhere.
+	// A pod below the partition keeps it nowhere.
 	require.Equal(t, mine, play(t, Limits{Pods: 1, Shard: 1, Line: true}, nil, func(s *scene) {
 		s.server.Enforce = false
 		s.unclaimed()
@@ -85,7 +85,7 @@ func TestPartitionsThatOthersReset(t *testing.T) {
 	}))
 }
 
-// unclaimed takes all claims away.
+// unclaimed removes all claims.
 func (s *scene) unclaimed() {
 	cluster := s.server.Cluster("db").DeepCopy()
 	cluster.Status.Claims = nil
@@ -120,7 +120,7 @@ func terminates(s *scene) {
 	s.server.Put(api.Pods, pod)
 }
 
-// revised has a new template, and the line where it is.
+// revised has a new template, and the partition where it is.
 func revised(s *scene) {
 	next := workload.NewSet("prod", "db", "db", "v3", 3)
 	next.Spec.UpdateStrategy = s.set.Spec.UpdateStrategy

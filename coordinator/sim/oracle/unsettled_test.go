@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A member that is back and not settled is away already, and waits for none that is away for
-// another cause. Its copies are asked about all the same.
+// A member that is back and not settled is unavailable already, and waits for none that is
+// unavailable for another cause. Its copies are asked about all the same.
 func TestUnsettledPodIsUnavailable(t *testing.T) {
 	one, two := Limits{Pods: 1, Shard: 1}, Limits{Pods: 2, Shard: 1}
 	out := func(pod string) func(s *scene) {

@@ -12,8 +12,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
-// Wait is why a pod may be left as it is at the end of a run: only a person can put
-// that right. What it rests on is true in the world.
+// Wait is why a pod may be left as it is at the end of a run: only a person can fix that. Its
+// condition is true in the world.
 type Wait struct {
 	Name string
 	// Document, Says is the sentence that holds the pod.
@@ -153,8 +153,8 @@ var followers = []follower{
 	},
 }
 
-// waits is a pod that may be left as it is, and why, if everybody else who is not
-// through waits, too, or for such a one. Empty: somebody need not wait.
+// waits returns a pod that may be left as it is, and why, if all others that are not done wait,
+// too, or wait for such a pod. It is empty if some pod does not have to wait.
 func (o *Oracle) waits() (pod, why string) {
 	var waiting, others []*corev1.Pod
 	for _, name := range o.server.Names(api.Pods) {
@@ -185,15 +185,15 @@ func (o *Oracle) waits() (pod, why string) {
 	return pod, why
 }
 
-// follows: a pod waits for one of these.
+// follows reports whether a pod waits for one of these.
 func (o *Oracle) follows(pod *corev1.Pod, waiting []*corev1.Pod) bool {
 	return slices.ContainsFunc(followers, func(f follower) bool {
 		return slices.ContainsFunc(waiting, func(of *corev1.Pod) bool { return f.behind(o, pod, of) })
 	})
 }
 
-// MustWait tells whether the rollout cannot end before a person has done something,
-// and nothing is left to be done before.
+// MustWait reports whether the rollout cannot end before a person has done something, and nothing
+// is left to be done before.
 func (o *Oracle) MustWait() bool {
 	for _, claim := range o.server.Cluster(o.limits.Cluster).Status.Claims {
 		if !o.uncreated(claim.Pod) {
@@ -204,13 +204,13 @@ func (o *Oracle) MustWait() bool {
 	return pod != ""
 }
 
-// through: nothing is to be done about a pod.
+// through reports whether nothing is to be done about a pod.
 func (o *Oracle) through(pod *corev1.Pod) bool {
 	return o.wanted(pod.Name) && !o.outdated(pod) && len(pod.Spec.InitContainers) > 0 && workload.Ready(pod) && o.db.There(pod.Name)
 }
 
-// besideLost: a pod is to go and has a copy of a shard of which another is broken for
-// ever, or was scaled away. With it more would be away than may, or none be left.
+// besideLost reports whether a pod is to go and has a copy of a shard of which another is broken
+// for ever, or was scaled away. With it more would be unavailable than may, or none be left.
 func (o *Oracle) besideLost(pod *corev1.Pod) bool {
 	broken := o.db.Incurable()
 	for _, shard := range o.db.Truth() {
@@ -232,11 +232,11 @@ func (o *Oracle) besideLost(pod *corev1.Pod) bool {
 	return false
 }
 
-// scaledAway: a pod is not wanted any more, and does not go by Rollcall's hand.
+// scaledAway reports whether a pod is not wanted any more, and does not go by Rollcall's hand.
 func (o *Oracle) scaledAway(pod string) bool { return !o.wanted(pod) && !o.dismissed[pod] }
 
-// besideRecovering: a copy on a pod that need not go recovers in vain, so that is away until a
-// person has seen to it, and this one may not be away, too.
+// besideRecovering reports whether a copy on a pod that does not have to go recovers in vain, so
+// that is unavailable until a person has seen to it, and this one may not be unavailable, too.
 func (o *Oracle) besideRecovering(pod *corev1.Pod) bool {
 	set := o.setOf(pod.Name)
 	inOrder := set != nil && set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
@@ -247,7 +247,7 @@ func (o *Oracle) besideRecovering(pod *corev1.Pod) bool {
 	})
 }
 
-// hasTheLast: a pod cannot come back by itself, and has a copy of a shard of which
+// hasTheLast reports whether a pod cannot come back by itself, and has a copy of a shard of which
 // none serves elsewhere. Its database has run, and its data would be gone with it.
 func (o *Oracle) hasTheLast(pod *corev1.Pod) bool {
 	return o.losesTheLast(pod, func(shard database.Shard) bool {
@@ -265,19 +265,19 @@ func (o *Oracle) losesTheLast(pod *corev1.Pod, hosts func(shard database.Shard) 
 	})
 }
 
-// hasRun: the container of the database was started.
+// hasRun reports whether the container of the database was started.
 func hasRun(pod *corev1.Pod) bool {
 	return showsDatabase(pod, func(c corev1.ContainerStatus) bool {
 		return c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil
 	})
 }
 
-// showsDatabase: Kubernetes shows of the database's container what is asked.
+// showsDatabase reports whether Kubernetes shows of the database's container what is asked.
 func showsDatabase(pod *corev1.Pod, is func(c corev1.ContainerStatus) bool) bool {
 	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Name == workload.Database && is(c) })
 }
 
-// untold: a pod has no agent, Kubernetes shows that its database runs, and no agent
+// untold reports whether a pod has no agent, Kubernetes shows that its database runs, and no agent
 // beside a member that runs could say more.
 func (o *Oracle) untold(pod *corev1.Pod) bool {
 	runs := showsDatabase(pod, func(c corev1.ContainerStatus) bool {
@@ -286,32 +286,34 @@ func (o *Oracle) untold(pod *corev1.Pod) bool {
 	return runs && o.unheard(pod.Name)
 }
 
-// unheard: a pod has no agent, and no other's beside a member that runs could speak for it.
+// unheard reports whether a pod has no agent, and no other's beside a member that runs could speak
+// for it.
 func (o *Oracle) unheard(pod string) bool {
 	return !o.hasAgent(pod) && !slices.ContainsFunc(o.server.Names(api.Pods), o.tended)
 }
 
-// unconfirmed: a claim is open as nobody can tell that its pod is back.
+// unconfirmed reports whether a claim is open as nobody can tell that its pod is back.
 func (o *Oracle) unconfirmed(claim model.Claim) bool {
 	pod := o.server.Pod(claim.Pod)
 	return pod != nil && string(pod.UID) != claim.UID && Unconfirmed.is(o, pod)
 }
 
-// loses: what is on a pod is gone with it.
+// loses reports whether what is on a pod is gone with it.
 func (o *Oracle) loses(pod *corev1.Pod) bool { return o.limits.Ephemeral || !o.wanted(pod.Name) }
 
-// nobodySpeaks: no pod has an agent.
+// nobodySpeaks reports whether no pod has an agent.
 func (o *Oracle) nobodySpeaks() bool {
 	return !slices.ContainsFunc(o.server.Names(api.Pods), func(name string) bool { return len(o.server.Pod(name).Spec.InitContainers) > 0 })
 }
 
-// tended: the pod's own agent can take back what was left on its member.
+// tended reports whether the pod's own agent can take back what was left on its member.
 func (o *Oracle) tended(name string) bool {
 	pod := o.server.Pod(name)
 	return pod != nil && len(pod.Spec.InitContainers) > 0 && o.db.Up(name)
 }
 
-// uncreated: a pod is to exist and does not, because its controller waits for one below it.
+// uncreated reports whether a pod is to exist and does not, because its controller waits for one
+// below it.
 func (o *Oracle) uncreated(name string) bool {
 	set := o.setOf(name)
 	if !o.wanted(name) || o.server.Pod(name) != nil || set.Spec.PodManagementPolicy == appsv1.ParallelPodManagement {

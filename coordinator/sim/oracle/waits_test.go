@@ -25,7 +25,7 @@ func brokenBelow(unguarded bool, phase model.ClusterPhase, with string) func(s *
 	}
 }
 
-// below the line are these pods.
+// below the partition are these pods.
 func below(s *scene, unguarded bool, phase model.ClusterPhase, pods ...string) {
 	s.server.Enforce = !unguarded
 	s.line(model.FirstOrdinalNone)
@@ -37,7 +37,7 @@ func below(s *scene, unguarded bool, phase model.ClusterPhase, pods ...string) {
 	s.server.Put(api.Clusters, cluster)
 }
 
-// recoversBelow: all are below the line, and a copy on db-0 never recovers, but by a restart.
+// recoversBelow: all are below the partition, and a copy on db-0 never recovers, but by a restart.
 func recoversBelow(s *scene) {
 	below(s, true, model.ClusterStalled, "db-0", "db-1", "db-2")
 	s.db.Ail("db-0", "books/s1", true, false)
@@ -57,7 +57,7 @@ func recoversBesideVoters(voters ...string) func(s *scene) {
 	}
 }
 
-// incurableBelow: a copy on db-0 is broken for ever, and these are below the line.
+// incurableBelow: a copy on db-0 is broken for ever, and these are below the partition.
 func incurableBelow(recovering bool, pods ...string) func(s *scene) {
 	return func(s *scene) {
 		below(s, true, model.ClusterStalled, pods...)
@@ -65,7 +65,7 @@ func incurableBelow(recovering bool, pods ...string) func(s *scene) {
 	}
 }
 
-// zoned: db-0 does not work below the line, and the others are in another zone.
+// zoned: db-0 does not work below the partition, and the others are in another zone.
 func zoned(unit model.Unit) func(s *scene) {
 	return func(s *scene) {
 		brokenBelow(true, model.ClusterStalled, "db-1")(s)
@@ -165,7 +165,7 @@ func TestMustWait(t *testing.T) {
 	}
 }
 
-// Each wait for a person, and what is so near to it that nobody need wait.
+// Each wait for a person, and what is so near to it that nobody needs to wait.
 func TestWaits(t *testing.T) {
 	stuck := []string{"L1"}
 	all := []string{"db-0", "db-1", "db-2"}

@@ -2,8 +2,8 @@
 // that ask for it: see the command of the simulation.
 package plant
 
-// On is the name of the bug; empty: none. It is set while nothing runs.
+// On is the name of the bug; empty means none. It is set while nothing runs.
 var On string
 
-// Is tells whether a bug is planted.
+// Is reports whether a bug is planted.
 func Is(name string) bool { return On == name }

@@ -41,7 +41,7 @@ type Event struct {
 // brief is what has passed before a person has read it.
 const brief = time.Second
 
-// detail: only who wants everything wants to see this.
+// detail reports whether the event is shown only on request.
 func (e Event) detail() bool {
 	return e.Kind == Call || e.until > 0 && e.until-e.At < brief
 }
@@ -98,7 +98,7 @@ func said(at time.Duration, who, what string) Event {
 
 func coordinator(who string) bool { return who[0] == 'c' }
 
-// removes tells whether a line is about a request to remove a pod.
+// removes reports whether a line is about a request to remove a pod.
 func removes(what string) bool {
 	return strings.HasPrefix(what, "evict pod ") || strings.HasPrefix(what, "delete pod ")
 }

@@ -78,7 +78,7 @@ func TestWhoIsWellOnlyNowIsAWitness(t *testing.T) {
 	require.NoError(t, r.Summary.Err())
 }
 
-// Two pods that were away come back while both are claimed: only one of them goes.
+// Two pods that were unavailable come back while both are claimed: only one of them goes.
 func TestOnlyOneOfThoseThatComeBackGoes(t *testing.T) {
 	o := Default()
 	o.Pods, o.Shards, o.Copies, o.MaxUnavailable = 7, 2, 2, 1

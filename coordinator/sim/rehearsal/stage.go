@@ -19,7 +19,7 @@ type Options struct {
 	Engine model.Engine
 	// Pods are how many there are, Shards how many shards, each with Copies.
 	Pods, Shards, Copies int
-	// MaxUnavailable is how many pods may be away.
+	// MaxUnavailable is how many pods may be unavailable.
 	MaxUnavailable int
 	// Faults by name: NAME, NAME@AT or NAME@AT+FOR.
 	Faults []string
@@ -37,7 +37,7 @@ func Default() Options {
 const (
 	maxPods   = 60
 	maxShards = 100
-	// faultAt is when faults begin unless it is said: the first pod is away.
+	// faultAt is when faults begin unless it is said: the first pod is unavailable.
 	faultAt = 4 * time.Second
 	// faultMost bounds when faults begin and how long they last.
 	faultMost = time.Hour

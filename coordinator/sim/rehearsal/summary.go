@@ -16,15 +16,15 @@ type Summary struct {
 	Kind Kind `json:"kind"`
 	// Seed of the run; 0: it was staged.
 	Seed uint64 `json:"seed,omitempty"`
-	// RolledOut: every pod runs the last template and is back, and nothing is left
+	// RolledOut is true if every pod runs the last template and is back, and nothing is left
 	// behind.
 	RolledOut bool `json:"rolledOut"`
 	// Restarted are the pods that went by Rollcall's hand, in order, and Taken
 	// those that others took.
 	Restarted []string `json:"restarted"`
 	Taken     []string `json:"taken,omitempty"`
-	// AwayByRollcall and Away are how many pods were away at once at most, by
-	// Rollcall's hand and for whatever reason.
+	// AwayByRollcall and Away are how many pods were unavailable at once at most, by Rollcall's
+	// hand and for whatever reason.
 	MaxUnavailable int `json:"maxUnavailable"`
 	AwayByRollcall int `json:"unavailableByRollcall"`
 	Away           int `json:"unavailable"`
@@ -62,7 +62,7 @@ func summarise(o Options, r run.Result) Summary {
 	return s
 }
 
-// Err is what was wrong; nil: all is well.
+// Err is what was wrong; nil means all is well.
 func (s Summary) Err() error {
 	if len(s.Broken) == 0 {
 		return nil

@@ -62,7 +62,7 @@ type Fault struct {
 	At, For time.Duration
 	// Pick chooses among pods and kinds.
 	Pick uint64
-	// Name is of one of the Named faults; empty: it was drawn.
+	// Name is of one of the Named faults. It is empty if it was drawn.
 	Name string
 }
 

@@ -19,7 +19,7 @@ type moment uint8
 const (
 	noMoment moment = iota
 	claimed         // it was written down
-	stored          // and what its prepare will change
+	stored          // and what its drain will change
 	opened          // it is noted on the pod, whose guard is open
 	gone            // the pod is gone
 )

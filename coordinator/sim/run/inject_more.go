@@ -8,8 +8,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
-// skews has the clock of a node be ahead or behind to the end of the run, or step
-// back while the agents on it start anew.
+// skews has the clock of a node be ahead or behind to the end of the run, or step back while the
+// agents on it start again.
 func skews(w *world, f Fault) func() {
 	node := nodes[f.Pick/4%3]
 	by := []time.Duration{-time.Hour, 30 * time.Second, -30 * time.Second, 4 * time.Second}[f.Pick%4]

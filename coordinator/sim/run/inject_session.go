@@ -21,8 +21,8 @@ func (w *world) some(f Fault) []string {
 	return names
 }
 
-// session has members lose their place in the register while they run: an ensemble
-// that elects or restarts, a manager that is away. All come back one by one.
+// session has members lose their place in the register while they run: an ensemble that elects or
+// restarts, a manager that is unavailable. All come back one by one.
 func session(w *world, f Fault) func() {
 	return w.loseSessions(w.some(f), f.Pick)
 }

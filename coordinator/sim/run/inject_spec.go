@@ -50,7 +50,7 @@ func (w *world) limit(what string, pods, shard int) func() {
 	return func() { set("sets the limits as they were", w.scenario.MaxPods, w.scenario.MaxShard) }
 }
 
-// limits tells the oracle how many may be away by what people have asked for.
+// limits tells the oracle how many may be unavailable by what people have asked for.
 func (w *world) limits() {
 	w.oracle.Limit(w.scenario.maxUnavailable(w.maxPods, w.first), w.maxShard)
 }

@@ -26,8 +26,8 @@ type Tally struct {
 	// Went are the pods that went by Rollcall's hand, in order, and Taken those
 	// that somebody else took.
 	Went, Taken []string
-	// Away is how many pods were away at once at most, for whatever reason, and
-	// ByHand how many of Rollcall's doing.
+	// Away is how many pods were unavailable at once at most, for whatever reason, and ByHand how
+	// many of Rollcall's doing.
 	Away, ByHand int
 	// Shard had the fewest active copies: Left of Copies.
 	Shard        string

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A whole zone may be away at least, also one that has grown.
+// A whole zone may be unavailable at least, also one that has grown.
 func TestWholeZoneMayBeUnavailable(t *testing.T) {
 	s := Scenario{Kind: ByZone, Pools: []Pool{{Replicas: 6, Start: 2}}}
 	require.Equal(t, 2, s.maxUnavailable(1, 6))

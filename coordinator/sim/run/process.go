@@ -23,7 +23,7 @@ type process struct {
 	dead  bool
 	board board
 	said  string // the last decision
-	// finished is since when all is done by its own word; zero: it is not.
+	// finished is since when all is done by its own word. It is zero if it is not.
 	finished time.Duration
 }
 

@@ -41,7 +41,7 @@ type Options struct {
 	Enough func(oracle.Break) bool
 }
 
-// old: the worlds are those that were drawn first.
+// old reports whether the worlds are those that were drawn first.
 func (o Options) old() bool { return o.Old || o.Wide || o.Primary > 0 || o.Replace }
 
 // classes of faults that may be drawn.
@@ -93,7 +93,7 @@ type Result struct {
 	Writes []Write
 }
 
-// Same tells whether two runs went alike in all that happened.
+// Same reports whether two runs went alike in all that happened.
 func (r Result) Same(o Result) bool { return r.Course == o.Course && bytes.Equal(r.Log, o.Log) }
 
 // Sum of the log.

@@ -181,11 +181,10 @@ func TestSameSeedSameLog(t *testing.T) {
 	require.Empty(t, other, "seeds with two courses")
 }
 
-// Seeds in which something was wrong once, such as two claims of one pool that
-// wait for each other below a hold line, a removal between a take-over and its
-// touch, a pod that never started and is scaled away, a last copy that was
-// forgotten because nobody had an agent any more, a guard that a take-over left open,
-// and rosters that were waited for in vain.
+// Seeds in which something was wrong once, such as two claims of one pool that wait for each other
+// below a partition, a removal between a take-over and its touch, a pod that never started and is
+// scaled away, a last copy that was forgotten because nobody had an agent any more, a guard that a
+// take-over left open, and rosters that were waited for in vain.
 func TestSeedsThatBrokeOnce(t *testing.T) {
 	for wide, seeds := range map[bool][]uint64{true: {616, 751, 898, 993, 1750, 2295, 2829, 8923, 9655}, false: {3709, 5034, 9268}} {
 		for _, seed := range seeds {
@@ -221,8 +220,8 @@ func TestClaimsThatWaitedForEverEnd(t *testing.T) {
 	}
 }
 
-// Rollouts that once never ended, as pods waited for each other: one below a hold line, of which nobody
-// knew the rank, and those above it.
+// Rollouts that once never ended, as pods waited for each other: one below a partition, of which
+// nobody knew the rank, and those above it.
 func TestPodBelowThePartitionHoldsNoEarlierPod(t *testing.T) {
 	for _, seed := range []uint64{10072, 19094} {
 		r, err := Seed(seed, Options{})

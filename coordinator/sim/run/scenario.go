@@ -21,21 +21,21 @@ type Scenario struct {
 	// by the guard. Ordered: its pods are managed in order.
 	Rolls   model.RollingUpdate
 	Ordered bool
-	// Guarded: Kubernetes is known to refuse that others remove pods.
+	// Guarded is true if Kubernetes is known to refuse that others remove pods.
 	Guarded bool
 	Method  model.Method
 	// Lag bounds how far watches are behind, Trip a request.
 	Lag, Trip time.Duration
 	Faults    []Fault
-	// Shared: the database has a setting of all of it, which prepares throttle.
+	// Shared is true if the database has a setting of all of it, which drains throttle.
 	Shared bool
 	// Acks, when not 0, makes it a database with one primary, whose commits so many
 	// replicas must acknowledge.
 	Acks int
-	// Replace: pods are replaced, and keep their data on volumes of their own. Hollow is
+	// Replace is true if pods are replaced, and keep their data on volumes of their own. Hollow is
 	// a planted bug: evacuations move nothing, and nobody tells.
 	Replace, Hollow bool
-	// MaxZones, when not 0, limits the zones with pods away. Voters are places of pods.
+	// MaxZones, when not 0, limits the zones with unavailable pods. Voters are places of pods.
 	MaxZones int
 	Voters   []int
 	// Approved is when an outage is, where all pods go at once.
@@ -44,9 +44,9 @@ type Scenario struct {
 	Pools []Pool
 	// Age of the pods in the beginning.
 	Age time.Duration
-	// Ephemeral: the data of a pod is gone with it, so it is moved off first.
+	// Ephemeral is true if the data of a pod is gone with it, so it is moved off first.
 	Ephemeral bool
-	// Veto is until when one member asks not to be disturbed; zero: none does.
+	// Veto is until when one member asks not to be disturbed; zero means none does.
 	Veto time.Duration
 }
 

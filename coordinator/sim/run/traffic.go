@@ -26,11 +26,11 @@ type traffic struct {
 	// behind is added to the lag of watches.
 	behind time.Duration
 	old    []*rollcallv1.Report
-	// altered is what becomes of a report on its way; nil: nothing.
+	// altered is what becomes of a report on its way. It is nil if nothing.
 	altered func(from string, r *rollcallv1.Report) *rollcallv1.Report
 }
 
-// closed tells whether there is a way.
+// closed reports whether there is a way.
 func (t *traffic) closed(from, to string) bool {
 	return len(t.cut) > 0 && (t.cut[from+">"+to] || t.cut["*>"+to] || t.cut[from+">*"])
 }
@@ -39,7 +39,7 @@ func (w *world) blocked(from, to string) bool {
 	return w.dead(from) || w.closed(from, to) || w.lose > 0 && w.loop.Chance(w.lose)
 }
 
-// dead: nothing new is sent by a process that has crashed.
+// dead reports whether nothing new is sent by a process that has crashed.
 func (w *world) dead(who string) bool {
 	for _, p := range w.processes {
 		if p.name == who {

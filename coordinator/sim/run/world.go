@@ -59,10 +59,10 @@ type world struct {
 	bad     map[string]workload.Fate
 	unlucky map[string]workload.Fate
 	bug     *Bug
-	// moment is told of moments in the lives of claims; nil: no fault waits for one.
+	// moment is told of moments in the lives of claims. It is nil if no fault waits for one.
 	moment func(now moment, pod string)
 	hits   map[Class]bool
-	// observer looks on; nil: nobody does.
+	// observer looks on. It is nil if nobody does.
 	observer *Observer
 	tally    Tally
 	traffic
@@ -277,7 +277,7 @@ func (w *world) change(what string, edit func(*v1alpha1.DatabaseCluster)) {
 	w.server.Put(api.Clusters, c)
 }
 
-// current: everybody runs the template, and a line rests.
+// current reports whether all pods run the template, and a partition rests.
 func (w *world) current() bool {
 	for _, set := range w.sets() {
 		if w.scenario.Rolls == model.RollingUpdateByPartition && (workload.Partition(set) != model.FirstOrdinalNone || set.Status.CurrentRevision != workload.Template(set)) {
@@ -290,14 +290,14 @@ func (w *world) current() bool {
 	})
 }
 
-// contented: by its own word the leader has been done for long, whoever runs what.
+// contented reports whether the leader has long said that it is done, whatever the pods run.
 func (w *world) contented() bool {
 	p := w.leader
 	return p.finished > 0 && w.loop.Now()-p.finished > 40*time.Second
 }
 
-// done: everybody is back, and nothing is open. A copy that has broken by itself on a
-// pod that need not go is nobody's business: no rollout cures it.
+// done reports whether everybody is back, and nothing is open. A copy that has broken by itself on
+// a pod that need not go is nobody's business: no rollout cures it.
 func (w *world) done() bool {
 	pods, wanted := w.pods(), 0
 	for _, set := range w.sets() {
@@ -314,7 +314,7 @@ func (w *world) done() bool {
 	return len(w.db.Marks()) == 0 && len(w.server.Cluster(name).Finalizers) == 0
 }
 
-// adopted: all pods have agents.
+// adopted reports whether all pods have agents.
 func (w *world) adopted() bool {
 	return !slices.ContainsFunc(w.pods(), func(pod *corev1.Pod) bool { return len(pod.Spec.InitContainers) == 0 })
 }

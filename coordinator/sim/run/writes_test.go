@@ -30,7 +30,7 @@ func TestWritesAreRecorded(t *testing.T) {
 	}
 }
 
-// What an undisturbed rollout writes for one pod, and for a hold line.
+// What an undisturbed rollout writes for one pod, and for a partition.
 func TestWritesOfARollout(t *testing.T) {
 	s := Scenario{Replicas: 2, Shards: [][]int{{0, 1}}, MaxPods: 1, MaxShard: 1, Guarded: true, Lag: 20 * time.Millisecond, Trip: time.Millisecond, Age: aged}
 	require.Equal(t, []string{

@@ -21,7 +21,7 @@ const ControllerUser = "statefulset"
 type Controller struct {
 	loop   *clock.Loop
 	server *api.Server
-	// Webhook: new pods get guard and agent.
+	// Webhook is true if new pods get guard and agent.
 	Webhook bool
 	// Slow is how long a change takes at most to be seen.
 	Slow time.Duration
@@ -115,8 +115,8 @@ func (c *Controller) reconcile(set *appsv1.StatefulSet) {
 	}
 }
 
-// roll takes the highest outdated pod at or above the line, one at a time, and
-// waits where a pod above it is not well.
+// roll takes the highest outdated pod at or above the partition, one at a time, and waits where a
+// pod above it is not well.
 func (c *Controller) roll(set *appsv1.StatefulSet, pods map[int]*corev1.Pod, line, end int) {
 	for n := end - 1; n >= line; n-- {
 		pod := pods[n]

@@ -23,13 +23,13 @@ type Fate uint8
 
 const (
 	Well Fate = iota
-	// Crashes: the database's process ends again and again.
+	// Crashes means that the database's process ends again and again.
 	Crashes
-	// NoImage: its image cannot be pulled.
+	// NoImage means that its image cannot be pulled.
 	NoImage
-	// Unschedulable: no node takes it.
+	// Unschedulable means that no node takes it.
 	Unschedulable
-	// Mute: it runs and never becomes a member.
+	// Mute means that it runs and never becomes a member.
 	Mute
 )
 
@@ -51,9 +51,9 @@ type Kubelets struct {
 	Token string
 	// Age of the pods that are Running from the beginning.
 	Age time.Duration
-	// Ephemeral: the data of a pod is gone with it.
+	// Ephemeral is true if the data of a pod is gone with it.
 	Ephemeral bool
-	// ReuseIP: a new pod gets the address that was given back last.
+	// ReuseIP is true if a new pod gets the address that was given back last.
 	ReuseIP bool
 
 	skews  map[string]time.Duration
@@ -266,7 +266,7 @@ func (k *Kubelets) Skew(node string, by time.Duration) {
 	}
 }
 
-// KillAgent ends an agent's process; the kubelet starts it anew.
+// KillAgent ends an agent's process; the kubelet starts it again.
 func (k *Kubelets) KillAgent(r *Run) {
 	if r.Agent == nil {
 		return

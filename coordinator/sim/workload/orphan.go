@@ -58,7 +58,7 @@ func owners(set *appsv1.StatefulSet) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: set.Name, UID: set.UID, Controller: &yes}}
 }
 
-// Label gives a set a label, or takes it away by an empty value.
+// Label gives a set a label, or removes it if the value is empty.
 func Label(server *api.Server, name, label, value string) {
 	set := server.Set(name)
 	if set == nil {

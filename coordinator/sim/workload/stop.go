@@ -80,7 +80,7 @@ func (k *Kubelets) KillDatabase(r *Run) {
 	k.crashed(r)
 }
 
-// FailNode takes a node away with all that runs on it; the control plane notices later.
+// FailNode removes a node with everything that runs on it; the control plane notices later.
 func (k *Kubelets) FailNode(node string) {
 	k.down[node] = true
 	for _, name := range k.server.Names(api.Pods) {
@@ -118,7 +118,7 @@ func (k *Kubelets) nodeReady(node string, is corev1.ConditionStatus) {
 	}
 }
 
-// ReturnNode brings a node back. Its pods' containers start anew.
+// ReturnNode brings a node back. Its pods' containers start again.
 func (k *Kubelets) ReturnNode(node string) {
 	if !k.down[node] {
 		return

@@ -14,7 +14,7 @@ type identity struct {
 	root  trace.SpanID
 }
 
-// identityOf follows from the claim alone, whose ID is unique in its cluster.
+// identityOf derives the identity from the claim alone, whose ID is unique in its cluster.
 func identityOf(clusterUID, claim string) identity {
 	sum := sha256.Sum256([]byte(clusterUID + "/" + claim))
 	var id identity
@@ -25,8 +25,8 @@ func identityOf(clusterUID, claim string) identity {
 
 type identityKey struct{}
 
-// identities are those that the context carries, for spans that have no parent;
-// all others are random.
+// identities generates the identities that the context carries, for spans that have no parent. All
+// others are random.
 type identities struct{}
 
 // NewIDs implements sdk.IDGenerator.

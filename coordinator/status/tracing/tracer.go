@@ -12,8 +12,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
-// Tracer makes spans of decisions. It is an Observer of a Board: it never
-// waits, and holds no more than the claims that are open.
+// Tracer makes spans of decisions. It is an Observer of a Board. It never waits, and holds no more
+// than the open claims.
 type Tracer struct {
 	tracer trace.Tracer
 
@@ -29,7 +29,7 @@ type restart struct {
 	part  trace.Span
 }
 
-// NewTracer makes spans with a tracer.
+// NewTracer returns a Tracer that makes spans with a tracer.
 func NewTracer(tracer trace.Tracer) *Tracer {
 	return &Tracer{tracer: tracer, open: map[status.Key]map[string]*restart{}}
 }
@@ -69,7 +69,7 @@ func (t *Tracer) Decided(_ *status.Decision, next status.Decision) {
 	}
 }
 
-// begin is the restart as a whole. It began with its claim, whoever wrote that.
+// begin begins the span of the restart as a whole. It began with its claim, whoever wrote that.
 func (t *Tracer) begin(d status.Decision, claim model.Claim) *restart {
 	began := claim.StartedAt.Time
 	if began.IsZero() {
@@ -85,7 +85,7 @@ func (t *Tracer) begin(d status.Decision, claim model.Claim) *restart {
 	return &restart{ctx: ctx, whole: span}
 }
 
-// enter ends the phase before and begins the next.
+// enter ends the previous phase and begins the next.
 func (t *Tracer) enter(r *restart, phase model.ClaimPhase, d status.Decision) {
 	if r.part != nil && r.phase == phase {
 		return
@@ -98,8 +98,8 @@ func (t *Tracer) enter(r *restart, phase model.ClaimPhase, d status.Decision) {
 	r.phase = phase
 }
 
-// Gone implements status.Observer: the cluster is gone, or another coordinator
-// leads, which tells how it ends.
+// Gone implements status.Observer: the cluster is gone, or another coordinator leads and reports
+// how it ends.
 func (t *Tracer) Gone(key status.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

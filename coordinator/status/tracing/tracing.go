@@ -1,10 +1,10 @@
-// Package tracing tells restarts as OpenTelemetry traces: one trace for each
-// claim, one span in it for each phase. It is off unless the environment names a
-// collector, by the variables that OpenTelemetry itself defines.
+// Package tracing exports restarts as OpenTelemetry traces: one trace for each claim, one span in
+// it for each phase. It is off unless the environment names a collector, by the variables that
+// OpenTelemetry itself defines.
 //
-// The identity of a trace follows from that of its claim, so what two leaders
-// tell of one restart is one trace: each of them the phases that it saw, and
-// whoever sees the end the restart as a whole.
+// The identity of a trace follows from that of its claim, so the spans of two leaders for one
+// restart form one trace: each exports the phases that it saw, and the one that sees the end
+// exports the restart as a whole.
 package tracing
 
 import (
@@ -25,17 +25,17 @@ const (
 	envTracesEndpoint = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 )
 
-// Enabled says whether the environment names a collector.
+// Enabled reports whether the environment names a collector.
 func Enabled() bool { return os.Getenv(envEndpoint) != "" || os.Getenv(envTracesEndpoint) != "" }
 
-// Exporter sends spans to the collector that the environment names, over gRPC.
-// What it cannot send it drops: nothing waits for it.
+// Exporter sends spans to the collector that the environment names, over gRPC. It drops what it
+// cannot send.
 type Exporter struct {
 	*Tracer
 	provider *sdk.TracerProvider
 }
 
-// NewExporter reads the environment; it connects later.
+// NewExporter returns an Exporter configured from the environment. It connects later.
 func NewExporter(ctx context.Context, version, instance string) (*Exporter, error) {
 	client, err := otlptracegrpc.New(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func NewExporter(ctx context.Context, version, instance string) (*Exporter, erro
 	return &Exporter{Tracer: NewTracer(provider.Tracer("github.com/rollcall-dev/rollcall")), provider: provider}, nil
 }
 
-// Close sends what is left, as long as ctx lasts.
+// Close sends what is left, while ctx lasts.
 func (e *Exporter) Close(ctx context.Context) error { return e.provider.Shutdown(ctx) }
 
 // Keys of attributes.

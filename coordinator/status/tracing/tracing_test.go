@@ -57,7 +57,7 @@ func told(recorder *tracetest.SpanRecorder) []string {
 	return list
 }
 
-// TestARestartIsATrace: each phase a span of it, from decision to decision.
+// Each phase a span of it, from decision to decision.
 func TestARestartIsATrace(t *testing.T) {
 	tracer, recorder := recording()
 	for _, d := range []status.Decision{
@@ -90,8 +90,8 @@ func TestARestartIsATrace(t *testing.T) {
 	require.Empty(t, tracer.open)
 }
 
-// TestTwoLeadersTellOneTrace: the second tells the restart as a whole, from its
-// beginning; the first ends the phase in which it was.
+// The second tells the restart as a whole, from its beginning; the first ends the phase in which it
+// was.
 func TestTwoLeadersTellOneTrace(t *testing.T) {
 	first, before := recording()
 	first.Decided(nil, decision(2, 3, model.PhaseDraining))

@@ -31,8 +31,7 @@ var (
 	named      = regexp.MustCompile(`(?:from |href=|src=)"(\./)?([a-z]+\.(?:js|css|svg))"`)
 )
 
-// TestThePageNeedsNobodyElse: nothing is loaded from another host, nothing is
-// inline, and no text is ever read as HTML.
+// Nothing is loaded from another host, nothing is inline, and no text is ever read as HTML.
 func TestThePageNeedsNobodyElse(t *testing.T) {
 	eachAsset(t, func(name, text string) {
 		text = strings.ReplaceAll(text, "http://www.w3.org/2000/svg", "") // a name, not a place

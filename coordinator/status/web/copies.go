@@ -8,8 +8,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
-// maxGroups bounds how many groups a view names; those that miss most are
-// named first.
+// maxGroups bounds how many groups a view names. Those with most members missing are named first.
 const maxGroups = 200
 
 // Copies is the matrix of redundancy groups by pods.
@@ -17,7 +16,7 @@ type Copies struct {
 	// Pods are the columns, sorted by pool and ordinal.
 	Pods []string `json:"pods"`
 	Rows []Row    `json:"rows"`
-	// Hidden groups are those beyond the bound, none of which miss more than those that are shown.
+	// Hidden counts the groups beyond the bound, none of which miss more than the shown ones.
 	Hidden int `json:"hidden"`
 }
 
@@ -25,7 +24,7 @@ type Copies struct {
 type Row struct {
 	ID   string          `json:"id"`
 	Kind model.GroupKind `json:"kind"`
-	// There and Of are the members that are Active, and all.
+	// There is the number of Active members, Of that of all.
 	There int `json:"there"`
 	Of    int `json:"of"`
 	// Holds is how many pods this group holds now.
@@ -96,7 +95,7 @@ func there(g model.Group) int {
 	return n
 }
 
-// columnsOf are the pods that have a member of one of the groups.
+// columnsOf returns the pods that have a member of one of the groups.
 func columnsOf(s model.Snapshot, groups []model.Group) []model.Pod {
 	has := map[string]bool{}
 	for _, g := range groups {

@@ -24,8 +24,8 @@ const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 // maxStreams bounds how many pages are kept up to date at once.
 const maxStreams = 64
 
-// Handler serves the page and what it shows. It changes nothing and asks
-// nobody who they are: whoever serves it does.
+// Handler serves the page and what it shows. It changes nothing and does not authenticate clients;
+// its server does.
 type Handler struct {
 	board     *status.Board
 	timelines *Timelines
@@ -33,7 +33,7 @@ type Handler struct {
 	mux       *http.ServeMux
 }
 
-// NewHandler shows what is on the board. The timelines must observe it.
+// NewHandler returns a Handler for what is on the board. The timelines must observe it.
 func NewHandler(board *status.Board, timelines *Timelines) *Handler {
 	h := &Handler{board: board, timelines: timelines, streams: make(chan struct{}, maxStreams), mux: http.NewServeMux()}
 	files, err := fs.Sub(assets, "assets")
@@ -70,7 +70,7 @@ type Summary struct {
 	Engine    model.Engine       `json:"engine"`
 	Phase     model.ClusterPhase `json:"phase"`
 	Pods      status.PodCounts   `json:"pods"`
-	// Rule that holds, while nothing rolls.
+	// Rule is the one that holds while nothing is rolled out.
 	Rule model.Rule `json:"rule,omitempty"`
 }
 
@@ -115,8 +115,7 @@ func keyOf(r *http.Request) status.Key {
 	return status.Key{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
 }
 
-// newest is the decision that a request is about; where there is none, the
-// request has been answered.
+// newest returns the decision that a request is about. If there is none, it answers the request.
 func (h *Handler) newest(w http.ResponseWriter, r *http.Request) (status.Decision, bool) {
 	if !h.leads(w) {
 		return status.Decision{}, false
@@ -133,8 +132,7 @@ func unknown(key status.Key) string {
 	return fmt.Sprintf("nothing has been decided about DatabaseCluster %s: there is none, or this coordinator has only just been elected", key)
 }
 
-// leads says whether this coordinator is the elected one; where it is not, the
-// request has been answered.
+// leads reports whether this coordinator is the elected one. If not, it answers the request.
 func (h *Handler) leads(w http.ResponseWriter) bool {
 	leads, leader := h.board.Leader()
 	if !leads {
@@ -150,7 +148,7 @@ func standby(leader string) string {
 	return "this coordinator is not elected; ask " + leader
 }
 
-// Problem is the answer to a request that has none.
+// Problem is the answer to a request that cannot be served.
 type Problem struct {
 	Error string `json:"error"`
 }
@@ -166,5 +164,5 @@ func write(w http.ResponseWriter, code int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_, _ = w.Write(data) // whoever asked has gone
+	_, _ = w.Write(data) // the client has gone
 }

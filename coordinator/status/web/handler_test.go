@@ -34,7 +34,7 @@ func ask(t testing.TB, h http.Handler, method, path string) (int, http.Header, s
 	return w.Code, w.Header(), w.Body.String()
 }
 
-// TestTheServerOnlyReads: no method but GET and HEAD has an effect or an answer.
+// No method but GET and HEAD has an effect or an answer.
 func TestTheServerOnlyReads(t *testing.T) {
 	h := NewHandler(rolling(t))
 	for _, path := range []string{"/", "/page.js", "/api/clusters", "/api/clusters/prod/books", "/api/clusters/prod/books/live", "/api/clusters/prod/books/pods/books-1"} {
@@ -45,7 +45,7 @@ func TestTheServerOnlyReads(t *testing.T) {
 	}
 }
 
-// TestEveryAnswerIsLockedDown: errors too.
+// Errors too.
 func TestEveryAnswerIsLockedDown(t *testing.T) {
 	h := NewHandler(rolling(t))
 	for path, want := range map[string]int{
@@ -168,7 +168,7 @@ func TestLiveTellsEachDecision(t *testing.T) {
 	require.Contains(t, event[1], "not elected")
 }
 
-// TestStreamsAreBounded: those that are there go on, and who leaves makes room.
+// Those that are there go on, and who leaves makes room.
 func TestStreamsAreBounded(t *testing.T) {
 	h := NewHandler(rolling(t))
 	server := httptest.NewServer(h)

@@ -10,14 +10,14 @@ import (
 const (
 	// livePause is the shortest time between two views.
 	livePause = time.Second
-	// liveBeat is how often a stream says that it is there.
+	// liveBeat is how often a stream shows that it is alive.
 	liveBeat = 10 * time.Second
-	// liveWrite is how long a reader may take to take a view.
+	// liveWrite is how long a reader may take to read a view.
 	liveWrite = 20 * time.Second
 )
 
-// live sends a view now and whenever a decision is made, as server-sent
-// events: `view` with a View, `problem` with a Problem where there is none.
+// live sends a view now and whenever a decision is made, as server-sent events: `view` with a View,
+// `problem` with a Problem if there is none.
 func (h *Handler) live(w http.ResponseWriter, r *http.Request) {
 	select {
 	case h.streams <- struct{}{}:
@@ -57,7 +57,7 @@ func (h *Handler) live(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// event is what there is to say now.
+// event returns the current event.
 func (h *Handler) event(r *http.Request) []byte {
 	key := keyOf(r)
 	name := "view"
@@ -71,7 +71,7 @@ func (h *Handler) event(r *http.Request) []byte {
 		name, value = "problem", Problem{Error: unknown(key)}
 	default:
 		value = NewView(d, h.timelines.Of(key))
-		if d.Idle { // while nothing is to be done agents are asked only for those who look
+		if d.Idle { // agents of an idle cluster are asked only while somebody looks
 			h.board.Ask(key)
 		}
 	}
@@ -82,14 +82,14 @@ func (h *Handler) event(r *http.Request) []byte {
 	return []byte("event: " + name + "\ndata: " + string(data) + "\n\n")
 }
 
-// stream writes events to one reader, who may be slow only for so long.
+// stream writes events to one reader, which may be slow only for a limited time.
 type stream struct {
 	w  http.ResponseWriter
 	to *http.ResponseController
 }
 
 func (s stream) send(text string) error {
-	// A server that knows no deadlines is one of a test.
+	// Only a server of a test has no deadlines.
 	_ = s.to.SetWriteDeadline(time.Now().Add(liveWrite))
 	if _, err := s.w.Write([]byte(text)); err != nil {
 		return err

@@ -10,52 +10,52 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
-// Of a rollout at most so many stretches and points are kept, oldest out first.
+// Limits of the stretches and points that are kept of a rollout. The oldest are dropped first.
 const (
 	maxStretches = 2000
 	maxPoints    = 500
 )
 
-// Timeline is how one rollout went, from the first pod that should go until
-// none does. It stays until the next begins.
+// Timeline is the course of one rollout, from the first pod that should go until none does. It
+// stays until the next begins.
 type Timeline struct {
-	// From is when this coordinator saw the rollout first; zero = it has seen none.
+	// From is when this coordinator first saw the rollout. It is zero if it has seen none.
 	From time.Time `json:"from,omitzero"`
-	// To is the newest decision of it.
+	// To is the time of its newest decision.
 	To time.Time `json:"to,omitzero"`
-	// Ended: nothing was left that should go.
+	// Ended is true if nothing was left that should go.
 	Ended     bool      `json:"ended"`
 	Stretches []Stretch `json:"stretches"`
 	Points    []Point   `json:"points"`
 }
 
-// Stretch is a time in which a pod was in one state that was not the usual one.
+// Stretch is a time in which a pod was in one unusual state.
 type Stretch struct {
 	Pod   string    `json:"pod"`
 	State string    `json:"state"`
 	From  time.Time `json:"from"`
 	To    time.Time `json:"to"`
-	// open: the state lasts.
+	// open is true if the state lasts.
 	open bool
 }
 
-// Point is what was done by a time, and when all should be.
+// Point is what was done at a time, and when everything should be.
 type Point struct {
 	At time.Time `json:"at"`
-	// Left are the pods that should go or are on their way.
+	// Left is the number of pods that should go or are going.
 	Left int `json:"left"`
-	// Ends is when nothing is left, by the forecast of that time.
+	// Ends is when nothing is left, by the forecast at that time.
 	Ends time.Time `json:"ends"`
 }
 
-// Timelines note how rollouts go. They are an Observer of a Board, bounded for
-// each cluster, and live as long as this coordinator leads.
+// Timelines record how rollouts go. They are an Observer of a Board, bounded for each cluster, and
+// live as long as this coordinator leads.
 type Timelines struct {
 	mu    sync.Mutex
 	lines map[status.Key]*Timeline
 }
 
-// NewTimelines have seen nothing yet.
+// NewTimelines returns empty Timelines.
 func NewTimelines() *Timelines { return &Timelines{lines: map[status.Key]*Timeline{}} }
 
 // Decided implements status.Observer.
@@ -77,7 +77,7 @@ func (t *Timelines) Gone(key status.Key) {
 	delete(t.lines, key)
 }
 
-// Of is how the newest rollout of a cluster went.
+// Of returns the newest rollout of a cluster.
 func (t *Timelines) Of(key status.Key) Timeline {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,7 +90,7 @@ func (t *Timelines) Of(key status.Key) Timeline {
 	return line
 }
 
-// note takes a decision in.
+// note adds a decision.
 func (l *Timeline) note(d status.Decision) {
 	left := leftOf(d)
 	switch {
@@ -100,14 +100,14 @@ func (l *Timeline) note(d status.Decision) {
 		return
 	}
 	if d.DecidedAt.Before(l.To) {
-		return // a clock that was set back makes no rollout of its own
+		return // a clock that was set back does not begin a rollout
 	}
 	l.To, l.Ended = d.DecidedAt, left == 0
 	l.stretch(d)
 	l.point(d, left)
 }
 
-// leftOf counts the pods that should go or are on their way.
+// leftOf counts the pods that should go or are going.
 func leftOf(d status.Decision) int {
 	names := map[string]bool{}
 	for _, name := range d.Plan.Order {
@@ -144,7 +144,7 @@ func (l *Timeline) stretch(d status.Decision) {
 	}
 }
 
-// unusual are the states of pods that are on their way or not well.
+// unusual returns the states of pods that are going or unhealthy.
 func unusual(d status.Decision) map[string]string {
 	states := map[string]string{}
 	for _, p := range d.Snapshot.Pods {
@@ -161,11 +161,11 @@ func unusual(d status.Decision) map[string]string {
 func (l *Timeline) point(d status.Decision, left int) {
 	p := Point{At: d.DecidedAt, Left: left, Ends: d.DecidedAt.Add(time.Duration(d.Plan.Forecast.Seconds) * time.Second)}
 	if n := len(l.Points); n > 1 && l.Points[n-1].Left == left && l.Points[n-2].Left == left {
-		l.Points[n-1] = p // a level line needs its two ends only
+		l.Points[n-1] = p // a level line only needs its two ends
 		return
 	}
 	l.Points = append(l.Points, p)
-	if len(l.Points) > maxPoints { // the first is what was promised, and stays
+	if len(l.Points) > maxPoints { // the first is the original forecast, and stays
 		l.Points = slices.Delete(l.Points, 1, 2)
 	}
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
-// maxPods bounds how many pods a view names; those that are up to date and
-// well are left out first.
+// maxPods bounds how many pods a view names. Updated, healthy pods are left out first.
 const maxPods = 2000
 
 // View is what the page shows of one database cluster, as JSON.
@@ -21,22 +20,22 @@ type View struct {
 	Mode      model.Mode         `json:"mode"`
 	Phase     model.ClusterPhase `json:"phase"`
 	DecidedAt time.Time          `json:"decidedAt"`
-	// Idle: the agents are not asked, and so nothing is said of copies.
+	// Idle is true if the agents are not asked, so that nothing is known about copies.
 	Idle   bool             `json:"idle"`
 	Health model.Health     `json:"health"`
 	Pods   status.PodCounts `json:"pods"`
 	Budget model.Budget     `json:"budget"`
-	// Holds of the cluster as a whole; those of a pod stand with it.
+	// Holds are those of the cluster as a whole. Those of a pod are in the pod.
 	Holds    []model.Hold   `json:"holds"`
 	Steps    []model.Step   `json:"steps"`
 	Order    []string       `json:"order"`
 	Forecast model.Forecast `json:"forecast"`
 	Zones    []Zone         `json:"zones"`
-	// Hidden pods are those beyond the bound.
+	// Hidden is the number of pods beyond the bound.
 	Hidden   int      `json:"hidden"`
 	Copies   Copies   `json:"copies"`
 	Timeline Timeline `json:"timeline"`
-	// Stalled is nil while it is not.
+	// Stalled is nil if the rollout is not stalled.
 	Stalled *status.Stall `json:"stalled,omitempty"`
 	Error   string        `json:"error,omitempty"`
 }
@@ -52,7 +51,7 @@ type Pod struct {
 	Name string `json:"name"`
 	Pool string `json:"pool"`
 	Node string `json:"node"`
-	// State is the phase of its claim, and without one its own.
+	// State is the phase of its claim, or else its own.
 	State   string        `json:"state"`
 	Problem model.Problem `json:"problem,omitempty"`
 	Updated bool          `json:"updated"`
@@ -62,13 +61,13 @@ type Pod struct {
 	Why      string   `json:"why,omitempty"`
 	Unblocks string   `json:"unblocks,omitempty"`
 	Roles    []string `json:"roles,omitempty"`
-	// Place in the order, from 1; 0 where nothing asks it to go.
+	// Place is its place in the order, from 1. It is 0 if it does not have to go.
 	Place int `json:"place,omitempty"`
 	// ReportAgeSeconds is negative without a report.
 	ReportAgeSeconds float64 `json:"reportAgeSeconds"`
 }
 
-// NewView is a decision as the page shows it. It is pure.
+// NewView returns a decision as the page shows it. It is a pure function.
 func NewView(d status.Decision, t Timeline) View {
 	s := d.Snapshot
 	v := View{
@@ -96,7 +95,7 @@ func NewView(d status.Decision, t Timeline) View {
 	return v
 }
 
-// placed is a pod, and where it stands.
+// placed is a pod, and its place.
 type placed struct {
 	Pod
 	zone    string
@@ -128,7 +127,7 @@ func podsOf(d status.Decision) []placed {
 	}
 	holds := map[string]model.Hold{}
 	for _, h := range slices.Backward(d.Plan.Holds) {
-		holds[h.Pod] = h // the first is the one that people see
+		holds[h.Pod] = h // people see the first one
 	}
 	order := map[string]int{}
 	for i, name := range d.Plan.Order {
@@ -194,7 +193,7 @@ func byZone(pods []placed) []Zone {
 	return zones
 }
 
-// nonNil is a list that is [] in JSON and never null.
+// nonNil returns a list that is [] in JSON and never null.
 func nonNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}

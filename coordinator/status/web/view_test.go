@@ -38,8 +38,7 @@ func TestPodsStandInTheirZones(t *testing.T) {
 	require.Equal(t, "books-6", v.Zones[0].Pods[2].Name)
 }
 
-// TestAViewSaysWhatThePlanSays: each pod has the verdict, the rule and the
-// reason that everybody else is shown.
+// Each pod has the verdict, the rule and the reason that everybody else is shown.
 func TestAViewSaysWhatThePlanSays(t *testing.T) {
 	for name, d := range map[string]status.Decision{
 		"calm":     webtest.Books(t),
@@ -79,7 +78,7 @@ func TestAClaimIsThePodsState(t *testing.T) {
 	require.Equal(t, "shard2 has a new leader: 12 s", pod.Why)
 }
 
-// TestAPodThatIsAwayKeepsItsZone: there is no node to ask.
+// There is no node to ask.
 func TestAPodThatIsAwayKeepsItsZone(t *testing.T) {
 	d := webtest.Books(t, webtest.OnTheWay(5, model.PhaseGone), func(s *model.Snapshot) {
 		s.Pods[5].Node = ""
@@ -89,7 +88,7 @@ func TestAPodThatIsAwayKeepsItsZone(t *testing.T) {
 	require.Equal(t, "z2", zone)
 }
 
-// TestAViewIsBounded: what is well and up to date is left out first.
+// What is well and up to date is left out first.
 func TestAViewIsBounded(t *testing.T) {
 	d := webtest.Books(t, webtest.UpdatedTo(0), func(s *model.Snapshot) {
 		s.Pools[0].Replicas = maxPods + 100
@@ -107,7 +106,7 @@ func TestAViewIsBounded(t *testing.T) {
 	require.Equal(t, model.ProblemCrashLoop, pod.Problem)
 }
 
-// TestNoListIsNull: the page goes over all of them.
+// The page goes over all of them.
 func TestNoListIsNull(t *testing.T) {
 	s, err := model.Decode([]byte(`{"version":1,"now":"2026-11-20T12:00:00Z","cluster":{"namespace":"a","name":"b"}}`))
 	require.NoError(t, err)
@@ -157,7 +156,7 @@ func TestACellIsTheWorstOfItsMembers(t *testing.T) {
 	}}, copiesOf(d).Rows)
 }
 
-// TestCopiesAreBounded: those that miss most are shown.
+// Those that miss most are shown.
 func TestCopiesAreBounded(t *testing.T) {
 	d := webtest.Books(t, func(s *model.Snapshot) {
 		for i := range maxGroups {
@@ -170,8 +169,8 @@ func TestCopiesAreBounded(t *testing.T) {
 	require.Equal(t, "books/shard6", c.Rows[0].ID)
 }
 
-// TestTimelineOfARollout: from the first pod that should go until none does,
-// with what was forecast at the beginning; the next begins anew.
+// From the first pod that should go until none does, with what was forecast at the beginning; the
+// next begins again.
 func TestTimelineOfARollout(t *testing.T) {
 	timelines := NewTimelines()
 	board := status.NewBoard(timelines)
@@ -215,7 +214,7 @@ func TestTimelineOfARollout(t *testing.T) {
 	require.Empty(t, timelines.Of(key).Points, "a standby shows nothing")
 }
 
-// TestATimelineIsBounded: what was forecast at first stays.
+// What was forecast at first stays.
 func TestATimelineIsBounded(t *testing.T) {
 	l := &Timeline{Ended: true}
 	for i := range 3 * maxStretches {

@@ -75,7 +75,7 @@ func TestInformerFollows(t *testing.T) {
 	})
 }
 
-// TestManagedFieldsAreNotKept: nobody asks for them, and they may be larger than all else.
+// Nobody asks for them, and they may be larger than all else.
 func TestManagedFieldsAreNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		large := cluster("prod", "a")
@@ -98,8 +98,8 @@ func TestManagedFieldsAreNotKept(t *testing.T) {
 	})
 }
 
-// TestTextsBeyondBoundsAreNotKept: what was stored before the schema had bounds is made
-// short when it is read, and says the same but for the length of its texts.
+// What was stored before the schema had bounds is made short when it is read, and says the same but
+// for the length of its texts.
 func TestTextsBeyondBoundsAreNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		large := cluster("prod", "a")
@@ -154,7 +154,7 @@ func (s slowClusters) Get(ctx context.Context, name string, _ metav1.GetOptions)
 	return c, nil
 }
 
-// TestFewLargeOnesAtATime: large DatabaseClusters take turns, and those that are not large do not wait for them.
+// Large DatabaseClusters take turns, and those that are not large do not wait for them.
 func TestFewLargeOnesAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := slowClients{slowClusters{now: new(atomic.Int64), most: new(atomic.Int64)}}

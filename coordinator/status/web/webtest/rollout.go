@@ -15,8 +15,8 @@ import (
 // Noon is when the rollout begins.
 var Noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// Books is a Solr of nine pods in three zones, with each shard on three of them.
-// The three highest pods are updated. Each change is one that a test wants.
+// Books is a Solr of nine pods in three zones, with each shard on three of them. The three highest
+// pods are updated. A test can make changes.
 func Books(t testing.TB, changes ...func(*model.Snapshot)) status.Decision {
 	t.Helper()
 	s, err := model.Decode([]byte(`{"version":1,"now":"2026-11-20T12:00:00Z","cluster":{"namespace":"prod","name":"books","uid":"c1",
@@ -75,7 +75,7 @@ func OnTheWay(pod int, phase model.ClaimPhase) func(*model.Snapshot) {
 	}
 }
 
-// loses takes the members of a pod away; another one leads.
+// loses marks the members of a pod as lost; another one leads.
 func loses(members []model.Member, pod string) {
 	led := false
 	for i := range members {
