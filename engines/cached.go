@@ -8,7 +8,7 @@ type Cached[T any] struct {
 	at    time.Time
 }
 
-// Get returns the value, read anew when it is older than that. A failure is not kept.
+// Get returns the value, read again when it is older than that. A failure is not kept.
 func (c *Cached[T]) Get(keep time.Duration, read func() (T, error)) (T, error) {
 	if !c.at.IsZero() && time.Since(c.at) < keep {
 		return c.value, nil

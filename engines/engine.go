@@ -25,9 +25,9 @@ type Engine interface {
 	// lists may be those of an earlier Observation: nobody changes them.
 	Observe(ctx context.Context) (Observation, error)
 
-	// PlanDrain returns what a drain would change, as the bytes (at most MaxUndo)
-	// with which Restore of any agent of the same database can undo it. It reads,
-	// and changes nothing. Empty bytes: nothing to undo.
+	// PlanDrain returns what a drain would change, as the bytes (at most MaxUndo) with which
+	// Restore of any agent of the same database can undo it. It reads, and changes nothing. Empty
+	// bytes means nothing to undo.
 	PlanDrain(ctx context.Context, order Order) (undo []byte, err error)
 
 	// Drain starts or continues the drain and returns how far it is; the caller
@@ -57,19 +57,19 @@ type Order struct {
 	Kind Kind
 	// Claim names the order; asynchronous work and marks in the database carry it.
 	Claim string
-	// Node is the member whose duties are given away; empty: the local one.
-	// Another member than the local one may be handed over (Handoff), and emptied
-	// (Evacuate) only where Facts.EvacuatesOthers, while its process does not run.
+	// Node is the member whose duties are given away; empty means the local one. Another member
+	// than the local one may be handed over (Handoff), and emptied (Evacuate) only where
+	// Facts.EvacuatesOthers, while its process does not run.
 	Node string
-	// Eligible are the nodes (Member.Node) that may take over duties. Empty: any.
+	// Eligible are the nodes (Member.Node) that may take over duties. Empty means any.
 	Eligible []string
 	// Setting is the cluster setting that Drain of a SettingChanger may change, as
 	// it was before anybody changed it. Without it that setting stays as it is.
 	Setting Setting
-	// Epoch of the order, for what other members are asked to do. 0: the highest that
-	// the agent has seen.
+	// Epoch of the order, for what other members are asked to do. 0 means the highest that the
+	// agent has seen.
 	Epoch int64
-	// NotAfter is the time past which no write may be started. Zero: no limit.
+	// NotAfter is the time past which no write may be started. Zero means no limit.
 	NotAfter time.Time
 }
 
@@ -80,7 +80,7 @@ type Progress struct {
 	Detail string
 	// Done and Total count units of work where the database tells them.
 	Done, Total int
-	// OwnAgentOnly: Refused, as only the node's own agent could hand over, and more than
+	// OwnAgentOnly means that Refused, as only the node's own agent could hand over, and more than
 	// an election would be lost without.
 	OwnAgentOnly bool
 }
@@ -92,29 +92,29 @@ type Facts struct {
 	SettleSeconds int
 	// MaxMajorStep is how many major versions one rollout may skip; 0 = any.
 	MaxMajorStep int
-	// SameMinor: members of versions that differ in the major or minor number do not
-	// talk to each other.
+	// SameMinor means that members of versions that differ in the major or minor number do not talk
+	// to each other.
 	SameMinor bool
-	// EvacuatesOthers: any member can empty another one whose process does not run.
+	// EvacuatesOthers means that any member can empty another one whose process does not run.
 	EvacuatesOthers bool
-	// OwnAgentOnly: for a member that leads only its own agent can hand over, and more
+	// OwnAgentOnly means that for a member that leads only its own agent can hand over, and more
 	// than an election would be lost without.
 	OwnAgentOnly bool
-	// NamedByPod: a member's name is that of its pod.
+	// NamedByPod means that a member's name is that of its pod.
 	NamedByPod bool
-	// Unlisted: members need not know of each other, but for one that leads. While no
-	// agent of a leader tells, a pod without an agent of which no agent tells may be a
-	// member, too, and its pod's name is one by which it is found.
+	// Unlisted means that members need not know of each other, but for one that leads. While no
+	// agent of a leader tells, a pod without an agent of which no agent tells may be a member, too,
+	// and its pod's name is one by which it is found.
 	Unlisted bool
-	// ByZone: copies are spread over zones and nothing smaller, so members of a zone that
+	// ByZone means that copies are spread over zones and nothing smaller, so members of a zone that
 	// go together cost as much as one of them.
 	ByZone bool
-	// OneAtATime: however many members there are, one at a time may be away unless a
-	// person says otherwise.
+	// OneAtATime means that however many members there are, one at a time may be unavailable unless
+	// a person says otherwise.
 	OneAtATime bool
 	// DataRoles are the roles of members that keep data, where roles tell.
 	DataRoles []string
-	// Replaced: a member is moved to another volume where a restart does not bring what
+	// Replaced means that a member is moved to another volume where a restart does not bring what
 	// changed.
 	Replaced bool
 	// MinSource is, by major version, the oldest version from which it can be

@@ -2,7 +2,7 @@ package engines
 
 // The zero value of every enum is unknown, and unknown never permits.
 
-// Kind of a prepare.
+// Kind of a drain.
 type Kind uint8
 
 const (

@@ -2,8 +2,8 @@ package engines
 
 // Observation is what an adapter read from its local database, once.
 type Observation struct {
-	// Node is the member's own name as the database registered it, or will. Empty: not
-	// known yet.
+	// Node is the member's own name as the database registered it, or will. Empty means not known
+	// yet.
 	Node string
 	// Version of the running database, empty when unknown.
 	Version string
@@ -13,7 +13,7 @@ type Observation struct {
 	Roles []string
 	// Rank orders kinds of node: all of a lower rank are restarted first.
 	Rank int
-	// Last: holds a role that must go last and cannot be handed over.
+	// Last means that holds a role that must go last and cannot be handed over.
 	Last bool
 	// Health is the verdict on the whole database.
 	Health Health
@@ -23,14 +23,14 @@ type Observation struct {
 	// Nodes is the membership as this member sees it, itself included: a name that is
 	// not in it is no member.
 	Nodes []Node
-	// Settled: serving and caught up.
+	// Settled means that serving and caught up.
 	Settled bool
 	// Busy and Veto, in the database's words; empty = no.
 	Busy, Veto string
 	// After names nodes that must carry the new version before this one.
 	After []string
-	// Excluded: somebody, Rollcall or not, has told the database to keep data off the member, in
-	// a way that is over with the pod: its successor would get data.
+	// Excluded means that somebody, Rollcall or not, has told the database to keep data off the
+	// member, in a way that is over with the pod: its successor would get data.
 	Excluded bool
 	// DataBytes is how much the member holds; 0 = unknown.
 	DataBytes int64
@@ -52,9 +52,9 @@ type Group struct {
 	// MinAvailable members must stay available; of a Shard, for which policy decides,
 	// the least that it may decide on. Where members have a domain, domains count.
 	MinAvailable int
-	// NeedsLeader: the group is useless without a leader.
+	// NeedsLeader means that the group is useless without a leader.
 	NeedsLeader bool
-	// Moving: copies of this group are being moved right now.
+	// Moving means that copies of this group are being moved right now.
 	Moving  bool
 	Members []Member
 }
@@ -66,8 +66,8 @@ type Member struct {
 	// Node hosts it, in the form of Observation.Node.
 	Node  string
 	State MemberState
-	// Domain in which it fails together with others of the group: as many of them as
-	// may be missing at once cost as much as one. Empty: it fails by itself.
+	// Domain in which it fails together with others of the group: as many of them as may be missing
+	// at once cost as much as one. Empty means it fails by itself.
 	Domain string
 	// Leader of the group, and Eligible to become it.
 	Leader, Eligible bool
@@ -75,7 +75,7 @@ type Member struct {
 	Progress float64
 }
 
-// Has tells whether the node hosts a member of the group.
+// Has reports whether the node hosts a member of the group.
 func (g Group) Has(node string) bool {
 	for _, m := range g.Members {
 		if m.Node == node {

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Once is work that is worth one attempt for each claim, like a flush before a
-// restart. It is not repeated when it failed, or each Drain that asks whether the
-// work of a claim still stands would wait for it anew. The zero value is ready.
+// Once is work that is worth one attempt for each claim, like a flush before a restart. It is not
+// repeated when it failed, or each Drain that asks whether the work of a claim still stands would
+// wait for it again. The zero value is ready.
 type Once struct {
 	mu     sync.Mutex
 	claim  string

@@ -9,9 +9,9 @@ import (
 )
 
 var (
-	// ErrOrder: the order itself is wrong.
+	// ErrOrder means that the order itself is wrong.
 	ErrOrder = errors.New("order is not valid")
-	// ErrTooLate: a write was due after Order.NotAfter.
+	// ErrTooLate means that a write was due after Order.NotAfter.
 	ErrTooLate = errors.New("too late to start a change")
 )
 
@@ -48,7 +48,7 @@ func CheckClaim(claim string) error {
 	return nil
 }
 
-// InTime refuses to start a change past an order's end. Zero: no limit.
+// InTime refuses to start a change past an order's end. Zero means no limit.
 func InTime(notAfter time.Time) error {
 	if !notAfter.IsZero() && time.Now().After(notAfter) {
 		return ErrTooLate

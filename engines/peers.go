@@ -13,8 +13,8 @@ import (
 // speaks to its local server only. A call ends within ten seconds, whatever its
 // context says; who is not alive is not asked.
 type Peers interface {
-	// List answers the members whose agents are known, the local one left out,
-	// sorted by pod. A member that is away stays in it for a while.
+	// List answers the members whose agents are known, the local one left out, sorted by pod. A
+	// member that is unavailable stays in it for a while.
 	List() []Peer
 	// Look answers what the member on the node says of itself, as its adapter's Look
 	// does. It changes nothing, and waits for nothing that is written there. A member
@@ -31,12 +31,12 @@ type Peer struct {
 	// Pod of the member, and Node by which the database knows it; empty while its
 	// agent has not told.
 	Pod, Node string
-	// Alive: its agent is a living member of the gossip.
+	// Alive means that its agent is a living member of the gossip.
 	Alive bool
 	// Since when it has been so.
 	Since time.Time
-	// Leaving: its agent says that the pod is being stopped, or prepared for that
-	// (also: is being prepared). One that is not alive said so before.
+	// Leaving means that its agent says that the pod is being stopped, or prepared for that (also:
+	// is being prepared). One that is not alive said so before.
 	Leaving bool
 }
 
@@ -48,11 +48,11 @@ func (p Peer) Name() string { return cmp.Or(p.Node, p.Pod) }
 type Step struct {
 	// Name of the step, in the words of the adapter.
 	Name string
-	// Claim under which it is done, and Epoch of the order; 0: the highest that the
-	// asking agent has seen.
+	// Claim under which it is done, and Epoch of the order; 0 means the highest that the asking
+	// agent has seen.
 	Claim string
 	Epoch int64
-	// NotAfter is the time past which no write may be started. Zero: no limit.
+	// NotAfter is the time past which no write may be started. Zero means no limit.
 	NotAfter time.Time
 	// Body is for the other member's adapter, JSON of at most MaxStep bytes.
 	Body []byte
@@ -79,10 +79,10 @@ type Peered interface {
 	// context does not end with that of the member that asks.
 	Step(ctx context.Context, step Step) ([]byte, error)
 
-	// Repair does at most one thing that the members owe each other while there is
-	// no order: what a switchover left unfinished when an agent or a server ended in
-	// the middle of it. The repair loop calls it again and again, after probes, but
-	// at most once a second, and never in mode Observe; its context ends as soon as
-	// anything else has to be written. Done: nothing to do.
+	// Repair does at most one thing that the members owe each other while there is no order: what a
+	// switchover left unfinished when an agent or a server ended in the middle of it. The repair
+	// loop calls it again and again, after probes, but at most once a second, and never in mode
+	// Observe; its context ends as soon as anything else has to be written. Done means nothing to
+	// do.
 	Repair(ctx context.Context) (Progress, error)
 }

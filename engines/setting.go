@@ -31,7 +31,7 @@ type Setting struct {
 	Undo []byte
 }
 
-// ErrSetting: the setting is not the adapter's, or cannot be put back so.
+// ErrSetting means that the setting is not the adapter's, or cannot be put back so.
 var ErrSetting = errors.New("cluster setting is not valid")
 
 // MaxSettingName bounds the name of a setting.

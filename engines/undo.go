@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// ErrUndo: the undo bytes are not from an adapter, or not for this order.
+// ErrUndo means that the undo bytes are not from an adapter, or not for this order.
 var ErrUndo = errors.New("undo bytes are not readable")
 
 // Undo is what adapters return from PlanDrain that keep the details in the database
@@ -101,7 +101,7 @@ func (o Order) Planned(undo []byte, local func() (string, error)) (node string, 
 	return node, planned.Matches(o, node)
 }
 
-// Matches tells whether the undo was planned for this order on this node.
+// Matches reports whether the undo was planned for this order on this node.
 func (u Undo) Matches(order Order, node string) error {
 	switch {
 	case u.Kind != order.Kind.String():

@@ -91,8 +91,8 @@ type File struct {
 	Engine     string     `json:"engine"`
 	Connection Connection `json:"connection"`
 	Drain      Drain      `json:"drain"`
-	// Secrets are those with credentials that pods of the database mount, or are to mount,
-	// by name. Nil: a coordinator from before, which does not say.
+	// Secrets are those with credentials that pods of the database mount, or are to mount, by name.
+	// Nil means a coordinator from before, which does not say.
 	Secrets map[string]Secret `json:"secrets,omitempty"`
 	// GossipCIDRs are the networks from which gossip is taken; empty = any.
 	GossipCIDRs []netip.Prefix `json:"gossipCIDRs,omitempty"`
@@ -103,17 +103,17 @@ type File struct {
 	// elsewhere is heard, too, and makes room when strangers are too many: a pod on a new
 	// node must not be shut out by a list that is old. Empty = they are not known.
 	PodNetworks []netip.Prefix `json:"podNetworks,omitempty"`
-	// Observe: nothing is done that nobody asked for.
+	// Observe means that nothing is done that nobody asked for.
 	Observe bool `json:"observe,omitempty"`
 }
 
-// GossipFrom tells whether gossip of an address is taken.
+// GossipFrom reports whether gossip of an address is taken.
 func (f *File) GossipFrom(ip netip.Addr) bool {
 	return among(f.GossipCIDRs, ip)
 }
 
-// NearPods tells whether an address is where pods of the database have been; all are
-// where that is not known.
+// NearPods reports whether an address is where pods of the database have been; all are where that
+// is not known.
 func (f *File) NearPods(ip netip.Addr) bool {
 	return among(f.PodNetworks, ip)
 }
@@ -134,8 +134,8 @@ type Connection struct {
 	// ClusterFile and Client are paths of FoundationDB's cluster file and fdbcli.
 	ClusterFile string `json:"clusterFile,omitempty"`
 	Client      string `json:"client,omitempty"`
-	// Failover says who moves the primary (MySQL, MariaDB): empty: the agents;
-	// External: another manager; a URL: that one, which is asked there.
+	// Failover says who moves the primary (MySQL, MariaDB): empty means the agents; External:
+	// another manager; a URL: that one, which is asked there.
 	Failover string `json:"failover,omitempty"`
 	// MaxLagSeconds of a replica that counts (MySQL, MariaDB); 0 = the engine's default.
 	MaxLagSeconds int64 `json:"maxLagSeconds,omitempty"`
@@ -153,7 +153,7 @@ type ConnectionTLS struct {
 
 // Drain is what the stop hook does when nobody prepared the pod.
 type Drain struct {
-	// Evacuate: the data of a restarted pod is lost, so move it away first.
+	// Evacuate means that the data of a restarted pod is lost, so move it away first.
 	Evacuate       bool `json:"evacuate,omitempty"`
 	TimeoutSeconds int  `json:"timeoutSeconds,omitempty"`
 }

@@ -12,13 +12,13 @@ import (
 
 // Secret is what the Secret with the database's credentials says about who may use them.
 type Secret struct {
-	// Refused is why the agents may not use it; empty: they may.
+	// Refused is why the agents may not use it; empty means they may.
 	Refused string `json:"refused,omitempty"`
 	// Hosts are those to which agents may show what is in it, beside their own pod, as agents from
 	// before take them: at any port.
 	Hosts []string `json:"hosts,omitempty"`
 	// Addresses are the same, as people wrote them: a host is meant at the usual port, and
-	// host:port at that one. Nil: a coordinator from before, which says Hosts alone.
+	// host:port at that one. Nil means a coordinator from before, which says Hosts alone.
 	Addresses []string `json:"addresses,omitempty"`
 }
 
@@ -40,8 +40,8 @@ func (f *File) Withheld(secret string) string {
 	return fmt.Sprintf("Secret %s does not allow that its password is shown to %s", secret, Address(f.Connection.Host, f.Connection.Port, UsualPort(f.Engine)))
 }
 
-// Allows tells whether agents may show what is in the Secret to a host that is not their own
-// pod, at this port; 0 = the usual one.
+// Allows reports whether agents may show what is in the Secret to a host that is not their own pod,
+// at this port; 0 = the usual one.
 func (s Secret) Allows(host string, port, usual int) bool {
 	if s.Addresses == nil {
 		return slices.ContainsFunc(s.Hosts, func(allowed string) bool { return plainHost(allowed) == plainHost(host) })
@@ -100,7 +100,7 @@ func AtURL(u *url.URL) (host string, port, usual int) {
 	return u.Hostname(), int(n), usual
 }
 
-// OwnHost tells whether a connection's host is the agent's own pod: localhost or a loopback
+// OwnHost reports whether a connection's host is the agent's own pod: localhost or a loopback
 // address. What else a name is DNS decides, and so not whoever may write the Secret.
 func OwnHost(host string) bool {
 	if host == "" || strings.EqualFold(host, "localhost") {

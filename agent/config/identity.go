@@ -19,9 +19,10 @@ type Identity struct {
 	Node      string       // Kubernetes node; may be empty
 	NodeIPs   []netip.Addr // of the node; none: not known
 	Zone      string       // may be empty
-	StopToken string       // empty: the stop hook refuses everybody
+	StopToken string       // empty means the stop hook refuses everybody
 	Grace     time.Duration
-	// Credentials is the name of the Secret with them; empty: none is mounted, or it is not known.
+	// Credentials is the name of the Secret with them; empty means none is mounted, or it is not
+	// known.
 	Credentials string
 }
 

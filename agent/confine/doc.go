@@ -1,10 +1,10 @@
-// Package confine starts a program that has all that its starter may reach but for some paths,
-// by Landlock, which needs neither capabilities nor another user. The program also reads
-// nothing of the starter's process and sends it no signal, where the kernel knows how.
+// Package confine starts a program that has all that its starter may reach but for some paths, by
+// Landlock, which needs neither capabilities nor another user. The program also reads nothing of
+// the starter's process and sends it no signal, where the kernel knows how.
 //
-// Landlock only ever allows, so everything but the hidden paths is allowed, directory by
-// directory. It binds the process that asks for it, so that is not the agent but the agent's
-// own program, started anew, which then becomes the other program.
+// Landlock only ever allows, so everything but the hidden paths is allowed, directory by directory.
+// It binds the process that asks for it, so that is not the agent but the agent's own program,
+// started again, which then becomes the other program.
 package confine
 
 import (
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Command is the first argument of a program that is started anew for this.
+// Command is the first argument of a program that is started again for this.
 const Command = "confine"
 
 // end is between the hidden paths and the program.

@@ -30,7 +30,7 @@ type Limits struct {
 	Strangers, PerPeer int
 	// Known is how many connections of known peers there may be.
 	Known int
-	// Local: whoever comes by a forwarded port is known.
+	// Local means that whoever comes by a forwarded port is known.
 	Local bool
 	// Grace is how long a new stranger is not ended, so that what it sends at once
 	// is read, however many connect at the same time. Meanwhile there may be lobby
@@ -45,7 +45,7 @@ const lobby = 128
 type Doors struct {
 	refused *prometheus.CounterVec
 	logger  *slog.Logger
-	// Lately remembers ended connections for people. Nil: nothing does.
+	// Lately remembers ended connections for people. Nil means nothing does.
 	Lately *Refusals
 }
 
@@ -84,7 +84,7 @@ type conn struct {
 	known    bool
 	came     time.Time
 	heard    atomic.Int64 // when it was last read from, by the listener's clock
-	served   atomic.Int64 // when it last carried a good request; 0: never
+	served   atomic.Int64 // when it last carried a good request; 0 means never
 }
 
 // Accept waits only for the next connection.

@@ -82,8 +82,8 @@ func (h *house) ended(reason string) int {
 	return int(testutil.ToFloat64(h.refused.WithLabelValues("test", reason)))
 }
 
-// TestStrangerKeepsNobodyOut: with all that one address may have, another still gets
-// in, and so does a newcomer from the very same address.
+// TestStrangerKeepsNobodyOut checks that with all that one address may have, another still gets in,
+// and so does a newcomer from the very same address.
 func TestStrangerKeepsNobodyOut(t *testing.T) {
 	h := newHouse(t, Limits{Strangers: 4, PerPeer: 2, Known: 4})
 	first, _ := h.enter("127.0.0.2")
@@ -106,8 +106,8 @@ func serve(server net.Conn) {
 	Served(ConnContext(context.Background(), tls.Server(server, &tls.Config{})))
 }
 
-// TestServedGoLast: connections that say nothing of use make none go that has, from the very
-// same address.
+// TestServedGoLast checks that connections that say nothing of use make none go that has, from the
+// very same address.
 func TestServedGoLast(t *testing.T) {
 	h := newHouse(t, Limits{Strangers: 8, PerPeer: 4, Known: 4})
 	kept, server := h.enter("127.0.0.2")
@@ -126,8 +126,8 @@ func TestServedGoLast(t *testing.T) {
 	Served(context.Background()) // of another listener, or none
 }
 
-// TestServedLeaveRoom: who makes up good requests holds half of what one address may have,
-// and has no newcomer go before it can ask.
+// TestServedLeaveRoom checks that who makes up good requests holds half of what one address may
+// have, and has no newcomer go before it can ask.
 func TestServedLeaveRoom(t *testing.T) {
 	h := newHouse(t, Limits{Strangers: 8, PerPeer: 4, Known: 4})
 	var all []net.Conn
@@ -146,7 +146,7 @@ func TestServedLeaveRoom(t *testing.T) {
 	require.True(t, answered(all[3]))
 }
 
-// TestWhoHasMostMakesRoom: with all room taken, it is not the one with a single
+// TestWhoHasMostMakesRoom checks that with all room taken, it is not the one with a single
 // connection who loses it, however long that was silent.
 func TestWhoHasMostMakesRoom(t *testing.T) {
 	h := newHouse(t, Limits{Strangers: 4, PerPeer: 3, Known: 4})
@@ -163,7 +163,7 @@ func TestWhoHasMostMakesRoom(t *testing.T) {
 	require.Equal(t, 4, h.held())
 }
 
-// TestKnownAreCountedApart: strangers make nobody go who has shown who he is.
+// TestKnownAreCountedApart checks that strangers make nobody go who has shown who he is.
 func TestKnownAreCountedApart(t *testing.T) {
 	h := newHouse(t, Limits{Strangers: 2, PerPeer: 1, Known: 2})
 	var known []net.Conn
@@ -187,7 +187,7 @@ func TestKnownAreCountedApart(t *testing.T) {
 	KeepConn(known[0]) // of another listener, or none
 }
 
-// TestPortForwardIsKnown: of a listener that says so. Prometheus and kubelets do not
+// TestPortForwardIsKnown checks that of a listener that says so. Prometheus and kubelets do not
 // come from there.
 func TestPortForwardIsKnown(t *testing.T) {
 	h := newHouse(t, Limits{Strangers: 1, PerPeer: 1, Known: 5, Local: true})
@@ -224,7 +224,7 @@ func TestPeer(t *testing.T) {
 	require.Zero(t, peerOf(&net.UnixAddr{Name: "x"}))
 }
 
-// TestHandshakesFillNoLog: one line a minute, whoever fails how often.
+// TestHandshakesFillNoLog checks that one line a minute, whoever fails how often.
 func TestHandshakesFillNoLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder

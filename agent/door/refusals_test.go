@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRefusalsAreToldForAnHour: how many, since when and who was last; an hour without one
-// ends the account.
+// TestRefusalsAreToldForAnHour checks that how many, since when and who was last; an hour without
+// one ends the account.
 func TestRefusalsAreToldForAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var none *Refusals

@@ -26,9 +26,9 @@ type Job struct {
 	Detail      string
 	Done, Total int
 	since       time.Time // of state
-	// rechecks: it was drained, and the adapter is asked whether it still is.
+	// rechecks means that it was drained, and the adapter is asked whether it still is.
 	rechecks bool
-	// answered: the database has answered since the job started.
+	// answered means that the database has answered since the job started.
 	answered bool
 
 	// Only for claims of a Peered engine; see undo.go. drained: it was drained once.
@@ -74,7 +74,7 @@ type Order struct {
 	Undo     []byte
 	Setting  engines.Setting
 	NotAfter time.Time
-	// Recheck: ask the adapter again if the pod was drained already.
+	// Recheck means that ask the adapter again if the pod was drained already.
 	Recheck bool
 }
 

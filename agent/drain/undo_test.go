@@ -26,7 +26,7 @@ type lives struct {
 	pod    string
 	uid    string // of the cluster
 	heard  bool
-	// machine is which start of it this is, and when that was. Empty: unknown.
+	// machine is which start of it this is, and when that was. Empty means unknown.
 	machine string
 	booted  time.Time
 	*Drainer

@@ -104,7 +104,7 @@ func (d *delegate) NotifyJoin(node *memberlist.Node) {
 	d.metrics.members.Set(float64(d.table.alive()))
 }
 
-// upToDate tells whether memberlist tells the own headline.
+// upToDate reports whether memberlist tells the own headline.
 func (d *delegate) upToDate() bool { return bytes.Equal(*d.told.Load(), *d.meta.Load()) }
 
 // NotifyLeave is called when a member is declared dead or has said good-bye.

@@ -117,7 +117,7 @@ func TestClaimsCostNothing(t *testing.T) {
 	}), uint64(64<<10))
 }
 
-// FuzzStream: what is allocated grows with what came, whatever it claims.
+// FuzzStream checks that what is allocated grows with what came, whatever it claims.
 func FuzzStream(f *testing.F) {
 	g := testGate()
 	f.Add([]byte{})
@@ -142,7 +142,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// FuzzMessage: what passes, memberlist decodes with memory that grows with what came.
+// FuzzMessage checks that what passes, memberlist decodes with memory that grows with what came.
 func FuzzMessage(f *testing.F) {
 	f.Add(packed(messagePing, pingBody{SeqNo: 1 << 31, Node: "x"}))
 	f.Add(packed(messageExchange, exchangeHeader{Nodes: 1}, nodeState{Name: "x", Addr: []byte{1, 2, 3, 4}, Vsn: versions}))

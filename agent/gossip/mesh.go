@@ -26,19 +26,19 @@ type Options struct {
 	Address netip.AddrPort
 	// Keys are 32 bytes each; the first is sent with, all are received with.
 	Keys [][]byte
-	// Insecure: no encryption and no authentication, for development only.
+	// Insecure means that no encryption and no authentication, for development only.
 	Insecure bool
 
 	// Peers answers where agents of the cluster may be found, itself included.
 	Peers func(context.Context) ([]netip.AddrPort, error)
 
-	// Allowed tells whether anything is taken from an address, or believed of a
-	// member there; it may change its mind. Default: any.
+	// Allowed reports whether anything is taken from an address, or believed of a member there; it
+	// may change its mind. Default: any.
 	Allowed func(netip.Addr) bool
 
-	// Near tells whether an address is where pods of the database are known to be. Whoever
-	// comes from elsewhere is heard like anybody, and makes room when strangers are too
-	// many. It may change its mind. Default: all are.
+	// Near reports whether an address is where pods of the database are known to be. Whoever comes
+	// from elsewhere is heard like anybody, and makes room when strangers are too many. It may
+	// change its mind. Default: all are.
 	Near func(netip.Addr) bool
 
 	// Transport replaces the network.
@@ -88,8 +88,8 @@ const (
 	// can object. With memberlist's 30 s, half of all that is passed on after a split
 	// goes to the other half, and one news in twenty misses somebody of twenty.
 	toTheDead = time.Second
-	// reclaim is when a dead member may be back under another address: the same
-	// pod, whose network was made anew.
+	// reclaim is when a dead member may be back under another address: the same pod, whose network
+	// was made again.
 	reclaim = 5 * time.Second
 
 	announceTimeout = 500 * time.Millisecond
@@ -149,8 +149,8 @@ func New(o Options) (*Mesh, error) {
 	c.TCPTimeout = streamTimeout
 	c.DeadNodeReclaimTime = reclaim
 	c.GossipToTheDeadTime = toTheDead
-	// A compressor of memberlist is 72 KiB, made anew for each packet; DESIGN.md has
-	// what it spared. What others have compressed is not read, see gate.
+	// A compressor of memberlist is 72 KiB, made again for each packet; DESIGN.md has what it
+	// spared. What others have compressed is not read, see gate.
 	c.EnableCompression = false
 	m.log = newLog(o.Logger, o.Metrics)
 	c.Logger = m.log.lines()
@@ -231,8 +231,8 @@ func (m *Mesh) Run(ctx context.Context) error {
 	return nil
 }
 
-// hears tells whether what comes from an address is read at all. Who is refused
-// here costs a number in the metric, and the first of them a line in the log.
+// hears reports whether what comes from an address is read at all. Who is refused here costs a
+// number in the metric, and the first of them a line in the log.
 func (m *Mesh) hears(from netip.Addr) bool {
 	from = from.Unmap()
 	if m.options.Allowed(from) {

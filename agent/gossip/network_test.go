@@ -29,7 +29,7 @@ type network struct {
 	random *rand.Rand
 	ends   map[netip.AddrPort]*transport
 	loss   float64 // of packets; what is lost of a stream comes late
-	// split tells whether nothing gets from a to b.
+	// split reports whether nothing gets from a to b.
 	split   func(a, b netip.AddrPort) bool
 	latency time.Duration
 
@@ -78,14 +78,14 @@ func (n *network) reach(from *transport, to netip.AddrPort) *transport {
 	return n.ends[to]
 }
 
-// lost tells whether the next packet is.
+// lost reports whether the next packet is.
 func (n *network) lost() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.random.Float64() < n.loss
 }
 
-// lostEitherWay tells whether the next packet or its answer is.
+// lostEitherWay reports whether the next packet or its answer is.
 func (n *network) lostEitherWay() bool {
 	there, back := n.lost(), n.lost()
 	return there || back

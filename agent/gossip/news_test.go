@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNewsMissesNobodyInASmallRing: each of nine members tells all others, mostly at once. (A probe
-// that carries the news before counts as one of its resends, so not always.) When each told six,
-// who heard it was chance.
+// TestNewsMissesNobodyInASmallRing checks that each of nine members tells all others, mostly at
+// once. (A probe that carries the news before counts as one of its resends, so not always.) When
+// each told six, who heard it was chance.
 func TestNewsMissesNobodyInASmallRing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size, news = 9, 20

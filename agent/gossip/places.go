@@ -52,7 +52,7 @@ type place struct {
 	of    *places
 	at    spot
 	bytes int    // beyond freeBytes
-	end   func() // ends the stream; nil: it stays until it ends by itself
+	end   func() // ends the stream; nil means it stays until it ends by itself
 	gone  bool
 }
 
@@ -99,7 +99,7 @@ func (p *places) makeRoom(bytes int) bool {
 	return true
 }
 
-// hold tells whether so many bytes of the stream's message may be held.
+// hold reports whether so many bytes of the stream's message may be held.
 func (s *place) hold(bytes int) bool {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()

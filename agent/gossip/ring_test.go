@@ -137,7 +137,7 @@ func (r *ring) count(sees func(*member) bool) int {
 	return n
 }
 
-// knownTo tells whether a member has at least that word of m.
+// knownTo reports whether a member has at least that word of m.
 func (m *member) knownTo(sequence uint64) func(*member) bool {
 	name := m.delegate.self
 	return func(other *member) bool {

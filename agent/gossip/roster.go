@@ -37,7 +37,7 @@ type Roster struct {
 	Entries []Entry
 	// Sequence grows with every change.
 	Sequence uint64
-	// Synced: a full exchange with a peer succeeded since start, or there is no peer.
+	// Synced means that a full exchange with a peer succeeded since start, or there is no peer.
 	Synced bool
 }
 
@@ -103,7 +103,7 @@ func (t *table) put(name string, address netip.AddrPort, leaving bool, h *rollca
 	return true
 }
 
-// room tells whether a member of that name may be stored.
+// room reports whether a member of that name may be stored.
 func (t *table) room(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -185,8 +185,8 @@ func (t *table) setNamed(peers []netip.AddrPort) {
 	t.named = named
 }
 
-// knows tells whether an address is a member's, also of one that is gone, or one
-// that the Service names.
+// knows reports whether an address is a member's, also of one that is gone, or one that the Service
+// names.
 func (t *table) knows(ip netip.Addr) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -199,7 +199,7 @@ func butOne(spans []time.Duration) time.Duration {
 	return sorted[len(sorted)-2]
 }
 
-// whole tells whether all see all.
+// whole reports whether all see all.
 func (r *ring) whole() func() bool {
 	return r.everybody(func(m *member) bool { return m.alive() == len(r.members) })
 }

@@ -27,8 +27,8 @@ const (
 	lastPause  = time.Second
 )
 
-// sockets is the network. It does what memberlist's own does, which takes 64 KiB
-// anew for each packet that it waits for: a fifth of all that an agent allocated.
+// sockets is the network. It does what memberlist's own does, which takes 64 KiB again for each
+// packet that it waits for: a fifth of all that an agent allocated.
 type sockets struct {
 	own     netip.AddrPort
 	tcp     *net.TCPListener

@@ -82,7 +82,7 @@ func TestMembersOfOtherNetworksStayOut(t *testing.T) {
 }
 
 // A pod on a node that is new has an address of a network that nobody was told of, and nobody will
-// be while the coordinator is away. It joins as fast as any.
+// be while the coordinator is unavailable. It joins as fast as any.
 func TestMembersOfNewNetworksJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRing(t, newNetwork(7))

@@ -30,7 +30,7 @@ func TestNextMeshHasTheKeysOfThen(t *testing.T) {
 	})
 }
 
-// TestPeersAreNotWaitedForForEver: without them orders are let in after syncTimeout.
+// TestPeersAreNotWaitedForForEver checks that without them orders are let in after syncTimeout.
 func TestPeersAreNotWaitedForForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := NewKeeper(time.Hour, slog.New(slog.DiscardHandler))

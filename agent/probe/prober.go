@@ -39,7 +39,7 @@ type Prober struct {
 	wake chan struct{}
 
 	mu      sync.Mutex
-	waiting *asked // for the next probe; nil: nobody waits
+	waiting *asked // for the next probe; nil means nobody waits
 	giveUp  func() // cancels the probe under way; nil if it must not be cancelled
 }
 

@@ -125,8 +125,8 @@ func TestUnconfiguredProberSaysSo(t *testing.T) {
 	})
 }
 
-// TestALookThatLearnsNothingHasFailed: a database that answers, and not what it is asked,
-// raises the same alert as one that does not answer.
+// TestALookThatLearnsNothingHasFailed checks that a database that answers, and not what it is
+// asked, raises the same alert as one that does not answer.
 func TestALookThatLearnsNothingHasFailed(t *testing.T) {
 	for name, observe := range map[string]func(context.Context) (engines.Observation, error){
 		"an error": func(context.Context) (engines.Observation, error) {

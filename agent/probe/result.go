@@ -13,7 +13,7 @@ import (
 // Result is one probe of the database, with what follows from those before it. It is
 // immutable.
 type Result struct {
-	// Sequence grows by one with every probe of this process; 0: never probed.
+	// Sequence grows by one with every probe of this process; 0 means never probed.
 	Sequence uint64
 	// Started is when the probe began. Nothing in the result is older.
 	Started     time.Time
@@ -45,8 +45,8 @@ func (r Result) Follow(started time.Time, o engines.Observation, err error) Resu
 	return next
 }
 
-// interrupted returns the result with both durations starting anew, since nobody has
-// probed for a while after it.
+// interrupted returns the result with both durations starting again, since nobody has probed for a
+// while after it.
 func (r Result) interrupted() Result {
 	r.NotLiveSince, r.settledSince = time.Time{}, time.Time{}
 	return r

@@ -40,8 +40,8 @@ const (
 type GRPCOptions struct {
 	Service     *Service
 	PeerService *PeerService
-	// Keys are the certificate and the authorities. Nil: serve everything to
-	// everybody, without encryption.
+	// Keys are the certificate and the authorities. Nil means serve everything to everybody,
+	// without encryption.
 	Keys *trust.Keys
 	// ServerName is that of this database cluster's agents, config.ServerName.
 	ServerName string

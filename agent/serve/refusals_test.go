@@ -16,7 +16,7 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// TestRefusalsGoWithReports: of callers, connections, the stop hook and gossip; and
+// TestRefusalsGoWithReports checks that of callers, connections, the stop hook and gossip; and
 // nobody is woken up by one.
 func TestRefusalsGoWithReports(t *testing.T) {
 	b := probe.NewBoard(&rollcallv1.Identity{Pod: "search-0"}, slog.New(slog.DiscardHandler))

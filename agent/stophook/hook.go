@@ -53,7 +53,7 @@ type Options struct {
 	Clock   state.Clock
 	Grace   time.Duration
 	Drain   func() config.Drain
-	// Peers returns the other members. Nil: they are unknown.
+	// Peers returns the other members. Nil means they are unknown.
 	Peers   func() []engines.Peer
 	Metrics *Metrics
 	Logger  *slog.Logger

@@ -235,7 +235,7 @@ func TestClaimTakesOver(t *testing.T) {
 	})
 }
 
-// The agent is killed while the database is away; the next one of the pod knows.
+// The agent is killed while the database is unavailable; the next one of the pod knows.
 func TestRestartedAgentUndoesTheHook(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		s.Stop(t.Context())

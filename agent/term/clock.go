@@ -45,7 +45,7 @@ func (c *Clock) Started() (time.Time, bool) {
 	return c.base.Add(c.start.Value()), !c.base.IsZero()
 }
 
-// Knows tells whether a term can be named now.
+// Knows reports whether a term can be named now.
 func (c *Clock) Knows(now time.Time) bool {
 	return !c.base.IsZero() && now.Sub(c.heard) < stale
 }

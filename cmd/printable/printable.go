@@ -18,9 +18,9 @@ import (
 // program reads can have it. It must be within one call of Write.
 var Escape = "\x00" + rand.Text() + "\x00"
 
-// Steers tells whether a terminal obeys the rune rather than shows it: the control
-// characters but the end of a line and the tab, the other ends of lines of Unicode,
-// and what changes the direction of text.
+// Steers reports whether a terminal obeys the rune rather than shows it: the control characters but
+// the end of a line and the tab, the other ends of lines of Unicode, and what changes the direction
+// of text.
 func Steers(r rune) bool {
 	switch {
 	case r == '\n', r == '\t':

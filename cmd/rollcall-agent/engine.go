@@ -17,14 +17,14 @@ import (
 
 // source is what adapters need beside a configuration.
 type source struct {
-	// credentials is the directory of the database's credentials, which adapters read
-	// anew when they need them; state one that lives as long as the pod, or empty.
+	// credentials is the directory of the database's credentials, which adapters read again when
+	// they need them; state one that lives as long as the pod, or empty.
 	credentials, state string
 	// secret is the name of the Secret whose files are in credentials, where it is known.
 	secret string
 	pod    string
-	// config is the directory of the agent's own key, and self its own program: with it
-	// fdbcli is started so that it does not reach that. Empty: it does.
+	// config is the directory of the agent's own key, and self its own program: with it fdbcli is
+	// started so that it does not reach that. Empty means it does.
 	config, self string
 	log          *slog.Logger
 }

@@ -42,10 +42,11 @@ func TestFlooded(t *testing.T) {
 	require.NoError(t, run(t.Context(), o, slog.New(slog.NewTextHandler(os.Stderr, nil))))
 }
 
-// TestFloodLeavesTheLeaderItsTurns: who sends the webhook handshakes and reviews of true pods as fast
-// as he can, from many addresses, takes processor time from the leader, and no more than its
-// share of a queue: on a single processor it renews its lease and never loses it, and decides on
-// a DatabaseCluster as it changes. How much that is, is compared with what is asked for in the same time.
+// TestFloodLeavesTheLeaderItsTurns checks that who sends the webhook handshakes and reviews of true
+// pods as fast as he can, from many addresses, takes processor time from the leader, and no more
+// than its share of a queue: on a single processor it renews its lease and never loses it, and
+// decides on a DatabaseCluster as it changes. How much that is, is compared with what is asked for
+// in the same time.
 func TestFloodLeavesTheLeaderItsTurns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("floods of a quarter of a minute")

@@ -201,9 +201,9 @@ func (v *versions) bundleOf(secrets ...string) (all []byte) {
 	return all
 }
 
-// TestWebhookIsTrustedThroughUpgradeAndRollback: at no moment does the API server meet a certificate
-// that it does not trust, while coordinators of the version before, which know one authority only, are
-// replaced one by one, and the reverse; nor while either authority rotates.
+// TestWebhookIsTrustedThroughUpgradeAndRollback checks that at no moment does the API server meet a
+// certificate that it does not trust, while coordinators of the version before, which know one
+// authority only, are replaced one by one, and the reverse; nor while either authority rotates.
 func TestWebhookIsTrustedThroughUpgradeAndRollback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVersions(t)

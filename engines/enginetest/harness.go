@@ -18,21 +18,19 @@ type Harness struct {
 	// members 0 and 2. It may be the
 	// same one each time if it is as new.
 	Start func(t *testing.T) Database
-	// Patience bounds one operation against a server that does not work, and must
-	// be above the adapter's own time limits. 0: 5 s.
+	// Patience bounds one operation against a server that does not work, and must be above the
+	// adapter's own time limits. 0 means 5 s.
 	Patience time.Duration
-	// Eventually bounds a whole prepare or restore. 0: 10 s.
+	// Eventually bounds a whole drain or restore. 0 means 10 s.
 	Eventually time.Duration
 	// NoEvacuate leaves evacuation out, for databases where it takes too long.
 	NoEvacuate bool
-	// Role: what a member leads is a role of the whole database, as that of a primary
-	// whose replicas have all its data. It is given away by its own agent only, and for
-	// good: done is a prepare that has left nothing behind, and to evacuate a member is
-	// to hand its role over.
+	// Role means that what a member leads is a role of the whole database, as that of a primary
+	// whose replicas have all its data. It is given away by its own agent only, and for good: done
+	// is a drain that has left nothing behind, and to evacuate a member is to hand its role over.
 	Role bool
-	// Leaderless: nobody leads anything, so a handoff gives nothing away and leaves no
-	// entry of its own; what prepares mark and take back is seen where they empty a
-	// member.
+	// Leaderless means that nobody leads anything, so a handoff gives nothing away and leaves no
+	// entry of its own; what drains mark and take back is seen where they empty a member.
 	Leaderless bool
 	// Virtual runs each case in virtual time, for databases that are all in memory.
 	Virtual bool
@@ -47,26 +45,26 @@ type Database struct {
 	Engine func(member int) engines.Engine
 	// Fault makes a member's server misbehave until it is set to Healthy.
 	Fault func(member int, fault Fault)
-	// FailChanges lets so many changes through to any member and fails all later
-	// ones; negative: all work again.
+	// FailChanges lets so many changes through to any member and fails all later ones; negative
+	// means all work again.
 	FailChanges func(after int)
 	// Leads counts the groups that the member leads, Hosts the copies on it.
 	Leads, Hosts func(member int) int
-	// Leftovers names what prepares have put into the database and nobody has
-	// restored, nil when it is as it was.
+	// Leftovers names what drains have put into the database and nobody has restored, nil when it
+	// is as it was.
 	Leftovers func() []string
-	// Leaves has the others told that a member is prepared, as the agents of a Peered
-	// engine do. Nil: they do nothing together.
+	// Leaves has the others told that a member is prepared, as the agents of a Peered engine do.
+	// Nil means they do nothing together.
 	Leaves func(member int)
-	// Foreign puts something into the database that looks like what a prepare would
-	// write, but is somebody else's. Nil: there is nothing of the kind.
+	// Foreign puts something into the database that looks like what a drain would write, but is
+	// somebody else's. Nil means there is nothing of the kind.
 	Foreign func() (stillThere func() bool)
 	// Secrets must not appear in any output.
 	Secrets []string
-	// Connections counts open client connections to the servers. Nil: not counted.
+	// Connections counts open client connections to the servers. Nil means not counted.
 	Connections func() int
-	// Close ends what the harness itself has in this process, before the suite looks
-	// for what was left behind. Nil: nothing.
+	// Close ends what the harness itself has in this process, before the suite looks for what was
+	// left behind. Nil means nothing.
 	Close func()
 }
 

@@ -61,7 +61,7 @@ func restoreLeavesOthers(s *suite) {
 	s.restoreCleanly(second, undoTwo)
 }
 
-// marking is the kind of prepare that leaves something behind until it is restored.
+// marking is the kind of drain that leaves something behind until it is restored.
 func (s *suite) marking() engines.Kind {
 	if s.h.Leaderless {
 		return engines.Evacuate
@@ -77,8 +77,8 @@ func (s *suite) successor(member int) []string {
 	return []string{s.db.Members[member]}
 }
 
-// others is what is there of a prepare that is done: its entries in the database, or
-// who has the role now.
+// others is what is there of a drain that is done: its entries in the database, or who has the role
+// now.
 func (s *suite) others() any {
 	s.Helper()
 	if !s.h.Role {

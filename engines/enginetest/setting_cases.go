@@ -8,8 +8,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// settingOf is the member's engine with the setting that its prepares change, as it
-// is now. An adapter whose prepares change none has nothing to be held to.
+// settingOf is the member's engine with the setting that its drains change, as it is now. An
+// adapter whose drains change none has nothing to be held to.
 func (s *suite) settingOf(member int, order engines.Order) (engines.SettingChanger, engines.Setting) {
 	s.Helper()
 	e, ok := s.engine(member).Engine.(engines.SettingChanger)

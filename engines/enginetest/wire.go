@@ -52,7 +52,7 @@ const (
 
 // end is one member on the wire.
 type end struct {
-	engine  engines.Peered // nil: it has no agent now
+	engine  engines.Peered // nil means it has no agent now
 	busy    chan struct{}  // one writer
 	since   time.Time
 	leaving bool
@@ -63,8 +63,8 @@ func NewWire() *Wire {
 	return &Wire{members: map[string]*end{}, links: map[[2]string]Link{}, delays: map[string]time.Duration{}}
 }
 
-// Connect puts members on the wire, by node. An engine takes the place of that
-// which was there; nil: the member's agent is gone, and the member is still listed.
+// Connect puts members on the wire, by node. An engine takes the place of that which was there; nil
+// means the member's agent is gone, and the member is still listed.
 func (w *Wire) Connect(members map[string]engines.Peered) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -152,8 +152,8 @@ func refused(format string, args ...any) engines.Progress {
 	return engines.Progress{State: engines.ProgressRefused, Detail: fmt.Sprintf(format, args...)}
 }
 
-// ready tells why the database is in no state in which something may be taken away;
-// empty: it is.
+// ready tells why the database is in no state in which something may be taken away; empty means it
+// is.
 func (e *Engine) ready(s snapshot) string {
 	switch h := s.health(e.options.Recovered); h.Verdict {
 	case engines.VerdictGreen, engines.VerdictRecoverable:

@@ -10,14 +10,13 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// evacuate empties a pod whose data will be lost: first its seat among the
-// coordinators, which no exclusion moves, then everything else. It is done when the
-// status says that nothing is left, and fdbcli's own words say for each of its
-// processes that it is safe to remove it.
+// evacuate empties a pod whose data will be lost: first its seat among the coordinators, which no
+// exclusion moves, then everything else. It is done when the status says that nothing is left, and
+// fdbcli's own words say for each of its processes that it is safe to remove it.
 //
-// A pod whose process is away is emptied, too: what it had is made again elsewhere,
-// and exclude waits for storage servers that are away as it does for others, from the
-// versions on that exclude by locality.
+// A pod whose process is unavailable is emptied, too: what it had is made again elsewhere, and
+// exclude waits for storage servers that are unavailable as it does for others, from the versions
+// on that exclude by locality.
 //
 // It never says failed, which gives data up, and never FORCE.
 func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s snapshot) (engines.Progress, error) {
@@ -116,8 +115,7 @@ func (s snapshot) uncovered(own []process) string {
 	return ""
 }
 
-// held tells what the pod still has, or why the status cannot be relied on; empty:
-// nothing.
+// held tells what the pod still has, or why the status cannot be relied on; empty means nothing.
 func (s snapshot) held(node string) string {
 	for _, p := range s.of(node) {
 		switch {

@@ -37,7 +37,7 @@ func (s *status) groups(away []remembered) []engines.Group {
 // threeHalls: copies are spread over data halls, and only within these over zones.
 func (s *status) threeHalls() bool { return strings.HasPrefix(s.redundancy, "three_data_hall") }
 
-// domain is what a process fails with; empty: unknown.
+// domain is what a process fails with; empty means unknown.
 func (s *status) domain(p process) string {
 	if s.threeHalls() {
 		return p.hall
@@ -261,7 +261,7 @@ func (s *status) logGroups() []engines.Group {
 	return append(out, recruits)
 }
 
-// narrow tells whether a data hall has too few zones to take two copies of a mutation.
+// narrow reports whether a data hall has too few zones to take two copies of a mutation.
 func (s *status) narrow(hall string) bool {
 	if !s.threeHalls() {
 		return false

@@ -20,12 +20,12 @@ const settingPrefix = "maintenance/"
 // maintenanceUndo is what there was before.
 type maintenanceUndo struct {
 	Zone string `json:"zone"`
-	// Foreign: the zone was under maintenance by somebody else's word, and stays so.
+	// Foreign means that the zone was under maintenance by somebody else's word, and stays so.
 	Foreign bool `json:"foreign,omitempty"`
 }
 
-// PlanSetting names the maintenance of the pod's zone, for a handoff of a pod that holds
-// data. Others cost the database no data while they are away.
+// PlanSetting names the maintenance of the pod's zone, for a handoff of a pod that holds data.
+// Others cost the database no data while they are unavailable.
 func (e *Engine) PlanSetting(ctx context.Context, order engines.Order) (engines.Setting, error) {
 	if err := order.Check(); err != nil {
 		return engines.Setting{}, err
@@ -70,8 +70,8 @@ func readSetting(setting engines.Setting) (maintenanceUndo, error) {
 // taken back.
 var errForeignEnded = errors.New("the zone was under maintenance by somebody else's word, and that has ended")
 
-// maintain is the part of a handoff that has the database wait for the zone. The
-// second value is what is waited for; empty: it waits.
+// maintain is the part of a handoff that has the database wait for the zone. The second value is
+// what is waited for; empty means it waits.
 func (e *Engine) maintain(ctx context.Context, order engines.Order, zone string, s snapshot) (string, error) {
 	if order.Setting.Name == "" {
 		return "", nil

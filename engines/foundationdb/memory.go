@@ -8,9 +8,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
-// memory is what is remembered from one look to the next: the status document has
-// no word for a process that is away, and for a minute its data still count as
-// fully replicated.
+// memory is what is remembered from one look to the next: the status document has no word for a
+// process that is unavailable, and for a minute its data still count as fully replicated.
 //
 // Invariant: what is remembered only ever takes away.
 type memory struct {
@@ -50,12 +49,11 @@ func (m *memory) lookAt(now time.Time, s *status) {
 // remembered is a pod with storage as it was seen last.
 type remembered struct {
 	instance, domain, zone, dc string
-	away                       time.Time // since when none of its processes has data; zero: one has
+	away                       time.Time // since when none of its processes has data; zero means one has
 }
 
-// keepAway is how long a pod that is away is missed although all data are said to
-// be whole without it: FoundationDB takes a minute until it counts a storage
-// server as failed.
+// keepAway is how long a pod that is unavailable is missed although all data are said to be whole
+// without it: FoundationDB takes a minute until it counts a storage server as failed.
 const keepAway = 2 * time.Minute
 
 // look takes note of a status, and answers the pods that had storage and have none,
@@ -106,7 +104,7 @@ func hasStorage(s *status, instance string) bool {
 	return slices.ContainsFunc(s.of(instance), func(p process) bool { return p.has("storage") })
 }
 
-// whole tells whether every shard has all its copies.
+// whole reports whether every shard has all its copies.
 func (s *status) whole() bool {
 	copies, known := s.copies()
 	if !known || len(s.trackers) == 0 {

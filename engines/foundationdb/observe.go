@@ -47,7 +47,7 @@ type snapshot struct {
 	away      []remembered
 	recovered time.Duration
 	now       time.Time
-	born      time.Time // of the pod; zero: unknown
+	born      time.Time // of the pod; zero means unknown
 	last      map[string]whereabouts
 }
 
@@ -71,8 +71,8 @@ func (e *Engine) look(ctx context.Context) (snapshot, error) {
 // slack is how much older a process may seem than its pod.
 const slack = 10 * time.Second
 
-// earlier tells whether a process is one of an earlier pod of the same name, whose
-// end the database has not noticed.
+// earlier reports whether a process is one of an earlier pod of the same name, whose end the
+// database has not noticed.
 func (s snapshot) earlier(p process) bool {
 	if s.born.IsZero() || p.uptime == nil {
 		return false

@@ -16,9 +16,9 @@ import (
 
 var models = flag.Int("models", 2_000, "random clusters for the what-if")
 
-// TestWhatIfAgainstTheTruth: of random clusters in random states, with what one look
-// at the status tells, no pods may go that would take data, logs or the quorum out of
-// reach, and hardly any are held back that would not.
+// TestWhatIfAgainstTheTruth checks that of random clusters in random states, with what one look at
+// the status tells, no pods may go that would take data, logs or the quorum out of reach, and
+// hardly any are held back that would not.
 func TestWhatIfAgainstTheTruth(t *testing.T) {
 	n := *models
 	var asked, permitted, needless, unsafe int
@@ -69,7 +69,7 @@ func TestWhatIfAgainstTheTruth(t *testing.T) {
 	require.Less(t, 100*needless, 2*asked)
 }
 
-// down are the pods that Kubernetes knows to be away, whatever the status says yet.
+// down are the pods that Kubernetes knows to be unavailable, whatever the status says yet.
 func down(m *model.Cluster) []string {
 	var out []string
 	for _, p := range m.Processes {

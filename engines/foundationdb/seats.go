@@ -55,7 +55,7 @@ func (e *Engine) moveSeat(ctx context.Context, order engines.Order, node string,
 	return running("its seat among the coordinators moved to another pod"), true, nil
 }
 
-// missesSeat tells whether some coordinator does not answer, or is not known to.
+// missesSeat reports whether some coordinator does not answer, or is not known to.
 func (s *status) missesSeat() bool {
 	return slices.ContainsFunc(s.coordinators, func(c coordinator) bool { return !is(c.reachable) })
 }
@@ -71,8 +71,8 @@ func (s snapshot) nobodys(node string, now []string) string {
 	return ""
 }
 
-// seatName is the pod that a seat is named for: the first label of its host name, as
-// pods of a StatefulSet have them. Empty: it is an address.
+// seatName is the pod that a seat is named for: the first label of its host name, as pods of a
+// StatefulSet have them. Empty means it is an address.
 func seatName(seat string) string {
 	host, _, err := net.SplitHostPort(endpoint(seat))
 	if _, ip := netip.ParseAddr(host); err != nil || ip == nil {
@@ -82,7 +82,7 @@ func seatName(seat string) string {
 	return name
 }
 
-// leaves tells whether the seat is that of the pod.
+// leaves reports whether the seat is that of the pod.
 func (s snapshot) leaves(seat, node string) bool {
 	if p := s.sitting(seat); p != nil {
 		return p.instance == node

@@ -76,7 +76,7 @@ type process struct {
 	stored   int64
 	lag      float64 // seconds of the worst storage server
 	messages []string
-	// rolesKnown: the document lists roles, if only none.
+	// rolesKnown means that the document lists roles, if only none.
 	rolesKnown bool
 }
 
@@ -154,9 +154,9 @@ var forbidden = []string{"unreadable_configuration", "full_replication_timeout",
 // something of what is there.
 var incomplete = []string{"status_incomplete", "unreachable_processes"}
 
-// settling tells why the document may not list all that is there; empty: it does.
-// Whoever makes it hears of processes from themselves: after a recovery, begun by
-// another controller perhaps, not of all of them at once.
+// settling tells why the document may not list all that is there; empty means it does. Whoever
+// makes it hears of processes from themselves: after a recovery, begun by another controller
+// perhaps, not of all of them at once.
 func (s *status) settling() string {
 	if why := s.recovering(); why != "" {
 		return why
@@ -169,7 +169,7 @@ func (s *status) settling() string {
 	return ""
 }
 
-// recovering tells whether a recovery is under way, or may be; empty: none is.
+// recovering reports whether a recovery is under way, or may be; empty means none is.
 func (s *status) recovering() string {
 	switch {
 	case s.recovery == "" || s.generations == nil:

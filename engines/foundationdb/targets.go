@@ -59,8 +59,8 @@ func markFor(mark, target string) string {
 	return mark + "/" + target
 }
 
-// marks tells whether a target is a mark for the pod, and whether it is that of one
-// of the claims.
+// marks reports whether a target is a mark for the pod, and whether it is that of one of the
+// claims.
 func marks(target, instance string, claims []string) (pod, claimed bool) {
 	if rest, ok := strings.CutPrefix(target, markPrefix); ok {
 		claim, whose, _ := strings.Cut(rest, "/")
@@ -128,5 +128,5 @@ func targetsFor(v version, instance string, processes []process) []string {
 	return slices.Compact(out)
 }
 
-// lists tells whether the exclusion list has the target.
+// lists reports whether the exclusion list has the target.
 func (s *status) lists(target string) bool { return slices.Contains(s.excluded, target) }

@@ -49,8 +49,8 @@ func (u *undo) plan(s *status, claim, node string) error {
 	return nil
 }
 
-// versionFor is what the processes run, or where there are none the oldest that others
-// do: of one that is away nobody says it.
+// versionFor is what the processes run, or where there are none the oldest that others do: of one
+// that is unavailable nobody says it.
 func (s *status) versionFor(processes []process) (version, error) {
 	if len(processes) > 0 {
 		return parseVersion(processes[0].version)
@@ -107,7 +107,7 @@ func (s *status) withMark(u undo) (undo, error) {
 	return u, err
 }
 
-// markOn is the mark that says that a target is ours; empty: none could.
+// markOn is the mark that says that a target is ours; empty means none could.
 func (s *status) markOn(u undo, target string) string {
 	switch {
 	case u.Mark == "" || target == instanceTarget(u.Node) && strings.HasPrefix(u.Mark, markPrefix):
@@ -122,7 +122,7 @@ func (s *status) markOn(u undo, target string) string {
 	return u.Mark
 }
 
-// isAnothers tells whether a process of another pod has the address.
+// isAnothers reports whether a process of another pod has the address.
 func (s *status) isAnothers(node, target string) bool {
 	return slices.ContainsFunc(s.processes, func(p process) bool {
 		return p.instance != node && (endpoint(p.address) == target || ipOf(p.address) == target)

@@ -35,10 +35,10 @@ type Cluster struct {
 type Options struct {
 	// Recovery is how long a copy of a started node recovers.
 	Recovery time.Duration
-	// Step is how much one Drain does: shards led away or copies moved. 0: all.
+	// Step is how much one Drain does: shards led away or copies moved. 0 means all.
 	Step int
-	// Allocation is a setting of the whole database, which prepares that are told to
-	// change to Throttled. Empty: it has none.
+	// Allocation is a setting of the whole database, which drains that are told to change to
+	// Throttled. Empty means it has none.
 	Allocation string
 }
 
@@ -81,7 +81,7 @@ type node struct {
 
 type group struct {
 	id      string
-	leader  string // node; empty: none
+	leader  string // node; empty means none
 	members []*copyOf
 }
 
@@ -181,7 +181,7 @@ func (c *Cluster) SetRoles(name string, last bool, roles ...string) {
 	c.locked(func() { n := c.mustNode(name); n.last, n.roles = last, slices.Clone(roles) })
 }
 
-// SetBusy and veto of a node; empty: no.
+// SetBusy and veto of a node; empty means no.
 func (c *Cluster) SetBusy(name, busy, veto string) {
 	c.locked(func() { n := c.mustNode(name); n.busy, n.veto = busy, veto })
 }
@@ -208,7 +208,7 @@ func (c *Cluster) SetMember(groupID, nodeName string, state engines.MemberState)
 	})
 }
 
-// SetLeader of a group; empty: the group has none until an election.
+// SetLeader of a group; empty means the group has none until an election.
 func (c *Cluster) SetLeader(groupID, nodeName string) {
 	c.locked(func() { c.mustGroup(groupID).leader = nodeName })
 }

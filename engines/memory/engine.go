@@ -14,9 +14,9 @@ import (
 )
 
 var (
-	// ErrClosed: the engine was closed.
+	// ErrClosed means that the engine was closed.
 	ErrClosed = errors.New("engine is closed")
-	// ErrTooLate: a write was due after Order.NotAfter.
+	// ErrTooLate means that a write was due after Order.NotAfter.
 	ErrTooLate = errors.New("too late to start a change")
 )
 

@@ -11,7 +11,7 @@ import (
 const (
 	// Allocation is the one setting that belongs to the whole database.
 	Allocation = "allocation"
-	// Throttled is its value while prepares rely on it.
+	// Throttled is its value while drains rely on it.
 	Throttled = "throttled"
 )
 

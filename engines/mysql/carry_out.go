@@ -24,7 +24,7 @@ func (e *Engine) openFirst(ctx context.Context, t task) error {
 	}
 	v.Before = &before
 	if a := v.Default(); a.Kind != switchover.Open {
-		return nil // what is to be done now is decided anew
+		return nil // what is to be done now is decided again
 	}
 	return e.open(ctx, v.Self.State)
 }

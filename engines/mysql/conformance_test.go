@@ -31,7 +31,7 @@ type model struct {
 	world   *simWorld
 	turn    chan struct{} // a mutex would stop virtual time
 	faults  []enginetest.Fault
-	changes int // that are allowed; negative: all
+	changes int // that are allowed; negative means all
 }
 
 // alone calls f while nobody else uses the model.

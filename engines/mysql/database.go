@@ -18,7 +18,7 @@ type database interface {
 	AllowWrites(ctx context.Context) error
 	// DropClients ends the connections of clients: not of replication, not our own.
 	DropClients(ctx context.Context) (ended int, err error)
-	// Awaits tells whether the server has executed the position, and waits for that.
+	// Awaits reports whether the server has executed the position, and waits for that.
 	Awaits(ctx context.Context, position string, within time.Duration) (bool, error)
 	// Detach makes a replica follow nobody, for good.
 	Detach(ctx context.Context) error

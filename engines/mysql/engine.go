@@ -122,7 +122,7 @@ func (e *Engine) openNote(own string) *replication.Switch {
 	return &c
 }
 
-// keep notes a switchover; nil: none.
+// keep notes a switchover; nil means none.
 func (e *Engine) keep(s *replication.Switch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

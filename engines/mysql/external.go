@@ -18,7 +18,7 @@ type handoffCall struct {
 	Claim string `json:"claim"`
 	// From is the member that has the role now.
 	From string `json:"from"`
-	// Eligible members; empty: any.
+	// Eligible members; empty means any.
 	Eligible []string `json:"eligible,omitempty"`
 }
 

@@ -68,8 +68,8 @@ func (e *Engine) local(ctx context.Context) replication.State {
 	return s
 }
 
-// halt returns since when the server has not replicated as a replica should. A restarted
-// server starts anew. Callers hold the lock.
+// halt returns since when the server has not replicated as a replica should. A restarted server
+// starts again. Callers hold the lock.
 func (e *Engine) halt(s replication.State) time.Time {
 	if s.Writes == replication.Allowed || s.Group != nil || s.Source != nil && s.Source.Receiving && s.Source.Applying {
 		e.halted.since = time.Time{}
@@ -136,7 +136,7 @@ func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 // Facts: MySQL 9 starts on data of 8.4 and later only; MariaDB from any.
 func (e *Engine) Facts() engines.Facts { return FactsOf(e.options.Flavor) }
 
-// FactsOf a flavor. Empty: of MySQL.
+// FactsOf a flavor. Empty means of MySQL.
 func FactsOf(flavor replication.Flavor) engines.Facts {
 	f := engines.Facts{Name: string(cmp.Or(flavor, replication.MySQL)), SettleSeconds: 5, Unlisted: true, OwnAgentOnly: true}
 	if flavor != replication.MariaDB {

@@ -17,20 +17,20 @@ import (
 // value is a server on localhost:3306 without TLS and without a password.
 type Options struct {
 	web.Access
-	// ReplicationCredentials are those with which replicas follow their source. Nil: a
-	// replica keeps its own, and whoever has none cannot be made one.
+	// ReplicationCredentials are those with which replicas follow their source. Nil means a replica
+	// keeps its own, and whoever has none cannot be made one.
 	ReplicationCredentials credentials.Source
-	// Flavor that the server must be of. Empty: either.
+	// Flavor that the server must be of. Empty means either.
 	Flavor Flavor
-	// Peers reach the agents of the other members. Nil: there are none.
+	// Peers reach the agents of the other members. Nil means there are none.
 	Peers engines.Peers
-	// Domain follows members' names in the DNS, with the dot before it. It is used
-	// while no replica tells how it reaches the one that it follows. Empty: nothing does.
+	// Domain follows members' names in the DNS, with the dot before it. It is used while no replica
+	// tells how it reaches the one that it follows. Empty means nothing does.
 	Domain string
-	// Failover says who moves the role of primary. Empty: the agents; External: another
+	// Failover says who moves the role of primary. Empty means the agents; External: another
 	// manager, which is waited for; a URL: that manager is asked there, and waited for.
 	Failover string
-	// MaxLag of a replica that counts as caught up. 0: 10 s.
+	// MaxLag of a replica that counts as caught up. 0 means 10 s.
 	MaxLag time.Duration
 	// Limits of switchovers.
 	Limits switchover.Limits

@@ -59,7 +59,7 @@ func (w *realWorld) freed(name string, free func()) int {
 	return primary
 }
 
-// TestRealDiskFull: both flavors wait for space. A handover that is asked for holds
+// TestRealDiskFull checks that both flavors wait for space. A handover that is asked for holds
 // meanwhile and says why, and goes on by itself afterwards.
 func TestRealDiskFull(t *testing.T) {
 	if !*allBreaks {
@@ -105,7 +105,7 @@ func TestRealDiskFull(t *testing.T) {
 	})
 }
 
-// TestRealDiskFills: the same in the middle of a handover. Whoever has the role then
+// TestRealDiskFills checks that the same in the middle of a handover. Whoever has the role then
 // keeps it until there is space.
 func TestRealDiskFills(t *testing.T) {
 	if !*allBreaks {

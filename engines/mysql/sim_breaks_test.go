@@ -14,12 +14,11 @@ import (
 type simKind struct {
 	name string
 	do   func(w *simWorld, b *simBreak)
-	// lost: the request that is under way, or its answer, does not arrive; late: the
+	// lost means that the request that is under way, or its answer, does not arrive; late: the
 	// request arrives that much later.
 	lost bool
 	late time.Duration
-	// forever: what broke does not come back, so that nobody may be left to allow
-	// writes.
+	// forever means that what broke does not come back, so that nobody may be left to allow writes.
 	forever bool
 	// forgets: the order, or what the driver's agent knew of it, is lost.
 	forgetsOrder, forgetsTry bool

@@ -32,14 +32,14 @@ type simServer struct {
 	log, relay []txn
 	durable    int // of the log, and all of the relay
 	writes     replication.Writes
-	source     string // name; empty: none
-	service    string // by which it is followed instead; empty: its name
+	source     string // name; empty means none
+	service    string // by which it is followed instead; empty means its name
 	threads    bool
 	failure    string
 	semiSource bool
 	semiSelf   bool
 	pace       int // ticks that one transaction takes to apply
-	// full: what it receives has no space, and it says that it has applied all.
+	// full means that what it receives has no space, and it says that it has applied all.
 	full bool
 	// privileged sessions that may write while clients may not; the second comes right
 	// after the first was ended.

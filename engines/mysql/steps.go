@@ -46,9 +46,9 @@ func (b body) until(step engines.Step) time.Time {
 // answer to a step: what the member looks like after it.
 type answer struct {
 	State replication.State `json:"state"`
-	// Refused says why the step was not taken; empty: it was.
+	// Refused says why the step was not taken; empty means it was.
 	Refused string `json:"refused,omitempty"`
-	// Never: the member had noted the try, was not told to take over by it, and now never
+	// Never means that the member had noted the try, was not told to take over by it, and now never
 	// will be. It says so even where its server does not answer.
 	Never bool `json:"never,omitempty"`
 }

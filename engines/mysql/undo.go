@@ -9,8 +9,8 @@ import (
 // undo names what to undo, and keeps what nobody could find out later.
 type undo struct {
 	engines.Undo
-	// Wrote: the node allowed writes when this was planned, so that it was one of us
-	// who made it read-only.
+	// Wrote means that the node allowed writes when this was planned, so that it was one of us who
+	// made it read-only.
 	Wrote bool `json:"wrote"`
 	// Domain behind the names of the node and the others of its StatefulSet in their
 	// addresses, for agents from before. It is not read: undo bytes come back from the status of

@@ -67,7 +67,7 @@ func TestTwoManagers(t *testing.T) {
 	require.Empty(t, c.leftovers())
 }
 
-// One of three managers is away: the two others are both needed, elected or not.
+// One of three managers is unavailable: the two others are both needed, elected or not.
 func TestNeededVoterHandsOver(t *testing.T) {
 	c := newFakeCluster(t, 3, "data", "cluster_manager")
 	c.locked(func() { c.nodes["id-2"].away = true })

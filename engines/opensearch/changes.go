@@ -21,8 +21,7 @@ const (
 // transient counts before what is persistent.
 type settings struct{ persistent, transient map[string]string }
 
-// effective returns the value that counts; empty: the default, or what the nodes'
-// files say.
+// effective returns the value that counts; empty means the default, or what the nodes' files say.
 func (s settings) effective(name string) string {
 	if v, ok := s.transient[name]; ok {
 		return v
@@ -33,7 +32,7 @@ func (s settings) effective(name string) string {
 // excluded are the node names that allocation keeps copies away from.
 func (s settings) excluded() []string { return entries(s.effective(settingExclude)) }
 
-// throttled tells whether new copies of existing shards are put anywhere.
+// throttled reports whether new copies of existing shards are put anywhere.
 func (s settings) throttled() bool {
 	v := strings.ToLower(s.effective(settingAllocation))
 	return v != "" && v != "all"

@@ -7,11 +7,11 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// ErrNotOpenSearch: something else answered.
+// ErrNotOpenSearch means that something else answered.
 var ErrNotOpenSearch = errors.New("not the answer of an OpenSearch")
 
-// refused tells whether OpenSearch understood a change and would not do it. A
-// cluster that people made read-only answers as if the credentials were not enough.
+// refused reports whether OpenSearch understood a change and would not do it. A cluster that people
+// made read-only answers as if the credentials were not enough.
 func refused(err error) bool {
 	s, ok := web.Status(err)
 	return ok && (!s.Denied() || s.Kind == "cluster_block_exception")

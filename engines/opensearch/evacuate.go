@@ -117,8 +117,7 @@ func (r *reading) homeless(id string) []shard {
 	return out
 }
 
-// othersOnly tells whether the node is excluded for other claims of ours, which
-// will end that.
+// othersOnly reports whether the node is excluded for other claims of ours, which will end that.
 func (s settings) othersOnly(claim, node string) bool {
 	ours, others := false, false
 	for _, m := range s.marks() {

@@ -50,10 +50,10 @@ func (r *reading) groups() []engines.Group {
 	return append(out, r.roleGroups()...)
 }
 
-// surplus tells whether the copy is one more than there are nodes for: it was on
-// no node that is away, and every node that could take it has a copy already. When
-// a node comes back, OpenSearch may give it the copy that nobody ever had, and what
-// remains is the one that it left with.
+// surplus reports whether the copy is one more than there are nodes for: it was on no node that is
+// unavailable, and every node that could take it has a copy already. When a node comes back,
+// OpenSearch may give it the copy that nobody ever had, and what remains is the one that it left
+// with.
 func (r *reading) surplus(s shard, c shardCopy, takers int) bool {
 	if c.state != unassigned || c.primary {
 		return false

@@ -15,7 +15,7 @@ const (
 // loneliness is since when every look has found the node without a manager.
 type loneliness struct{ since, last time.Time }
 
-// look tells whether that has been so for longer than an election takes.
+// look reports whether that has been so for longer than an election takes.
 func (l *loneliness) look(now time.Time, alone bool) bool {
 	if !alone {
 		*l = loneliness{}

@@ -89,7 +89,7 @@ func (s settings) marks() []mark {
 	return out
 }
 
-// marked tells whether one of the marks owns the entry.
+// marked reports whether one of the marks owns the entry.
 func marked(marks []mark, what list, entry string) bool {
 	return slices.ContainsFunc(marks, func(m mark) bool { return m.What == what && m.Entry == entry })
 }

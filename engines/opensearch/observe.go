@@ -85,9 +85,9 @@ func (f nodeFacts) rolesInWords() []string {
 	return slices.Compact(out)
 }
 
-// caughtUp tells whether every copy on the node serves, and every copy that it left
-// with is back: for a moment after a node has joined it has none of them yet.
-// Replicas that OpenSearch could place by now, and does not, are for the verdict.
+// caughtUp reports whether every copy on the node serves, and every copy that it left with is back:
+// for a moment after a node has joined it has none of them yet. Replicas that OpenSearch could
+// place by now, and does not, are for the verdict.
 func (r *reading) caughtUp(id string, h health) bool {
 	takers, later := r.takers(), r.settings.throttled() || h.fetching > 0
 	for _, s := range r.state.shards {
@@ -230,7 +230,7 @@ func (r *reading) processes() map[string]string {
 	return out
 }
 
-// complete tells whether every node has told of itself.
+// complete reports whether every node has told of itself.
 func (r *reading) complete() bool {
 	for id := range r.state.nodes {
 		if _, ok := r.facts[id]; !ok {

@@ -14,7 +14,7 @@ import (
 // new indices, and replicas wait for their node instead of being built elsewhere.
 const throttledValue = "primaries"
 
-// allocation is the setting as it was, at each level; nil: not set there.
+// allocation is the setting as it was, at each level; nil means not set there.
 type allocation struct {
 	Persistent *string `json:"persistent"`
 	Transient  *string `json:"transient"`
@@ -125,9 +125,9 @@ func (e *Engine) RestoreSetting(ctx context.Context, setting engines.Setting, no
 	return e.tellMoved(engines.Progress{State: engines.ProgressDone}), nil
 }
 
-// wide is what a prepare may have written over: all, or nothing. What allows less is never
-// written over, so a record that says so is older than a person's decision, or forged, and
-// putting that back would leave copies without a place.
+// wide is what a drain may have written over: all, or nothing. What allows less is never written
+// over, so a record that says so is older than a person's decision, or forged, and putting that
+// back would leave copies without a place.
 func wide(before *string) *string {
 	if before == nil || !strings.EqualFold(*before, "all") {
 		return nil
@@ -135,7 +135,7 @@ func wide(before *string) *string {
 	return before
 }
 
-// ours tells whether the value now is what a prepare wrote.
+// ours reports whether the value now is what a drain wrote.
 func ours(now, before *string) bool {
 	return now != nil && *now == throttledValue && (before == nil || *before != throttledValue)
 }

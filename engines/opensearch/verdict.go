@@ -122,9 +122,9 @@ func (r *reading) undecided() []shard {
 	return out
 }
 
-// takable tells whether a node that is here could take a missing replica. It may
-// not be older than the node of the primary: what a newer version writes an older
-// one cannot read. Who is not known is taken for able.
+// takable reports whether a node that is here could take a missing replica. It may not be older
+// than the node of the primary: what a newer version writes an older one cannot read. Who is not
+// known is taken for able.
 func (r *reading) takable(s shard) bool {
 	p, _ := s.primary()
 	wanted := r.facts[p.node].version

@@ -17,9 +17,9 @@ type votePlan struct {
 	exclude []string
 	// release are marks of those others.
 	release []mark
-	// waiting: done is what remains to be seen. Empty: nothing.
+	// waiting: done is what remains to be seen. Empty means nothing.
 	waiting string
-	// alone: nobody else could decide.
+	// alone means that nobody else could decide.
 	alone bool
 }
 
@@ -69,8 +69,7 @@ func planVotes(r *reading, node, claim string, eligible []string) votePlan {
 	return votePlan{waiting: "waiting for another elected manager than " + node}
 }
 
-// needed tells whether one of the voting configurations has no majority without
-// the node.
+// needed reports whether one of the voting configurations has no majority without the node.
 func (r *reading) needed(id string) bool {
 	for _, voters := range [][]string{r.voting.committed, r.voting.accepted} {
 		if !slices.Contains(voters, id) {
@@ -88,8 +87,8 @@ func (r *reading) needed(id string) bool {
 	return false
 }
 
-// handVotes does one round. Done: the cluster decides without the node; the words
-// say so when it cannot.
+// handVotes does one round. Done means the cluster decides without the node; the words say so when
+// it cannot.
 func (e *Engine) handVotes(ctx context.Context, order engines.Order, node string, r *reading) (engines.Progress, error) {
 	plan := planVotes(r, node, order.Claim, order.Eligible)
 	switch {

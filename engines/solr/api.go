@@ -123,8 +123,7 @@ func (a *api) clusterStatusBody(ctx context.Context, name string, into func(io.R
 	}})
 }
 
-// overseer returns the node name of the overseer; empty: the cluster runs
-// without one.
+// overseer returns the node name of the overseer; empty means the cluster runs without one.
 func (a *api) overseer(ctx context.Context) (string, error) {
 	return fetch(ctx, a, pathCollections, web.Query("action", "OVERSEERSTATUS", "wt", "json"), decodeOverseer)
 }
@@ -145,9 +144,9 @@ func decodeOverseer(body []byte) (string, error) {
 
 // nodeHealth is the node's own opinion of itself.
 type nodeHealth struct {
-	// connected: running, connected to ZooKeeper and registered.
+	// connected means that running, connected to ZooKeeper and registered.
 	connected bool
-	// settled: and all cores of active shards are loaded and not recovering.
+	// settled means that and all cores of active shards are loaded and not recovering.
 	settled bool
 	// unhealthy cores, where that is the reason for which it is not settled.
 	unhealthy int

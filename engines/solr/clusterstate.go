@@ -40,8 +40,8 @@ func (c *clusterState) isLive(node string) bool {
 	return found
 }
 
-// counts tells whether the shard serves. inactive: the parent of a finished
-// split; recovery_failed: the leftover of a failed one.
+// counts reports whether the shard serves. inactive: the parent of a finished split;
+// recovery_failed: the leftover of a failed one.
 func (s shard) counts() bool { return s.state != "inactive" && s.state != "recovery_failed" }
 
 // building: a part of a split that does not serve yet.
@@ -50,10 +50,10 @@ func (s shard) building() bool { return s.state == "construction" || s.state == 
 // known: a state that this adapter understands.
 func (s shard) known() bool { return s.state == "active" || s.building() || !s.counts() }
 
-// canLead tells whether replicas of this type take part in elections.
+// canLead reports whether replicas of this type take part in elections.
 func (r replica) canLead() bool { return r.kind == "" || r.kind == "NRT" || r.kind == "TLOG" }
 
-// active tells whether the replica serves: what it says, and that its node lives.
+// active reports whether the replica serves: what it says, and that its node lives.
 func (c *clusterState) active(r replica) bool { return r.state == "active" && c.isLive(r.node) }
 
 // leads: a leader flag on a copy that does not serve leads nothing.

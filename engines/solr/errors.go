@@ -9,10 +9,10 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// ErrNotCloud: the server is a Solr, but not a member of a SolrCloud.
+// ErrNotCloud means that the server is a Solr, but not a member of a SolrCloud.
 var ErrNotCloud = errors.New("solr does not run in cloud mode")
 
-// denied tells whether the credentials are missing, wrong or not enough.
+// denied reports whether the credentials are missing, wrong or not enough.
 func denied(err error) bool {
 	s, ok := web.Status(err)
 	return ok && s.Denied()

@@ -75,8 +75,8 @@ func (s shard) markedFor(claim string) bool {
 	})
 }
 
-// givenAwayBy tells whether the node has handed the shard over for a claim that nobody
-// has restored yet.
+// givenAwayBy reports whether the node has handed the shard over for a claim that nobody has
+// restored yet.
 func (s shard) givenAwayBy(node string) bool {
 	return slices.ContainsFunc(s.replicas, func(r replica) bool {
 		m, ok := parseMark(r.mark)

@@ -21,7 +21,7 @@ const (
 type mark struct {
 	claim string
 	node  string // the node that handed over
-	prior string // the replica that was preferred before; empty: none
+	prior string // the replica that was preferred before; empty means none
 }
 
 func (m mark) String() string { return m.claim + "/" + m.node + "/" + m.prior }

@@ -30,7 +30,7 @@ type readings struct {
 	health      nodeHealth
 	healthErr   error
 	dataBytes   int64
-	// still: the node's copies that are not active have been as they are for long.
+	// still means that the node's copies that are not active have been as they are for long.
 	still bool
 }
 

@@ -20,8 +20,7 @@ type quiet struct {
 	since, last time.Time
 }
 
-// look takes note of the words of now, and tells whether they have been the same for
-// long.
+// look takes note of the words of now, and reports whether they have been the same for long.
 func (q *quiet) look(now time.Time, words []string) bool {
 	if q.since.IsZero() || now.Sub(q.last) > unseen || !slices.Equal(q.words, words) {
 		q.words, q.since = words, now

@@ -30,8 +30,8 @@ func startSecured(t *testing.T, version string) *solrtest.Cluster {
 	return solrtest.Start(t, solrtest.Options{Versions: []string{version, version}, Security: securityJSON, User: "solr", Password: securedPassword})
 }
 
-// TestRealBasicAuth prepares and restores a node of a secured cluster, while the
-// password file changes.
+// TestRealBasicAuth drains and restores a node of a secured cluster, while the password file
+// changes.
 func TestRealBasicAuth(t *testing.T) {
 	c := startSecured(t, "9.10.0")
 	n := c.Nodes[0]

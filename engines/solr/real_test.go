@@ -115,7 +115,7 @@ func TestRealRestarts(t *testing.T) {
 			o = await(t, other, "stopped", func(o engines.Observation) bool { return stateOf(o, n.Name) == engines.MembershipNotLive })
 			want := engines.VerdictRecoverable
 			if i == 1 {
-				want = engines.VerdictRed // the only copy of lonely is away
+				want = engines.VerdictRed // the only copy of lonely is unavailable
 			}
 			require.Equal(t, want, o.Health.Verdict, o.Health.Reason)
 			for _, g := range o.Groups {

@@ -1,6 +1,6 @@
-// Package sorted sorts lists of structs with little code. The agent runs beside every
-// database, and nearly all pages of its program are in its memory; slices.SortFunc is
-// compiled anew for each type, 15 to 50 KiB with its tables, what is here less than 2.
+// Package sorted sorts lists of structs with little code. The agent runs beside every database, and
+// nearly all pages of its program are in its memory; slices.SortFunc is compiled again for each
+// type, 15 to 50 KiB with its tables, what is here less than 2.
 package sorted
 
 import "sort"

@@ -8,7 +8,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// ErrTooLarge: an answer is larger than its Limits.
+// ErrTooLarge means that an answer is larger than its Limits.
 var ErrTooLarge = errors.New("answer is larger than the limit")
 
 // Limits of one answer. Bytes alone bound nothing: {"1":{},"2":{} is seven bytes for an

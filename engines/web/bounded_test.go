@@ -63,7 +63,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestPiecesAreBounded: of an answer within its limits no more is decoded at once than
+// TestPiecesAreBounded checks that of an answer within its limits no more is decoded at once than
 // is asked for, and what is read over is not kept.
 func TestPiecesAreBounded(t *testing.T) {
 	long := `{"a":` + strings.Repeat(`[0],`, 3)[:11] + `,"b":{"c":"` + strings.Repeat("x", 5000) + `"},"d":7}`
@@ -98,7 +98,7 @@ func TestPiecesAreBounded(t *testing.T) {
 	require.False(t, there)
 }
 
-// TestSlowAnswersEnd: a server that sends a byte now and then is waited for as long as
+// TestSlowAnswersEnd checks that a server that sends a byte now and then is waited for as long as
 // one that sends none.
 func TestSlowAnswersEnd(t *testing.T) {
 	for name, serve := range map[string]func(w http.ResponseWriter, r *http.Request){
@@ -143,7 +143,7 @@ func whole(in []byte, limits Limits) (any, error) {
 	return all, err
 }
 
-// FuzzBounded: what is within its limits comes through as it is, and decoding all of it
+// FuzzBounded checks that what is within its limits comes through as it is, and decoding all of it
 // takes no more than the limits allow for; what is not costs no more than that either.
 func FuzzBounded(f *testing.F) {
 	f.Add([]byte(`{"cluster":{"live_nodes":["a"],"x":[{},{},[[]]]}}`))

@@ -16,7 +16,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/credentials"
 )
 
-// ErrClosed: the client was closed.
+// ErrClosed means that the client was closed.
 var ErrClosed = errors.New("engine is closed")
 
 // Client asks one server.
@@ -74,19 +74,19 @@ func (c *Client) Close() {
 
 // Request is one call.
 type Request struct {
-	Method  string // empty: GET
+	Method  string // empty means GET
 	Path    string
 	Params  url.Values
-	Body    any           // as JSON; nil: none
+	Body    any           // as JSON; nil means none
 	Timeout time.Duration // of the whole call
-	Limits  Limits        // of the answer, as far as Options.MaxBytes allows them; zero: Small
-	// Name of the call in errors, never the parameters; empty: method and path.
+	Limits  Limits        // of the answer, as far as Options.MaxBytes allows them; zero means Small
+	// Name of the call in errors, never the parameters; empty means method and path.
 	Name string
-	// Read reads the body of a good answer; nil: nobody needs it. A *StatusError
-	// tells that it is none, for servers that say so in the body only.
+	// Read reads the body of a good answer; nil means nobody needs it. A *StatusError tells that it
+	// is none, for servers that say so in the body only.
 	Read func(io.Reader) error
-	// ReadRefusal is given the body of an answer with another status than 200, as far
-	// as it could be read; nil: nobody needs it.
+	// ReadRefusal is given the body of an answer with another status than 200, as far as it could
+	// be read; nil means nobody needs it.
 	ReadRefusal func([]byte)
 }
 

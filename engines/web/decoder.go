@@ -47,7 +47,7 @@ func (v *valve) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ErrNotObject: another value is where an object should be.
+// ErrNotObject means that another value is where an object should be.
 var ErrNotObject = errors.New("want an object")
 
 // Object reads an object and has the value of each field read. There is false where null

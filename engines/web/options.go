@@ -21,16 +21,16 @@ type Access struct {
 	Host string
 	Port int
 	TLS  TLS
-	// Credentials are asked before every request, so that a changed password is
-	// used at once. Nil: anonymous.
+	// Credentials are asked before every request, so that a changed password is used at once. Nil
+	// means anonymous.
 	Credentials credentials.Source
-	// Timeout bounds each reading request. 0: 5 s.
+	// Timeout bounds each reading request. 0 means 5 s.
 	Timeout time.Duration
-	// WriteTimeout bounds each request that changes something. 0: 30 s.
+	// WriteTimeout bounds each request that changes something. 0 means 30 s.
 	WriteTimeout time.Duration
-	// MaxBytes bounds the body of each answer. 0: as many as the database's largest has.
+	// MaxBytes bounds the body of each answer. 0 means as many as the database's largest has.
 	MaxBytes int64
-	// Dial connects. Nil: over the network.
+	// Dial connects. Nil means over the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -60,9 +60,9 @@ type Options struct {
 // InsecureSkipVerify says otherwise.
 type TLS struct {
 	Enabled bool
-	// CA is PEM; empty: the system's roots.
+	// CA is PEM; empty means the system's roots.
 	CA string
-	// ServerName that the certificate must carry; empty: the host.
+	// ServerName that the certificate must carry; empty means the host.
 	ServerName         string
 	InsecureSkipVerify bool
 }

@@ -38,7 +38,7 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-// Denied tells whether the credentials are missing, wrong or not enough.
+// Denied reports whether the credentials are missing, wrong or not enough.
 func (e *StatusError) Denied() bool {
 	return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden
 }

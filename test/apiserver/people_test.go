@@ -160,8 +160,9 @@ func everyKind(t *testing.T, s *Server) []*person {
 	}
 }
 
-// TestPeopleGiveNothingAway: whatever the kubeconfig has, its owner is known to the coordinator,
-// which is shown nothing that is of use elsewhere; on a real API server, by its real port-forward.
+// TestPeopleGiveNothingAway checks that whatever the kubeconfig has, its owner is known to the
+// coordinator, which is shown nothing that is of use elsewhere; on a real API server, by its real
+// port-forward.
 func TestPeopleGiveNothingAway(t *testing.T) {
 	w := newWork(t)
 	w.server.Apply(bindings)
@@ -252,7 +253,8 @@ func unknown(t *testing.T, s *Server, token string) bool {
 	return apierrors.IsUnauthorized(err)
 }
 
-// TestTheAPIServerSaysWhoHasMadeARequest: nobody makes one in the name of another, or takes one over.
+// TestTheAPIServerSaysWhoHasMadeARequest checks that nobody makes one in the name of another, or
+// takes one over.
 func TestTheAPIServerSaysWhoHasMadeARequest(t *testing.T) {
 	s, admin := installed(t)
 	s.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: prod}\n")

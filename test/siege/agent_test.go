@@ -241,8 +241,8 @@ type agentAttack struct {
 	short  bool
 }
 
-// TestSiegeOfAgent: neither strangers at the gossip's port nor a database that
-// answers whatever it likes take an agent away, and Prometheus raises the alert that says so.
+// TestSiegeOfAgent checks that neither strangers at the gossip's port nor a database that answers
+// whatever it likes take an agent away, and Prometheus raises the alert that says so.
 func TestSiegeOfAgent(t *testing.T) {
 	if os.Getenv(envPrograms) == "" { // as for the coordinator, so that nobody attacks by accident
 		unless(t, envPrograms+" is not set")

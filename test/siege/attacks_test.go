@@ -98,8 +98,8 @@ func (c *coordinator) listener(name string) listener {
 // the machine with the attacked: sooner, there is nothing left of it but handshakes.
 func again() time.Duration { return lasts() / 3 }
 
-// slowHeaders holds 6,000 connections in all, as far as there are files for them, and opens those anew that are closed. Every other one
-// shakes hands before.
+// slowHeaders holds 6,000 connections in all, as far as there are files for them, and opens those
+// again that are closed. Every other one shakes hands before.
 func slowHeaders(names ...string) func(*testing.T, *coordinator) {
 	return func(t *testing.T, c *coordinator) {
 		ctx, cancel := context.WithTimeout(t.Context(), lasts())

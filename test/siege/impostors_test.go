@@ -31,7 +31,7 @@ type message struct {
 	name string
 	size int // of the unit, repeated
 	unit []byte
-	// pace is the time between two messages of a stream; 0: as fast as they are taken.
+	// pace is the time between two messages of a stream; 0 means as fast as they are taken.
 	pace time.Duration
 }
 

@@ -41,7 +41,7 @@ func (f *Facts) credentialsOf(c *v1alpha1.DatabaseCluster) []string {
 	return names
 }
 
-// secret is what is known of a Secret; nil: there is none, if it was looked for.
+// secret is what is known of a Secret; nil means there is none, if it was looked for.
 func (f *Facts) secret(namespace, name string) (meta *metav1.ObjectMeta, read bool) {
 	if meta, read = f.SecretMetas[id(namespace, name)]; read || f.Live != nil {
 		return meta, read

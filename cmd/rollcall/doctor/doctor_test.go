@@ -76,7 +76,8 @@ func texts(findings []Finding) []string {
 	return out
 }
 
-// TestChecksOnAChart: each check says nothing of what is fine, and one thing of what is not.
+// TestChecksOnAChart checks that each check says nothing of what is fine, and one thing of what is
+// not.
 func TestChecksOnAChart(t *testing.T) {
 	require.Empty(t, examine(t, fine, nil))
 	for name, tt := range map[string]struct {
@@ -241,7 +242,7 @@ func TestChecksOnACluster(t *testing.T) {
 	}
 }
 
-// TestOnly: a chart's ZooKeeper is left out, unless somebody names it.
+// TestOnly checks that a chart's ZooKeeper is left out, unless somebody names it.
 func TestOnly(t *testing.T) {
 	zk := "\n---\n{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: zk}}\n"
 	for _, tt := range []struct {
@@ -270,7 +271,7 @@ func TestOnly(t *testing.T) {
 	}
 }
 
-// TestOrder: the worst first, and each check has a name of its own.
+// TestOrder checks that the worst first, and each check has a name of its own.
 func TestOrder(t *testing.T) {
 	got := examine(t, strings.Replace(strings.Replace(fine, "  podManagementPolicy: Parallel\n", "", 1), "  volumeClaimTemplates: [{metadata: {name: data}}]\n", "", 1), nil)
 	require.Len(t, got, 2)
@@ -312,7 +313,7 @@ spec:
   volumeClaimTemplates: [{metadata: {name: data}}]
 `
 
-// TestLocalities: what a process of FoundationDB must say of itself.
+// TestLocalities checks that what a process of FoundationDB must say of itself.
 func TestLocalities(t *testing.T) {
 	require.Empty(t, examine(t, fdb, nil))
 	for from, tt := range map[string]struct{ to, want string }{
@@ -335,7 +336,7 @@ func TestLocalities(t *testing.T) {
 	require.Empty(t, examine(t, shell, nil))
 }
 
-// TestTheExampleIsFine: what people copy has what is asked for.
+// TestTheExampleIsFine checks that what people copy has what is asked for.
 func TestTheExampleIsFine(t *testing.T) {
 	data, err := os.ReadFile("../../../deploy/examples/foundationdb.yaml")
 	require.NoError(t, err)

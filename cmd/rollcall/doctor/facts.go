@@ -26,8 +26,8 @@ type Facts struct {
 	Budgets  []policyv1.PodDisruptionBudget
 	Policies []networkingv1.NetworkPolicy
 	Secrets  []string // namespace/name
-	// SecretMetas are the labels and annotations of Secrets that were looked at, by
-	// namespace/name; nil: there is none.
+	// SecretMetas are the labels and annotations of Secrets that were looked at, by namespace/name;
+	// nil means there is none.
 	SecretMetas map[string]*metav1.ObjectMeta
 	// Misread is what in a text is no part of the objects in it.
 	Misread []Finding
@@ -38,7 +38,7 @@ type Facts struct {
 type Live struct {
 	// Version of Kubernetes, such as v1.34.1.
 	Version string
-	// ControllersHaveAccounts: each controller of Kubernetes acts under its own name.
+	// ControllersHaveAccounts means that each controller of Kubernetes acts under its own name.
 	ControllersHaveAccounts bool
 	// Install is the namespace of the coordinator; its labels, as far as they may be read.
 	Install       string
@@ -110,8 +110,8 @@ func (f *Facts) CredentialsSecrets() []string {
 	return slices.Compact(names)
 }
 
-// ClusterName is the DatabaseCluster that a StatefulSet belongs to, or will; empty: none
-// is said.
+// ClusterName is the DatabaseCluster that a StatefulSet belongs to, or will; empty means none is
+// said.
 func ClusterName(set *appsv1.StatefulSet) string {
 	if name := set.Labels[v1alpha1.LabelCluster]; name != "" {
 		return name
@@ -119,7 +119,7 @@ func ClusterName(set *appsv1.StatefulSet) string {
 	return set.Spec.Template.Labels[v1alpha1.LabelCluster]
 }
 
-// clusterOf is the DatabaseCluster of a StatefulSet; nil: it is not known.
+// clusterOf is the DatabaseCluster of a StatefulSet; nil means it is not known.
 func (f *Facts) clusterOf(set *appsv1.StatefulSet) *v1alpha1.DatabaseCluster {
 	name := ClusterName(set)
 	i := slices.IndexFunc(f.Clusters, func(c v1alpha1.DatabaseCluster) bool {

@@ -12,7 +12,7 @@ type Severity string
 
 // The severities.
 const (
-	// Error: Rollcall cannot work, or the database is less safe than without it.
+	// Error means that Rollcall cannot work, or the database is less safe than without it.
 	Error Severity = "error"
 	// Warning: it works, and something that people expect of it does not.
 	Warning Severity = "warning"

@@ -24,8 +24,8 @@ var (
 	variable = regexp.MustCompile(`\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
 )
 
-// server is the container of the pods that runs fdbserver, as far as its command line says
-// so; nil: it is started by something else, whose settings cannot be seen.
+// server is the container of the pods that runs fdbserver, as far as its command line says so; nil
+// means it is started by something else, whose settings cannot be seen.
 func server(set *appsv1.StatefulSet) *corev1.Container {
 	list := set.Spec.Template.Spec.Containers
 	for i := range list {
@@ -50,7 +50,7 @@ func flagsOf(c *corev1.Container) map[string]string {
 	return flags
 }
 
-// processClass of a set's processes; empty: it is not said.
+// processClass of a set's processes; empty means it is not said.
 func processClass(set *appsv1.StatefulSet) string {
 	c := server(set)
 	if c == nil {

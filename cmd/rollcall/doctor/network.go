@@ -20,7 +20,7 @@ type way struct {
 	port     int32
 	protocol corev1.Protocol
 	what     string
-	// coordinator: the other end is the coordinator, not another pod of the database.
+	// coordinator means that the other end is the coordinator, not another pod of the database.
 	coordinator bool
 	egress      bool
 }
@@ -99,8 +99,8 @@ func (f *Facts) IngressPolicies(set *appsv1.StatefulSet) (names []string) {
 	return names
 }
 
-// has tells whether a policy is about a direction; without types it is about ingress, and
-// about egress where it has such rules.
+// has reports whether a policy is about a direction; without types it is about ingress, and about
+// egress where it has such rules.
 func has(p *networkingv1.NetworkPolicy, t networkingv1.PolicyType) bool {
 	if len(p.Spec.PolicyTypes) == 0 {
 		return t == networkingv1.PolicyTypeIngress || len(p.Spec.Egress) > 0

@@ -98,7 +98,7 @@ func (p *Plan) leftToAdopt(program string, pods []corev1.Pod) (steps []string) {
 		step(fmt.Sprintf("%s status %s -n %s --wait --timeout 1h", program, p.Name, p.Namespace), "Follow it to its end."))
 }
 
-// which StatefulSets are meant, in words; empty: none.
+// which StatefulSets are meant, in words; empty means none.
 func (p *Plan) which(is func(*appsv1.StatefulSet) bool) string {
 	var names []string
 	for i := range p.Sets {

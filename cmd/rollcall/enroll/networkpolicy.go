@@ -61,7 +61,7 @@ func (p *Plan) NetworkPolicy(f *doctor.Facts, metricsFrom []string) (*networking
 	return policy, nil
 }
 
-// isolated tells whether another policy says who reaches the pods.
+// isolated reports whether another policy says who reaches the pods.
 func isolated(f *doctor.Facts, sets []appsv1.StatefulSet, own string) (bool, error) {
 	for _, unread := range f.Live.Unread {
 		if strings.HasPrefix(unread, "NetworkPolicies:") {

@@ -46,10 +46,10 @@ type Plan struct {
 	Exists  bool
 	// Steps that are left, in the order in which they are safe.
 	Steps []Step
-	// gives: whoever asked for this has named the Secret with credentials, and not
+	// gives means that whoever asked for this has named the Secret with credentials, and not
 	// somebody who made the DatabaseCluster before.
 	gives bool
-	// Image that says which engine it is; empty: somebody else does.
+	// Image that says which engine it is; empty means somebody else does.
 	Image string
 }
 

@@ -17,7 +17,7 @@ import (
 // Seen is what is known of the DatabaseCluster after all was written.
 type Seen struct {
 	Cluster *v1alpha1.DatabaseCluster
-	// Snapshot that the coordinator decided on last; nil: it could not be asked, and Events
+	// Snapshot that the coordinator decided on last; nil means it could not be asked, and Events
 	// have to do.
 	Snapshot *model.Snapshot
 	NotAsked error
@@ -31,7 +31,8 @@ func (p *Plan) Guards() bool {
 	return spec.Guard == model.GuardEnforce && spec.Update.Mode != model.ModeObserve
 }
 
-// Decided says what is missing until the coordinator has decided about all of it; empty: nothing.
+// Decided says what is missing until the coordinator has decided about all of it; empty means
+// nothing.
 func (p *Plan) Decided(c *v1alpha1.DatabaseCluster) string {
 	unseen := slices.DeleteFunc(slices.Clone(p.Sets), func(s appsv1.StatefulSet) bool { return c.Status.UpdateRevisions[s.Name] != "" })
 	switch {
@@ -43,7 +44,7 @@ func (p *Plan) Decided(c *v1alpha1.DatabaseCluster) string {
 	return ""
 }
 
-// Waiting says what is missing until a person can go on; empty: nothing.
+// Waiting says what is missing until a person can go on; empty means nothing.
 func (p *Plan) Waiting(s Seen) string {
 	if err := stays(s.Cluster); err != nil {
 		return err.Error()

@@ -35,9 +35,9 @@ const port = 7950
 
 // Sentinels: why there is no coordinator to talk to.
 var (
-	// ErrNotElected: no coordinator is elected, or none is installed.
+	// ErrNotElected means that no coordinator is elected, or none is installed.
 	ErrNotElected = errors.New("no coordinator is elected")
-	// ErrForbidden: the API server does not let this person through.
+	// ErrForbidden means that the API server does not let this person through.
 	ErrForbidden = errors.New("not permitted")
 )
 

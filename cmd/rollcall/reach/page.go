@@ -101,7 +101,7 @@ func (p *Page) find(ctx context.Context) (*tunnel, *tls.Config, error) {
 	return t, identity, nil
 }
 
-// dial is one connection to the page. After one that failed all is looked for anew.
+// dial is one connection to the page. After one that failed all is looked for again.
 func (p *Page) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	conn, identity, err := p.connect(ctx)
 	if err == nil {

@@ -25,7 +25,8 @@ const tokenSeconds = 600
 var errNoToken = errors.New("this kubeconfig gives no token of the one who asks, but a client certificate, a password or another's name: " +
 	"leave --send-token out")
 
-// accountToken is a token of a ServiceAccount for the coordinator alone. Nil: this is none, or it may not make one.
+// accountToken is a token of a ServiceAccount for the coordinator alone. Nil means this is none, or
+// it may not make one.
 func accountToken(ctx context.Context, clients kubernetes.Interface) (credentials.PerRPCCredentials, error) {
 	review, err := clients.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if withheld(err) {

@@ -69,7 +69,7 @@ func portForwardDialer(config *rest.Config, namespace, pod string) (httpstream.D
 	}), nil
 }
 
-// connection is the one to the API server, made anew when it was lost.
+// connection is the one to the API server, made again when it was lost.
 func (t *tunnel) connection(ctx context.Context) (httpstream.Connection, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

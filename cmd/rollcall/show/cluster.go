@@ -16,8 +16,8 @@ import (
 // maxRows bounds the tables of one cluster.
 const maxRows = 25
 
-// List writes a line for each cluster; wide, it also says how long the rollout may
-// take yet, how many pods may be away, and how old the decision is.
+// List writes a line for each cluster; wide, it also says how long the rollout may take yet, how
+// many pods may be unavailable, and how old the decision is.
 func List(w io.Writer, p Palette, clusters []*rollcallv1.Cluster, allNamespaces, wide bool, now time.Time) {
 	header := []string{"NAME", "ENGINE", "PHASE", "UPDATED", "READY", "UNAVAIL", "FAILED", "WAITING FOR"}
 	const beforeLast = 7

@@ -83,7 +83,8 @@ Pods:
 `, out.String())
 }
 
-// TestUnavailableAndReady: who counts as away may be Ready, and nobody may have told anything.
+// TestUnavailableAndReady checks that who counts as away may be Ready, and nobody may have told
+// anything.
 func TestUnavailableAndReady(t *testing.T) {
 	c := sample()
 	c.Phase, c.Pods = "Done", &rollcallv1.PodCounts{Desired: 3, Updated: 3, Ready: 3, Unavailable: 3}

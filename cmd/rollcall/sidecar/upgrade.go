@@ -196,7 +196,7 @@ func (u *Upgrade) setImage(ctx context.Context, pod *corev1.Pod, image string) e
 	return nil
 }
 
-// runs waits until the pod's agent runs anew and is ready.
+// runs waits until the pod's agent runs again and is ready.
 func (u *Upgrade) runs(ctx context.Context, before *corev1.Pod) error {
 	why := "its agent has not been restarted"
 	replaced := false

@@ -75,7 +75,7 @@ your name in the status of the DatabaseCluster.`
 // approval is what a person consents to.
 type approval struct {
 	what model.Approved
-	// revision to approve; empty: the update revisions of now, or any.
+	// revision to approve; empty means the update revisions of now, or any.
 	revision string
 	any      bool
 }

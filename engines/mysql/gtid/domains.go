@@ -111,8 +111,8 @@ func (d Domains) tip(domain uint32) ID {
 	return list[len(list)-1]
 }
 
-// Has tells whether the transaction is known to be in it: one of the same server
-// is, with this or a later sequence.
+// Has reports whether the transaction is known to be in it: one of the same server is, with this or
+// a later sequence.
 func (d Domains) Has(g ID) bool {
 	for _, own := range d.of[g.Domain] {
 		if own.Server == g.Server {

@@ -77,10 +77,10 @@ func (p Position) String() string {
 // Domains of MariaDB; empty for others.
 func (p Position) Domains() Domains { return p.domains }
 
-// Empty tells whether nothing is in it.
+// Empty reports whether nothing is in it.
 func (p Position) Empty() bool { return p.set.Empty() && len(p.domains.of) == 0 }
 
-// AtLeast tells whether all of wanted is in it, and if not, why.
+// AtLeast reports whether all of wanted is in it, and if not, why.
 func (p Position) AtLeast(wanted Position) (bool, string) {
 	switch {
 	case p.notation == Unknown || p.notation != wanted.notation:
@@ -106,7 +106,7 @@ func (p Position) AtLeast(wanted Position) (bool, string) {
 	}
 }
 
-// Diverged tells whether each has something that the other has not.
+// Diverged reports whether each has something that the other has not.
 func (p Position) Diverged(other Position) bool {
 	if p.notation == Unknown || p.notation != other.notation {
 		return false
@@ -125,9 +125,9 @@ func (p Position) Union(other Position) Position {
 	return Position{notation: p.notation, set: p.set.Union(other.set), domains: p.domains.Union(other.domains)}
 }
 
-// Errant returns the transactions of a replica that its primary has not, as text;
-// empty: none. Those of the primary itself are no such ones: the primary may have
-// been looked at a moment earlier. It fails where nothing can be compared.
+// Errant returns the transactions of a replica that its primary has not, as text; empty means none.
+// Those of the primary itself are no such ones: the primary may have been looked at a moment
+// earlier. It fails where nothing can be compared.
 func (p Position) Errant(ownID string, primary Position, primaryID string) (string, error) {
 	switch {
 	case p.notation == Unknown || p.notation != primary.notation || primaryID == "":

@@ -13,7 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
-// ErrText: the text is not a position, or too long for one.
+// ErrText means that the text is not a position, or too long for one.
 var ErrText = errors.New("not a GTID position")
 
 // MaxText bounds a position; a server with more of it cannot be compared.
@@ -183,7 +183,7 @@ func uuidText(u [16]byte) string {
 	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
 }
 
-// Empty tells whether nothing is in it.
+// Empty reports whether nothing is in it.
 func (s Set) Empty() bool { return len(s.of) == 0 }
 
 // Count of transactions; it stops at the largest number there is.

@@ -92,7 +92,7 @@ func JoinName(host, port string) string {
 	return engines.OneLine(host + ":" + port)
 }
 
-// SetOf splits a pod's name into StatefulSet and ordinal. Empty: it is no such name.
+// SetOf splits a pod's name into StatefulSet and ordinal. Empty means it is no such name.
 func SetOf(pod string) (set, ordinal string) {
 	i := strings.LastIndexByte(pod, '-')
 	if i <= 0 || i == len(pod)-1 || strings.Trim(pod[i+1:], "0123456789") != "" {

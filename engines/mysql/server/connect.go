@@ -152,7 +152,7 @@ type budgeted struct {
 	net.Conn
 	from      io.Reader
 	max, left int64
-	// asked: what comes next is the beginning of an answer.
+	// asked means that what comes next is the beginning of an answer.
 	asked   bool
 	refused *atomic.Bool
 }

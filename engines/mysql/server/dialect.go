@@ -175,7 +175,7 @@ func (s session) firstOf(ctx context.Context, needs string, queries []string) ([
 	return nil, err
 }
 
-// absent tells whether the error says that there is no such thing here.
+// absent reports whether the error says that there is no such thing here.
 func absent(err error) bool {
 	n := number(err)
 	return n == unknownTable || n == noSuchTable || n == unknownVariable

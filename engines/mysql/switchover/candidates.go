@@ -8,9 +8,9 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
-// unfit explains why the member cannot take over from the local one; empty: it can. At the
-// beginning it must follow closely. Once writes are stopped it only has to be able to get
-// what is missing.
+// unfit explains why the member cannot take over from the local one; empty means it can. At the
+// beginning it must follow closely. Once writes are stopped it only has to be able to get what is
+// missing.
 func (v Input) unfit(m topology.Member, beginning bool) string {
 	s, own := m.State, v.Self.State
 	switch name := m.Name(); {
@@ -114,9 +114,8 @@ func (v Input) candidates(beginning bool) (fit []topology.Member, reasons []stri
 	return fit, reasons
 }
 
-// noAcks explains that too few replicas would acknowledge the commits of m once the local
-// member is away. Where there are never enough members, no other candidate would be
-// better.
+// noAcks explains that too few replicas would acknowledge the commits of m once the local member is
+// unavailable. Where there are never enough members, no other candidate would be better.
 func (v Input) noAcks(m topology.Member) string {
 	semi := v.Self.State.SemiSync
 	able := 0 // a delayed one that does not acknowledge never will

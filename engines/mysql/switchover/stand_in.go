@@ -22,8 +22,8 @@ func (v Input) Copied(words string) engines.Progress {
 	return engines.Progress{State: engines.ProgressRunning, Detail: "no other member is known to have all data of " + v.Self.Name()}
 }
 
-// MayLead explains why a member that does not report may be the primary. Empty: another
-// member is known to be, or everything comes from another server.
+// MayLead explains why a member that does not report may be the primary. Empty means another member
+// is known to be, or everything comes from another server.
 func (v Input) MayLead(node string) string {
 	silent := topology.Member{Peer: engines.Peer{Node: node}}
 	if v.Self.Serves() && v.Self.State.Group != nil {

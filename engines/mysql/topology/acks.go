@@ -52,8 +52,8 @@ func (s assessment) counted() (members []Member, clients int) {
 	return members, clients
 }
 
-// uncounted explains that the primary asks fewer of its connected replicas for
-// acknowledgements than say that it asks them. Empty: it does not.
+// uncounted explains that the primary asks fewer of its connected replicas for acknowledgements
+// than say that it asks them. Empty means it does not.
 func (s assessment) uncounted() string {
 	if s.primary == nil || !s.primary.Serves() || !s.primary.State.SemiSync.Source {
 		return ""
@@ -76,8 +76,8 @@ func howMany(members []Member, is func(Member) bool) (n int) {
 	return n
 }
 
-// acknowledges tells whether the member should acknowledge the primary's commits. A
-// delayed replica does not count, and a replica of a replica acknowledges to that one.
+// acknowledges reports whether the member should acknowledge the primary's commits. A delayed
+// replica does not count, and a replica of a replica acknowledges to that one.
 func (s assessment) acknowledges(m Member) bool {
 	if !m.Serves() {
 		return true // who knows

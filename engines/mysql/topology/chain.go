@@ -9,7 +9,7 @@ import "slices"
 type Upstream struct {
 	name string
 	kind upstreamKind
-	// moved: the server followed another one before, while this agent watched.
+	// moved means that the server followed another one before, while this agent watched.
 	moved bool
 }
 
@@ -21,9 +21,9 @@ const (
 	upstreamPrimary
 )
 
-// See notes the source and tells whether it is part of a chain: a replica ever since it
-// was first seen as the source. A source that takes writes, or follows nobody when first
-// seen, is or was the primary, whatever it becomes.
+// See notes the source and reports whether it is part of a chain: a replica ever since it was first
+// seen as the source. A source that takes writes, or follows nobody when first seen, is or was the
+// primary, whatever it becomes.
 func (u *Upstream) See(v View) (chained bool) {
 	source, member := v.SourceOf(v.Self)
 	if v.Self.Serves() && u.name != source.Name() {

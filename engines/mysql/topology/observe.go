@@ -26,7 +26,7 @@ type assessment struct {
 	members []Member // all, and those that only others know of, as every member orders them
 	primary *Member
 	writers []Member // that are known to allow writes
-	// adopting: the primary has no agent yet.
+	// adopting means that the primary has no agent yet.
 	adopting bool
 }
 
@@ -147,10 +147,9 @@ func (s assessment) inferred() []Member {
 	return out
 }
 
-// withoutAgent is the primary of a database that is being adopted: all members follow it,
-// it belongs to the own StatefulSet by its name, and no agent of it was ever known. Its
-// agent comes last. Nil: there is none, or a member that might take writes does not
-// report.
+// withoutAgent is the primary of a database that is being adopted: all members follow it, it
+// belongs to the own StatefulSet by its name, and no agent of it was ever known. Its agent comes
+// last. Nil means there is none, or a member that might take writes does not report.
 func (s assessment) withoutAgent() *Member {
 	var found *Member
 	for i, m := range s.members {
@@ -172,7 +171,7 @@ func (s assessment) withoutAgent() *Member {
 	return found
 }
 
-// receives tells whether a serving member is connected to the source.
+// receives reports whether a serving member is connected to the source.
 func (s assessment) receives(m, source Member) bool {
 	return m.Serves() && m.State.Source != nil && m.State.Source.Receiving && Sends(source, m)
 }
@@ -186,7 +185,7 @@ func (s assessment) sibling(m Member) bool {
 		!slices.ContainsFunc(s.All(), func(o Member) bool { return strings.EqualFold(replication.PodOf(o.Name()), pod) })
 }
 
-// leads tells whether the member takes writes: the primary, or one of many.
+// leads reports whether the member takes writes: the primary, or one of many.
 func (s assessment) leads(m Member) bool {
 	if s.primary != nil {
 		return s.primary.Name() == m.Name()
@@ -227,7 +226,7 @@ func (s assessment) nodes() []engines.Node {
 	return out
 }
 
-// membership of a member whose agent is away, or does not know, is what the others see.
+// membership of a member whose agent is unavailable, or does not know, is what the others see.
 func (s assessment) membership(m Member) engines.Membership {
 	switch {
 	case m.Serves():
@@ -263,8 +262,8 @@ func standing(m Member) engines.Membership {
 	return engines.MembershipUnknown
 }
 
-// connected tells whether a serving member sees that the member's server lives: it sends
-// to it, or receives from it.
+// connected reports whether a serving member sees that the member's server lives: it sends to it,
+// or receives from it.
 func (s assessment) connected(m Member) bool {
 	for _, other := range s.members {
 		if !other.Serves() {
@@ -282,8 +281,8 @@ func (s assessment) connected(m Member) bool {
 	return false
 }
 
-// missed tells whether those who would see the member's server, if it lived, do not: the
-// primary, or, of the primary itself, all its replicas.
+// missed reports whether those who would see the member's server, if it lived, do not: the primary,
+// or, of the primary itself, all its replicas.
 func (s assessment) missed(m Member) bool {
 	if s.connected(m) {
 		return false

@@ -18,12 +18,12 @@ type View struct {
 	Others []Member // by ordinal
 	// Domains by which members are followed, behind their bare names.
 	Domains replication.Domains
-	// Past is what the local server had executed longer than MaxLag ago; zero: not known.
+	// Past is what the local server had executed longer than MaxLag ago; zero means not known.
 	Past   Checkpoint
 	MaxLag time.Duration
 	// BrokenAfter is how long a replica must not have replicated until it counts as broken.
 	BrokenAfter time.Duration
-	// External: another manager owns the topology.
+	// External means that another manager owns the topology.
 	External bool
 }
 
@@ -31,7 +31,7 @@ type View struct {
 type Member struct {
 	Peer  engines.Peer
 	State replication.State
-	// Known: State answers a question that was asked for this view; if not, Why says why.
+	// Known means that State answers a question that was asked for this view; if not, Why says why.
 	Known bool
 	Why   string
 }

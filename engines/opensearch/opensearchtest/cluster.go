@@ -130,7 +130,7 @@ func (n *Node) Await(why, path string, want func(answer map[string]any) bool) {
 	}
 }
 
-// Ended tells whether the process has ended.
+// Ended reports whether the process has ended.
 func (n *Node) Ended() bool {
 	select {
 	case <-n.process.Ended():

@@ -26,13 +26,13 @@ import (
 type Options struct {
 	// Versions of the nodes, one each, e.g. "9.9.0".
 	Versions []string
-	// Security is a security.json; empty: everybody may do everything.
+	// Security is a security.json; empty means everybody may do everything.
 	Security string
 	// User and Password are used by Call.
 	User, Password string
-	// TLS: nodes speak HTTPS with a certificate of the cluster's own CA.
+	// TLS means that nodes speak HTTPS with a certificate of the cluster's own CA.
 	TLS bool
-	// SessionTimeout is how long ZooKeeper keeps a dead node live. 0: 4 s.
+	// SessionTimeout is how long ZooKeeper keeps a dead node live. 0 means 4 s.
 	SessionTimeout time.Duration
 }
 

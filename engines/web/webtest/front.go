@@ -93,13 +93,13 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Allowance lets so many changes through; negative: all.
+// Allowance lets so many changes through; negative means all.
 type Allowance struct {
 	mu   sync.Mutex
 	left int
 }
 
-// Set begins to count anew.
+// Set begins to count again.
 func (a *Allowance) Set(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -92,7 +92,8 @@ func TestOpenSearchEntrypointWithFewFiles(t *testing.T) {
 	require.Equal(t, "preload "+filepath.Join(root, "lib", "nofile.so"), asked[len(asked)-1])
 }
 
-// TestNofile: only the limit that is too low is misreported, and only what is asked, not what holds.
+// TestNofile checks that only the limit that is too low is misreported, and only what is asked, not
+// what holds.
 func TestNofile(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no cc in PATH")

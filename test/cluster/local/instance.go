@@ -38,7 +38,7 @@ type record struct {
 	Nodes    int    `json:"nodes"`
 }
 
-// bare tells whether the cluster is a control plane without nodes.
+// bare reports whether the cluster is a control plane without nodes.
 func (r record) bare() bool { return r.Nodes == 0 }
 
 const recordFile = "cluster.json"

@@ -30,7 +30,7 @@ type Seen struct {
 	// looks at such a database, Closed those at one that took no writes.
 	LeastSpare        int
 	Unreached, Closed int
-	// Lost says when data were first out of reach, and which pods' processes were away.
+	// Lost says when data were first out of reach, and which pods' processes were unavailable.
 	Lost string
 	// Zones is how many had a process away together at most, with the pods of that moment.
 	Zones    int

@@ -66,8 +66,8 @@ func (m sqlManifest) environment(t *testing.T, pod string) []string {
 	return out
 }
 
-// TestSQLAccounts: the accounts are those that the tests with real servers have,
-// and the agent is who its Secret says.
+// TestSQLAccounts checks that the accounts are those that the tests with real servers have, and the
+// agent is who its Secret says.
 func TestSQLAccounts(t *testing.T) {
 	for _, flavor := range mysqltest.Flavors {
 		m := readSQL(t, flavor)
@@ -83,7 +83,7 @@ func TestSQLAccounts(t *testing.T) {
 	}
 }
 
-// TestSQLNeverAllowsWrites: nothing but an agent makes a server writable.
+// TestSQLNeverAllowsWrites checks that nothing but an agent makes a server writable.
 func TestSQLNeverAllowsWrites(t *testing.T) {
 	for _, flavor := range mysqltest.Flavors {
 		m := readSQL(t, flavor)

@@ -317,7 +317,7 @@ func (a *agents) Restore(ctx context.Context, r *rollcallv1.RestoreRequest) (*ro
 	return &rollcallv1.RestoreResponse{Done: true}, nil
 }
 
-// isLive tells whether the member of an ordinal takes part. mu is held.
+// isLive reports whether the member of an ordinal takes part. mu is held.
 func (db *database) isLive(ordinal int) bool {
 	m := db.members[ordinal]
 	return m != nil && !time.Now().Before(m.live)

@@ -107,7 +107,7 @@ func (c *Cluster) State(ctx context.Context) (witness.State, error) {
 	return witness.ReadOpenSearch(ctx, url)
 }
 
-// Setting is what a cluster setting was set to, at either level; empty: nothing.
+// Setting is what a cluster setting was set to, at either level; empty means nothing.
 type Setting struct{ Persistent, Transient string }
 
 // Settings are all that are set, by name.

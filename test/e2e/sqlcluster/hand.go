@@ -74,7 +74,7 @@ func (c *Cluster) Ask(ctx context.Context, pod, question string) (string, error)
 	return answer, nil
 }
 
-// Delay has a replica apply everything later by this much; 0: at once.
+// Delay has a replica apply everything later by this much; 0 means at once.
 func (c *Cluster) Delay(ctx context.Context, pod string, by time.Duration) error {
 	change := fmt.Sprintf("CHANGE REPLICATION SOURCE TO SOURCE_DELAY = %d", int(by.Seconds()))
 	if c.Name == MariaDB.Name {
@@ -91,7 +91,7 @@ func (c *Cluster) Errs(ctx context.Context, pod string) error {
 // Heal takes back what Errs wrote, in the way that people do.
 func (c *Cluster) Heal(ctx context.Context, pod string) error {
 	if c.Name == MariaDB.Name {
-		// It starts anew from what it has of the primary.
+		// It starts again from what it has of the primary.
 		at, err := c.Ask(ctx, pod, "SELECT @@GLOBAL.gtid_slave_pos")
 		if err != nil {
 			return err

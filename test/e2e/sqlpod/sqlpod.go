@@ -96,7 +96,7 @@ func (p *Pools) Close() {
 	p.pools = nil
 }
 
-// Writable tells whether clients can write to the server.
+// Writable reports whether clients can write to the server.
 func Writable(ctx context.Context, db *sql.DB) (bool, error) {
 	var readOnly string
 	if err := db.QueryRowContext(ctx, "SELECT @@GLOBAL.read_only").Scan(&readOnly); err != nil {
@@ -107,11 +107,11 @@ func Writable(ctx context.Context, db *sql.DB) (bool, error) {
 
 // Follows is whom a replica follows, and how.
 type Follows struct {
-	// Source is the host that it follows; empty: nobody.
+	// Source is the host that it follows; empty means nobody.
 	Source string
 	// Receiving and Applying: that thread runs.
 	Receiving, Applying bool
-	// Lag in seconds; empty: unknown.
+	// Lag in seconds; empty means unknown.
 	Lag string
 	// Failure of a thread.
 	Failure string

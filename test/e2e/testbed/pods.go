@@ -131,7 +131,7 @@ func (p *Pods) URL(pod *corev1.Pod) string {
 	return "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(p.port))
 }
 
-// Ready tells whether a Service would send traffic to the pod.
+// Ready reports whether a Service would send traffic to the pod.
 func Ready(pod *corev1.Pod) bool {
 	if pod.DeletionTimestamp != nil || pod.Status.PodIP == "" {
 		return false

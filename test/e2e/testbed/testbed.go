@@ -39,7 +39,7 @@ type Bed struct {
 	kubectl    string
 }
 
-// Existing tells whether an existing cluster is used instead of the local one.
+// Existing reports whether an existing cluster is used instead of the local one.
 func Existing() bool { return os.Getenv("CLUSTER") == "existing" }
 
 // Up starts the cluster (or finds it up) and connects to it.

@@ -73,7 +73,7 @@ type Known struct {
 // that say so it could be all the time.
 type spans struct {
 	all []span
-	// open: the newest look said so.
+	// open means that the newest look said so.
 	open bool
 }
 

@@ -44,7 +44,7 @@ type Report struct {
 	MaxPodsAway int `json:"maxPodsAway"`
 	// MaxAway is, for each shard, the largest number of its replicas that were not active on a live node at once.
 	MaxAway map[string]int `json:"maxAway"`
-	// Together says when and which, for each shard of which more than one was away at once.
+	// Together says when and which, for each shard of which more than one was unavailable at once.
 	Together map[string][]string `json:"together,omitempty"`
 	// Leaderless counts, for each shard with several replicas, the looks at which
 	// it had no leader although it had one before; nobody can write to it then.
@@ -59,8 +59,8 @@ type Report struct {
 type Restart struct {
 	Pod string    `json:"pod"`
 	At  time.Time `json:"at"`
-	// Elected: the pod was seen elected since the restart before. One that hands
-	// over gives that away before it goes.
+	// Elected means that the pod was seen elected since the restart before. One that hands over
+	// gives that away before it goes.
 	Elected bool `json:"elected"`
 	// Only are the shards of which the pod had the only active replica when they
 	// were last seen, though they have several.
@@ -68,7 +68,7 @@ type Restart struct {
 	// Led are the shards with another active replica that the pod led when they were
 	// last seen. One that hands over has given them away by then; a look may be older.
 	Led []string `json:"led,omitempty"`
-	// Bare: the pod that went had no agent, as nobody gave it one.
+	// Bare means that the pod that went had no agent, as nobody gave it one.
 	Bare bool `json:"bare,omitempty"`
 }
 
@@ -105,7 +105,7 @@ func (r Report) Again() []Restart {
 	return again
 }
 
-// ElectedLast tells whether the last restart, and only that, took the elected node.
+// ElectedLast reports whether the last restart, and only that, took the elected node.
 func (r Report) ElectedLast() error {
 	if len(r.Restarts) == 0 {
 		return errors.New("nothing was restarted")
@@ -118,7 +118,7 @@ func (r Report) ElectedLast() error {
 	return nil
 }
 
-// InOrder tells whether pods went by kinds, the lowest first.
+// InOrder reports whether pods went by kinds, the lowest first.
 func (r Report) InOrder(kind func(pod string) int) error {
 	for i := 1; i < len(r.Restarts); i++ {
 		if before, x := r.Restarts[i-1].Pod, r.Restarts[i].Pod; kind(before) > kind(x) {
@@ -249,7 +249,7 @@ func (w *Witness) look(ctx context.Context) {
 	}
 }
 
-// pods notes restarts and how many pods are away together.
+// pods notes restarts and how many pods are unavailable together.
 func (w *Witness) pods(pods []Pod) {
 	ready, seen := 0, map[string]bool{}
 	for _, p := range pods {

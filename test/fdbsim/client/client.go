@@ -48,7 +48,7 @@ type Client struct {
 	count  int
 }
 
-// ErrNoAnswer: an operation was given up.
+// ErrNoAnswer means that an operation was given up.
 var ErrNoAnswer = errors.New("no answer")
 
 // New reads the cluster file.

@@ -27,7 +27,8 @@ type Options struct {
 	Redundancy model.Redundancy
 	Zones      int
 	PerZone    int
-	// Scale is how many virtual seconds pass in a real one: 0 means 1, negative: time stands still.
+	// Scale is how many virtual seconds pass in a real one: 0 means 1, negative means time stands
+	// still.
 	Scale float64
 	// Spec may say more of the cluster. Addresses, version and the fields above are set in it.
 	Spec model.Spec

@@ -72,7 +72,7 @@ func (c *Cluster) Settle(d time.Duration) bool {
 	}
 }
 
-// healing says whether a storage server is away and does not count as failed yet.
+// healing says whether a storage server is unavailable and does not count as failed yet.
 func (c *Cluster) healing() bool {
 	for _, s := range c.Servers {
 		if s.Gone != 0 && c.Now < s.Gone+c.Pace.Heal {

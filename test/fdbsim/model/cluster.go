@@ -133,7 +133,7 @@ type Maintenance struct {
 type Pace struct {
 	Register  time.Duration // until a process that started is known
 	Notice    time.Duration // until one that went away is missing in status
-	Heal      time.Duration // until a storage server that is away counts as failed
+	Heal      time.Duration // until a storage server that is unavailable counts as failed
 	Recover   time.Duration // a recovery, at best
 	Retire    time.Duration // until an old generation of logs is not needed
 	Durable   time.Duration // until a write is not only in logs

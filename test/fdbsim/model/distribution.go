@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// noticeServers keeps since when storage servers are away.
+// noticeServers keeps since when storage servers are unavailable.
 func (c *Cluster) noticeServers() {
 	for _, s := range c.Servers {
 		switch alive := c.alive(s); {

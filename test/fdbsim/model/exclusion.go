@@ -168,8 +168,8 @@ func (c *Cluster) registered(p *Process) bool {
 	return c.Now-p.Since < c.Pace.Notice
 }
 
-// Stands gives the addresses that a locality stands for: of processes and, from some versions on, also of storage servers
-// whose process is away.
+// Stands gives the addresses that a locality stands for: of processes and, from some versions on,
+// also of storage servers whose process is unavailable.
 func (c *Cluster) Stands(locality string) []string {
 	var out []string
 	for _, p := range c.Workers() {

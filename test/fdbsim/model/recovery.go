@@ -76,7 +76,7 @@ func (c *Cluster) current() *Generation {
 	return c.Generations[len(c.Generations)-1]
 }
 
-// broken says whether a part of the transaction system is not there any more, or is there anew.
+// broken says whether a part of the transaction system is not there any more, or is there again.
 func (c *Cluster) broken() bool {
 	for _, l := range c.current().Logs {
 		if p := c.Process(l.Process); !c.logAlive(l) || p.Since != l.Started {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ErrUnavailable: the database does not answer now. Clients ask again.
+// ErrUnavailable means that the database does not answer now. Clients ask again.
 var ErrUnavailable = errors.New("the database is unavailable")
 
 // Write is a value and when it was committed.

@@ -63,7 +63,8 @@ func (v Version) SpaceForAll() bool { return !v.AtLeast(7, 1, 0) }
 // WaitsForAll says whether a blocking exclude waits for every exclusion of the cluster, and not only for its own.
 func (v Version) WaitsForAll() bool { return v.AtLeast(7, 0, 0) && !v.AtLeast(7, 1, 8) }
 
-// MatchesAbsent says whether a locality also stands for storage servers of processes that are away.
+// MatchesAbsent says whether a locality also stands for storage servers of processes that are
+// unavailable.
 func (v Version) MatchesAbsent() bool {
 	return v.AtLeast(7, 3, 26) || v.Line() == "7.1" && v.Patch >= 42
 }

@@ -43,7 +43,7 @@ type Hunt struct {
 	Seeds uint64
 	// Only bugs whose name contains this.
 	Only string
-	// Fresh: begin with the first seed, not with one that is known to find the bug.
+	// Fresh means that begin with the first seed, not with one that is known to find the bug.
 	Fresh bool
 	// Update writes down which seeds find the bugs.
 	Update bool
@@ -161,8 +161,8 @@ func order(hint, seeds uint64) []uint64 {
 // mute is after how many seeds it is told that one is still looking.
 const mute = 100
 
-// track tries seeds in their order on all processors, and answers the first one
-// that finds the bug, and how often other invariants broke; 0: none does.
+// track tries seeds in their order on all processors, and answers the first one that finds the bug,
+// and how often other invariants broke; 0 means none does.
 func (p prey) track(seeds []uint64) (uint64, oracle.Break, map[string]int, error) {
 	var (
 		mu      sync.Mutex
@@ -209,5 +209,5 @@ func (p prey) track(seeds []uint64) (uint64, oracle.Break, map[string]int, error
 	return seeds[best], broken, others, nil
 }
 
-// noticed tells whether a break is by an invariant that may notice the bug.
+// noticed reports whether a break is by an invariant that may notice the bug.
 func (p prey) noticed(b oracle.Break) bool { return strings.Contains(p.finds, " "+b.Invariant+" ") }

@@ -15,17 +15,17 @@ import (
 
 // Careless is what a client does wrong, to check that the search notices.
 type Careless struct {
-	// StatusVersion: the status is written whatever it is by now.
+	// StatusVersion means that the status is written whatever it is by now.
 	StatusVersion bool
-	// PodVersion: pods are opened and shut whatever they are by now.
+	// PodVersion means that pods are opened and shut whatever they are by now.
 	PodVersion bool
-	// RemovalVersion: removals name no resourceVersion.
+	// RemovalVersion means that removals name no resourceVersion.
 	RemovalVersion bool
-	// RemovalUID: nor a UID.
+	// RemovalUID means that nor a UID.
 	RemovalUID bool
-	// Touch: a leader that takes over touches no pod.
+	// Touch means that a leader that takes over touches no pod.
 	Touch bool
-	// Reread: what is read before a pod is opened comes from the cache.
+	// Reread means that what is read before a pod is opened comes from the cache.
 	Reread bool
 	// Claims are kept in memory, and never written.
 	Claims bool
@@ -134,7 +134,7 @@ func (a agents) Restore(ctx context.Context, to effect.Target, _ string, epoch i
 }
 
 func (a agents) RestoreSetting(context.Context, effect.Target, effect.ClusterSetting, int64, time.Time) (bool, error) {
-	return false, errNoAgent // no prepare tells of a setting of the whole database
+	return false, errNoAgent // no drain tells of a setting of the whole database
 }
 
 func (a agents) RestoreSettingWithoutAgents(context.Context, effect.Target, effect.ClusterSetting, time.Time) (bool, error) {

@@ -48,7 +48,7 @@ type leader struct {
 
 func (l *leader) run(ctx context.Context) {
 	for l.terms < l.w.terms && ctx.Err() == nil {
-		l.lead(ctx) // one that was outrun begins anew
+		l.lead(ctx) // one that was outrun begins again
 	}
 }
 
@@ -87,7 +87,7 @@ func (l *leader) lead(ctx context.Context) {
 	}
 }
 
-// forget leaves of a leader that begins anew only its caches.
+// forget leaves of a leader that begins again only its caches.
 func (l *leader) forget() {
 	select {
 	case <-l.notify:

@@ -41,8 +41,8 @@ var (
 	errNoAgent = errors.New("no agent is there")
 )
 
-// world is a database of three pods, of which one may be away, with one shard on
-// all of them, two leaders, and the oracle.
+// world is a database of three pods, of which one may be unavailable, with one shard on all of
+// them, two leaders, and the oracle.
 type world struct {
 	server   *apiserver.Server
 	careless Careless
