@@ -82,8 +82,8 @@ func (h *house) ended(reason string) int {
 	return int(testutil.ToFloat64(h.refused.WithLabelValues("test", reason)))
 }
 
-// TestStrangerKeepsNobodyOut checks that with all that one address may have, another still gets in,
-// and so does a newcomer from the very same address.
+// TestStrangerKeepsNobodyOut checks that another address still gets in when one has all connections
+// that it may have, and so does a newcomer from the very same address.
 func TestStrangerKeepsNobodyOut(t *testing.T) {
 	h := newHouse(t, Limits{Strangers: 4, PerPeer: 2, Known: 4})
 	first, _ := h.enter("127.0.0.2")
@@ -187,8 +187,8 @@ func TestKnownAreCountedApart(t *testing.T) {
 	KeepConn(known[0]) // of another listener, or none
 }
 
-// TestPortForwardIsKnown checks that of a listener that says so. Prometheus and kubelets do not
-// come from there.
+// TestPortForwardIsKnown checks that a port-forward is recognised on a listener that allows it.
+// Prometheus and kubelets do not come from there.
 func TestPortForwardIsKnown(t *testing.T) {
 	h := newHouse(t, Limits{Strangers: 1, PerPeer: 1, Known: 5, Local: true})
 	var all []net.Conn
@@ -224,7 +224,7 @@ func TestPeer(t *testing.T) {
 	require.Zero(t, peerOf(&net.UnixAddr{Name: "x"}))
 }
 
-// TestHandshakesFillNoLog checks that one line a minute, whoever fails how often.
+// TestHandshakesFillNoLog checks that failed handshakes log one line a minute, however many fail.
 func TestHandshakesFillNoLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder

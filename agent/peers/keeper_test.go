@@ -30,7 +30,8 @@ func TestNextMeshHasTheKeysOfThen(t *testing.T) {
 	})
 }
 
-// TestPeersAreNotWaitedForForEver checks that without them orders are let in after syncTimeout.
+// TestPeersAreNotWaitedForForEver checks that orders are accepted after syncTimeout without any
+// peers.
 func TestPeersAreNotWaitedForForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := NewKeeper(time.Hour, slog.New(slog.DiscardHandler))

@@ -17,7 +17,7 @@ const (
 	alignment  = "-funcalign=16"
 )
 
-// TestEverybodyBuildsItSmall checks that there are three places that build programs for pods.
+// TestEverybodyBuildsItSmall checks the three places that build programs for pods.
 func TestEverybodyBuildsItSmall(t *testing.T) {
 	for _, place := range []string{"Makefile", "deploy/docker/agent.Dockerfile", "test/cluster/image/own.go"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(place)))

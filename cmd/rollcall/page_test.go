@@ -88,7 +88,8 @@ func TestPageThroughTheAPIServer(t *testing.T) {
 	end()
 }
 
-// TestPageWantsAReader checks that who shows no certificate, or that of an agent, gets nothing.
+// TestPageWantsAReader checks that a client without a certificate, or with that of an agent, gets
+// nothing.
 func TestPageWantsAReader(t *testing.T) {
 	w := newWorld(t, rolling(t))
 	_, err := http.Get("https://" + w.ports["7952"] + "/")

@@ -120,7 +120,7 @@ func hasDown(g engines.Group, pod string) bool {
 	return slices.ContainsFunc(g.Members, func(m engines.Member) bool { return m.Node == pod && m.State == engines.MemberDown })
 }
 
-// TestAbsentProcessIsNotDoneTooEarly checks that of data that are nowhere else it is waited for.
+// TestAbsentProcessIsNotDoneTooEarly checks that the drain waits while data are nowhere else.
 func TestAbsentProcessIsNotDoneTooEarly(t *testing.T) {
 	s := simulate(t, fdbsimtest.Options{Redundancy: model.Single, Scale: -1})
 	s.Settle()

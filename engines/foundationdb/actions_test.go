@@ -184,8 +184,8 @@ func TestForeignExclusionOfThePod(t *testing.T) {
 	require.Contains(t, s.Model().Excluded, target)
 }
 
-// TestForeignExclusionOfAnAddress checks that of the pod alone it is told, and not when it is by
-// more.
+// TestForeignExclusionOfAnAddress checks that an exclusion by address is reported for the pod
+// alone, and not when more than its address excludes it.
 func TestForeignExclusionOfAnAddress(t *testing.T) {
 	s := simulate(t, fdbsimtest.Options{Scale: 20})
 	s.Settle()

@@ -31,7 +31,8 @@ func scripted(t *testing.T, script string, change func(*Options)) (*Engine, stri
 	return e, dir
 }
 
-// TestHungProcessesEnd checks that with their children, also those that mind no signal.
+// TestHungProcessesEnd checks that hung processes are ended with their children, also those that
+// ignore signals.
 func TestHungProcessesEnd(t *testing.T) {
 	e, dir := scripted(t, "trap '' TERM INT HUP\n(trap '' TERM; echo $BASHPID >$d/child; exec sleep 1000) &\necho $$ >$d/parent\nwait\nsleep 1000\n", func(o *Options) { o.Timeout = time.Second })
 	pids := func() (all []string) { // of those that have got so far

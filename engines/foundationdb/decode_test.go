@@ -108,7 +108,7 @@ func large(processes int) []byte {
 	return data
 }
 
-// TestLargeStatusIsSmall checks that of a large document little is kept.
+// TestLargeStatusIsSmall checks that little of a large document is kept.
 func TestLargeStatusIsSmall(t *testing.T) {
 	data := large(200)
 	var before, after runtime.MemStats

@@ -16,9 +16,9 @@ import (
 
 var models = flag.Int("models", 2_000, "random clusters for the what-if")
 
-// TestWhatIfAgainstTheTruth checks that of random clusters in random states, with what one look at
-// the status tells, no pods may go that would take data, logs or the quorum out of reach, and
-// hardly any are held back that would not.
+// TestWhatIfAgainstTheTruth draws random clusters in random states. From one look at the status, no
+// pod may go that would make data, logs or the quorum unavailable, and hardly any other pod is
+// held.
 func TestWhatIfAgainstTheTruth(t *testing.T) {
 	n := *models
 	var asked, permitted, needless, unsafe int

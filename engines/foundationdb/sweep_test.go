@@ -90,8 +90,8 @@ func TestEvacuationAtAnotherAddress(t *testing.T) {
 	require.Zero(t, s.hosts(pod))
 }
 
-// TestForeignMaintenanceEnds checks that what the record says was somebody else's is not set again,
-// since it would not be taken back.
+// TestForeignMaintenanceEnds checks that maintenance that the record calls foreign is not set
+// again, since Rollcall would not end it.
 func TestForeignMaintenanceEnds(t *testing.T) {
 	s := simulate(t, fdbsimtest.Options{Scale: -1})
 	s.Settle()

@@ -105,7 +105,7 @@ func TestRealDiskFull(t *testing.T) {
 	})
 }
 
-// TestRealDiskFills checks that the same in the middle of a handover. Whoever has the role then
+// TestRealDiskFills fills the disk in the middle of a handover. The member that has the role then
 // keeps it until there is space.
 func TestRealDiskFills(t *testing.T) {
 	if !*allBreaks {

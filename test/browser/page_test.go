@@ -202,7 +202,8 @@ func TestRealBrowserShowsARollout(t *testing.T) {
 	require.Contains(t, b.text("#problem"), "ask 10.0.0.7:7950")
 }
 
-// TestRealBrowserShowsNothingBeforeItKnows checks that no empty headings while nothing has come.
+// TestRealBrowserShowsNothingBeforeItKnows checks that there are no empty headings before the first
+// data have arrived.
 func TestRealBrowserShowsNothingBeforeItKnows(t *testing.T) {
 	board, timelines := rolling(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -219,7 +220,8 @@ func TestRealBrowserShowsNothingBeforeItKnows(t *testing.T) {
 	require.Empty(t, b.said())
 }
 
-// TestRealBrowserByKeyboard checks that a pod's reasons, and every cell of the matrix.
+// TestRealBrowserByKeyboard checks that the keyboard reaches a pod's reasons and every cell of the
+// matrix.
 func TestRealBrowserByKeyboard(t *testing.T) {
 	board, timelines := rolling(t)
 	b := open(t, serve(t, board, timelines), 1280, 900)
@@ -297,7 +299,8 @@ func TestRealBrowserChartsAreReadable(t *testing.T) {
 	require.Empty(t, b.said())
 }
 
-// TestRealBrowserReadsTextAsText checks that whatever a database, a chart or an agent says.
+// TestRealBrowserReadsTextAsText checks that text is shown as text, whatever a database, a chart or
+// an agent says.
 func TestRealBrowserReadsTextAsText(t *testing.T) {
 	const evil = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
 	board, timelines := rolling(t, func(s *model.Snapshot) {

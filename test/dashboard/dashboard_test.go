@@ -44,8 +44,8 @@ func view(t *testing.T) (View, Dashboard) {
 	return View{Store: store, From: store.From, To: store.To, Scrape: 5 * time.Second}, d
 }
 
-// TestEveryPanelShowsData checks that lines over the whole recording; tables and numbers, which are
-// of one moment, of its end.
+// TestEveryPanelShowsData checks that graphs show the whole recording, and that tables and numbers,
+// which show one moment, show its end.
 func TestEveryPanelShowsData(t *testing.T) {
 	v, d := view(t)
 	seen := 0
@@ -65,7 +65,7 @@ func TestEveryPanelShowsData(t *testing.T) {
 	require.Greater(t, seen, 30)
 }
 
-// TestEveryQueryHasAPart checks that also of a panel with several, each of which has data.
+// TestEveryQueryHasAPart checks that every query has data, also in a panel with several queries.
 func TestEveryQueryHasAPart(t *testing.T) {
 	v, d := view(t)
 	for _, p := range d.Panels {
@@ -82,8 +82,8 @@ func TestEveryQueryHasAPart(t *testing.T) {
 	}
 }
 
-// TestLegendsTellLinesApart checks that each label in them is there, and no two lines of a panel
-// have one name.
+// TestLegendsTellLinesApart checks that each label in them exists, and no two lines of a panel have
+// one name.
 func TestLegendsTellLinesApart(t *testing.T) {
 	v, d := view(t)
 	for _, p := range d.Panels {
@@ -142,7 +142,8 @@ func TestPagedPersonSeesWhy(t *testing.T) {
 	}
 }
 
-// TestAlertsAreEvaluated checks that the chart's, of which one waits a shorter time here.
+// TestAlertsAreEvaluated checks that the chart's alerts are evaluated. One of them waits a shorter
+// time here.
 func TestAlertsAreEvaluated(t *testing.T) {
 	text, err := os.ReadFile(fileOfAlerts)
 	require.NoError(t, err)
@@ -167,8 +168,8 @@ func TestAlertsAreEvaluated(t *testing.T) {
 	require.Less(t, len(over[0].Points)*5, 120, "it ended with the stall")
 }
 
-// TestOneDatabaseCanBeChosen checks that with one chosen, the same lines; with another, none of one
-// database.
+// TestOneDatabaseCanBeChosen checks that choosing the recorded database shows the same lines, and
+// choosing another one shows none that belong to one database.
 func TestOneDatabaseCanBeChosen(t *testing.T) {
 	v, d := view(t)
 	of := func(chosen string) (n int) {

@@ -36,7 +36,8 @@ func TestTicksAreRoundAndCover(t *testing.T) {
 	require.Equal(t, []float64{0, 0.5, 1}, ticks(0, 0, "none", 2), "a line at 0 has room above it")
 }
 
-// TestOverridesChangeNothingElse checks that neither the defaults nor the next line.
+// TestOverridesChangeNothingElse checks that an override changes neither the defaults nor the next
+// line.
 func TestOverridesChangeNothingElse(t *testing.T) {
 	var p Panel
 	require.NoError(t, json.Unmarshal([]byte(`{"fieldConfig": {

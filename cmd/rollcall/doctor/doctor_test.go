@@ -242,7 +242,7 @@ func TestChecksOnACluster(t *testing.T) {
 	}
 }
 
-// TestOnly checks that a chart's ZooKeeper is left out, unless somebody names it.
+// TestOnly checks that a chart's ZooKeeper is left out unless it is named.
 func TestOnly(t *testing.T) {
 	zk := "\n---\n{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: zk}}\n"
 	for _, tt := range []struct {
@@ -271,7 +271,7 @@ func TestOnly(t *testing.T) {
 	}
 }
 
-// TestOrder checks that the worst first, and each check has a name of its own.
+// TestOrder checks that the worst findings come first, and that each check has its own name.
 func TestOrder(t *testing.T) {
 	got := examine(t, strings.Replace(strings.Replace(fine, "  podManagementPolicy: Parallel\n", "", 1), "  volumeClaimTemplates: [{metadata: {name: data}}]\n", "", 1), nil)
 	require.Len(t, got, 2)
@@ -313,7 +313,7 @@ spec:
   volumeClaimTemplates: [{metadata: {name: data}}]
 `
 
-// TestLocalities checks that what a process of FoundationDB must say of itself.
+// TestLocalities checks which localities a process of FoundationDB must have.
 func TestLocalities(t *testing.T) {
 	require.Empty(t, examine(t, fdb, nil))
 	for from, tt := range map[string]struct{ to, want string }{

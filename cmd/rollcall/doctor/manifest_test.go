@@ -32,7 +32,7 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// TestAManifestWithItsOwnAgent checks that which image that has is for the manifest to say.
+// TestAManifestWithItsOwnAgent checks that the manifest decides which image its own agent has.
 func TestAManifestWithItsOwnAgent(t *testing.T) {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{v1alpha1.LabelCluster: "a"}}}
 	set.Spec.Template = corev1.PodTemplateSpec{

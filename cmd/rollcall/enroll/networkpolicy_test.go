@@ -51,9 +51,9 @@ func to(p *networkingv1.NetworkPolicy, protocol corev1.Protocol, number int32, r
 	return from, anybody
 }
 
-// TestNetworkPolicyClosesNothingOfTheDatabase checks that of all ports the agents' only, which the
-// agents of this database and the coordinators reach. Where the network plugin knows no ranges, the
-// ports that containers name stay open.
+// TestNetworkPolicyClosesNothingOfTheDatabase checks that the policy restricts only the agents'
+// ports, which the agents of this database and the coordinators reach. Where the network plugin
+// knows no ranges, the ports that containers name stay open.
 func TestNetworkPolicyClosesNothingOfTheDatabase(t *testing.T) {
 	f := facts(
 		set("solr", "solr:9", withPorts(corev1.ContainerPort{ContainerPort: 8983}, corev1.ContainerPort{ContainerPort: 7947, Name: "agent"},

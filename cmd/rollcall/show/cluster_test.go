@@ -83,8 +83,8 @@ Pods:
 `, out.String())
 }
 
-// TestUnavailableAndReady checks that who counts as away may be Ready, and nobody may have told
-// anything.
+// TestUnavailableAndReady checks that a pod that counts as unavailable may be Ready, also if there
+// is no report about it.
 func TestUnavailableAndReady(t *testing.T) {
 	c := sample()
 	c.Phase, c.Pods = "Done", &rollcallv1.PodCounts{Desired: 3, Updated: 3, Ready: 3, Unavailable: 3}

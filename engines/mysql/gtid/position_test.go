@@ -58,8 +58,8 @@ func TestAtLeast(t *testing.T) {
 	require.False(t, ok, "unknown is at least nothing")
 }
 
-// TestNothingIsNotUnknown checks that what a server says that has nothing is written down as that,
-// and comes back.
+// TestNothingIsNotUnknown checks that an empty position stays an empty position when it is written
+// and read back.
 func TestNothingIsNotUnknown(t *testing.T) {
 	for _, n := range []Notation{MySQL, MariaDB} {
 		for _, text := range []string{"", None} {

@@ -110,8 +110,8 @@ var agentMay = map[Flavor][]string{
 	},
 }
 
-// TestRealAgentMayDoItsWork checks that the agent's account can all that it executes and end the
-// sessions of clients, which the application cannot; it can neither read nor change data.
+// TestRealAgentMayDoItsWork checks that the agent's account may execute all that it executes and
+// end the sessions of clients, which the application cannot; it can neither read nor change data.
 func TestRealAgentMayDoItsWork(t *testing.T) {
 	Each(t, func(t *testing.T, flavor Flavor) {
 		servers := Start(t, Options{Flavor: flavor, Servers: 2})

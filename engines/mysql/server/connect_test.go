@@ -111,8 +111,8 @@ func TestServersThatMisbehave(t *testing.T) {
 	require.Empty(t, logged.String())
 }
 
-// TestForgettingNamesItsPrivilege checks that to forget a source takes another privilege than to
-// stop following it.
+// TestForgettingNamesItsPrivilege checks that the error names the privilege: forgetting a source
+// needs another one than to stop following it.
 func TestForgettingNamesItsPrivilege(t *testing.T) {
 	for refused, needs := range map[string]string{"STOP REPLICA": "REPLICATION_SLAVE_ADMIN", "RESET REPLICA ALL": "RELOAD"} {
 		t.Run(refused, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestNobodyListens(t *testing.T) {
 	require.ErrorIs(t, server.StopWrites(ended, time.Second), context.Canceled)
 }
 
-// TestCredentialsAreReadAnew checks that with each new session.
+// TestCredentialsAreReadAnew checks that each new session reads the credentials.
 func TestCredentialsAreReadAnew(t *testing.T) {
 	asked := 0
 	o := listen(t, mysqltest.Speaking(func(w *mysqltest.Wire, _ string) error { return fmt.Errorf("ends after each question") }))

@@ -149,8 +149,8 @@ func TestDecodeSource(t *testing.T) {
 	require.Nil(t, a.state(dialects[replication.MySQL], time.Unix(0, 0)).Source)
 }
 
-// TestDecodeKeepsUnknown checks that without one of the answers it does not serve, or the value
-// permits nothing.
+// TestDecodeKeepsUnknown checks that if one of the answers is missing, the server does not count as
+// serving, or the value permits nothing.
 func TestDecodeKeepsUnknown(t *testing.T) {
 	for _, field := range []string{"id", "now", "read_only"} {
 		a := replicaOfMySQL()

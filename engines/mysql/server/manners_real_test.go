@@ -11,7 +11,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// TestRealSecretsStayHidden checks that also where the server repeats a statement.
+// TestRealSecretsStayHidden checks that secrets stay hidden also where the server repeats a
+// statement.
 func TestRealSecretsStayHidden(t *testing.T) {
 	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		server := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 1})[0]
@@ -64,7 +65,7 @@ func TestRealRefusedSource(t *testing.T) {
 	})
 }
 
-// TestRealBusy checks that what a restart would waste is told.
+// TestRealBusy checks that the server reports work that a restart would waste.
 func TestRealBusy(t *testing.T) {
 	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		server := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 1})[0]

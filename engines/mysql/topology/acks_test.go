@@ -53,8 +53,8 @@ func TestNoMoreAcknowledgeThanThePrimaryCounts(t *testing.T) {
 	require.Equal(t, map[string]engines.MemberState{nodeOf(2): engines.MemberActive}, enginetest.States(t, Observe(v), "acks"))
 }
 
-// TestReplicasOfReplicasDoNotAcknowledge checks that what they acknowledge the one before them
-// hears, and they cannot take over.
+// TestReplicasOfReplicasDoNotAcknowledge checks that a replica of a replica acknowledges to its
+// source only, and cannot take over.
 func TestReplicasOfReplicasDoNotAcknowledge(t *testing.T) {
 	v := healthy()
 	v.Self.State.Source.ID, v.Self.State.Source.Host = idOf(1), nodeOf(1)

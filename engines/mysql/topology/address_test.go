@@ -9,8 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// TestAddresses checks that by which name a member is followed. What is behind the names of the
-// pods of another StatefulSet is never put behind its own.
+// TestAddresses checks by which name a member is followed. What is behind the names of the pods of
+// another StatefulSet is never put behind its own.
 func TestAddresses(t *testing.T) {
 	known := replication.Domains{"db": ".db.ns.svc", "plain": ""}
 	for name, c := range map[string]struct {

@@ -88,7 +88,7 @@ func TestObservation(t *testing.T) {
 	require.True(t, o.Settled)
 }
 
-// TestObservationOf checks that one thing is different; what the last member concludes.
+// TestObservationOf changes one thing at a time, and checks what the last member concludes.
 func TestObservationOf(t *testing.T) {
 	const any = engines.MemberUnknown + 100
 	long := 11 * time.Second
@@ -178,7 +178,7 @@ func TestObservationOf(t *testing.T) {
 	}
 }
 
-// TestUnknownPermitsNothing checks that without an answer of the own server nothing is claimed.
+// TestUnknownPermitsNothing checks that nothing is claimed without an answer of the local server.
 func TestUnknownPermitsNothing(t *testing.T) {
 	v := healthy()
 	v.Self.State.Serving, v.Self.State.Problem = false, "no answer in time"
@@ -194,7 +194,7 @@ func TestUnknownPermitsNothing(t *testing.T) {
 	require.Equal(t, engines.VerdictUnknown, o.Health.Verdict)
 }
 
-// TestUnavailableAgents checks that what others see of their servers.
+// TestUnavailableAgents checks what other members see of servers whose agents are unavailable.
 func TestUnavailableAgents(t *testing.T) {
 	v := healthy()
 	gone(&v.Others[1])

@@ -66,8 +66,8 @@ func (m sqlManifest) environment(t *testing.T, pod string) []string {
 	return out
 }
 
-// TestSQLAccounts checks that the accounts are those that the tests with real servers have, and the
-// agent is who its Secret says.
+// TestSQLAccounts checks that the accounts equal those of the tests with real servers, and that the
+// agent uses the account of its Secret.
 func TestSQLAccounts(t *testing.T) {
 	for _, flavor := range mysqltest.Flavors {
 		m := readSQL(t, flavor)
