@@ -72,7 +72,7 @@ type Member struct {
 	Domain string
 	// Leader means that the copy leads the group, Eligible that it may become the leader.
 	Leader, Eligible bool
-	// Progress of a recovery, 0..1; 0 when unknown.
+	// Progress is the progress of a recovery, 0..1; 0 when unknown.
 	Progress float64
 }
 

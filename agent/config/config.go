@@ -124,7 +124,7 @@ func among(networks []netip.Prefix, ip netip.Addr) bool {
 
 // Connection says how the agent reaches its own database.
 type Connection struct {
-	// Host of the local database; empty = localhost.
+	// Host is the host of the local database; empty = localhost.
 	Host string `json:"host,omitempty"`
 	// Port; 0 = the engine's default.
 	Port int           `json:"port,omitempty"`
@@ -137,7 +137,8 @@ type Connection struct {
 	// Failover says who moves the primary (MySQL, MariaDB): empty means the agents; External:
 	// another manager; a URL: that one, which is asked there.
 	Failover string `json:"failover,omitempty"`
-	// MaxLagSeconds of a replica that counts (MySQL, MariaDB); 0 = the engine's default.
+	// MaxLagSeconds are the max lag seconds of a replica that counts (MySQL, MariaDB); 0 = the
+	// engine's default.
 	MaxLagSeconds int64 `json:"maxLagSeconds,omitempty"`
 }
 

@@ -23,7 +23,7 @@ const (
 	reasonKnown = "known" // the room of the known is full
 )
 
-// Limits of one listener.
+// Limits are the limits of one listener.
 type Limits struct {
 	// Strangers is how many connections of strangers there may be, and PerPeer how
 	// many of one address.

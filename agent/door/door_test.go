@@ -61,7 +61,7 @@ func (h *house) enter(from string) (client, server net.Conn) {
 	return client, <-h.taken
 }
 
-// answered: what is sent comes back.
+// answered reports whether what is sent comes back.
 func answered(c net.Conn) bool {
 	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
 	if _, err := c.Write([]byte("a")); err != nil {

@@ -28,7 +28,7 @@ const (
 	repairInterrupted = "interrupted" // for an order or a step
 )
 
-// RepairOptions of a RepairLoop. All are required.
+// RepairOptions are the repair options of a RepairLoop. All are required.
 type RepairOptions struct {
 	Drainer *Drainer
 	// Allowed reports whether repair is allowed, apart from what the drainer knows.

@@ -89,7 +89,7 @@ func (g *gate) takePackets() {
 	}
 }
 
-// checkPacket answers why a packet is refused, or "".
+// checkPacket returns why a packet is refused, or "".
 func (g *gate) checkPacket(b []byte) reason {
 	switch body, ok := bytes.CutPrefix(b, g.label); {
 	case len(b) > maxMessage:
@@ -131,7 +131,7 @@ func (g *gate) takeStreams() {
 	}
 }
 
-// enter answers nil when there is no place for a stream.
+// enter returns nil when there is no place for a stream.
 func (g *gate) enter(conn net.Conn, from netip.Addr) *place {
 	switch {
 	case g.knows(from):
@@ -239,7 +239,7 @@ func (s *incoming) Close() error {
 	return s.Conn.Close()
 }
 
-// receive answers why the message is refused, or "" when it is there.
+// receive returns why the message is refused, or "" when it is there.
 func (s *incoming) receive() reason {
 	s.received = true
 	start := time.Now()

@@ -14,7 +14,7 @@ const (
 	// seeds is with how many peers a joining agent exchanges everything. With one
 	// a cold start of hundreds takes minutes, with three seconds.
 	seeds = 3
-	// rounds of seeds that are tried before names are resolved again.
+	// rounds are the rounds of seeds that are tried before names are resolved again.
 	rounds = 3
 
 	lookupTimeout = 5 * time.Second
@@ -58,7 +58,7 @@ func (j *joiner) run(ctx context.Context) {
 	}
 }
 
-// result of an attempt.
+// result is the result of an attempt.
 type result uint8
 
 const (

@@ -15,8 +15,8 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// Options of a Mesh. Namespace, Cluster, ClusterUID, Pod, PodUID, Address and
-// Peers are required, and Keys unless Insecure says that there is no encryption.
+// Options are the options of a Mesh. Namespace, Cluster, ClusterUID, Pod, PodUID, Address and Peers
+// are required, and Keys unless Insecure says that there is no encryption.
 type Options struct {
 	Namespace, Cluster, ClusterUID string
 	Pod, PodUID                    string
@@ -188,8 +188,7 @@ func (m *Mesh) Publish(h *rollcallv1.Headline) error {
 	return nil
 }
 
-// Roster answers a copy of what is known, and a channel that is closed once
-// something else is.
+// Roster returns a copy of what is known, and a channel that is closed once something else is.
 func (m *Mesh) Roster() (Roster, <-chan struct{}) { return m.table.copy() }
 
 // Run takes part until ctx ends, then says good-bye. It fails only when it cannot

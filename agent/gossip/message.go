@@ -21,7 +21,7 @@ const (
 )
 
 const (
-	// maxNodes of an exchange: the roster, and as many again that died and that
+	// maxNodes are the max nodes of an exchange: the roster, and as many again that died and that
 	// memberlist still has: it forgets them after a round of probes, a second for each.
 	maxNodes = 2 * maxEntries
 	// maxState is an exchange's size: each entry of a full roster has 512 bytes of
@@ -37,9 +37,9 @@ const (
 	nodeVersions = 6
 )
 
-// checkStream answers why a decrypted message of a stream is refused, or "". Only
-// what agents send passes: memberlist makes room for as many nodes and bytes as a
-// message claims, decompresses up to 40 MiB, and panics at one that is empty.
+// checkStream returns why a decrypted message of a stream is refused, or "". Only what agents send
+// passes: memberlist makes room for as many nodes and bytes as a message claims, decompresses up to
+// 40 MiB, and panics at one that is empty.
 func checkStream(b []byte) reason {
 	if len(b) == 0 {
 		return reasonContent

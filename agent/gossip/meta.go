@@ -40,10 +40,9 @@ type errRejected struct {
 
 func (e errRejected) Error() string { return string(e.reason) + ": " + e.detail }
 
-// encode answers metadata of at most MaxMeta bytes. What does not fit is left
-// out, the least needed first: roles from the last on, then zone, node, address.
-// Pod, UID and the enums always fit, because Kubernetes bounds names to 253
-// bytes and UIDs to 36.
+// encode returns metadata of at most MaxMeta bytes. What does not fit is left out, the least needed
+// first: roles from the last on, then zone, node, address. Pod, UID and the enums always fit,
+// because Kubernetes bounds names to 253 bytes and UIDs to 36.
 func encode(t tag, leaving bool, h *rollcallv1.Headline) ([]byte, error) {
 	h = proto.CloneOf(h)
 	for {

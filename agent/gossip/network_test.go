@@ -57,7 +57,8 @@ func (n *network) transport(own netip.AddrPort) *transport {
 	return t
 }
 
-// addresses of everybody who is listening, as a headless Service would answer.
+// addresses returns the addresses of everybody who is listening, as a headless Service would
+// answer.
 func (n *network) addresses() []netip.AddrPort {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -68,7 +69,7 @@ func (n *network) addresses() []netip.AddrPort {
 	return all
 }
 
-// reach answers the receiving end, or nil when nothing gets there.
+// reach returns the receiving end, or nil when nothing gets there.
 func (n *network) reach(from *transport, to netip.AddrPort) *transport {
 	n.mu.Lock()
 	defer n.mu.Unlock()

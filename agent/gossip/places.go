@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// class of a stream. Each has its own places and bytes, so that who is known does
-// not wait for strangers, and none of them keeps this agent from calling others.
+// class is the class of a stream. Each has its own places and bytes, so that who is known does not
+// wait for strangers, and none of them keeps this agent from calling others.
 type class uint8
 
 const (
@@ -26,8 +26,8 @@ var limits = [classes]struct{ streams, perAddress, bytes int }{
 	called:   {streams: 64, perAddress: 8, bytes: 2 * maxState},
 }
 
-// freeBytes of each stream are bounded by the number of streams alone, so that no
-// probe, and no exchange of a few dozen members, waits for long messages.
+// freeBytes are the free bytes of each stream are bounded by the number of streams alone, so that
+// no probe, and no exchange of a few dozen members, waits for long messages.
 const freeBytes = 16 << 10
 
 type use struct{ streams, bytes int }
@@ -56,7 +56,7 @@ type place struct {
 	gone  bool
 }
 
-// take answers nil when there is no place.
+// take returns nil when there is no place.
 func (p *places) take(c class, address netip.Addr) *place { return p.enter(c, address, nil) }
 
 // takeFar is for a stranger from elsewhere than the pods' networks; end ends his

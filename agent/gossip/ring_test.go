@@ -98,7 +98,7 @@ func (m *member) say(change func(*rollcallv1.Headline)) {
 	}
 }
 
-// sees answers how another pod looks from here, nil when unknown.
+// sees returns how another pod looks from here, nil when unknown.
 func (m *member) sees(pod string) *Entry {
 	m.table.mu.Lock()
 	defer m.table.mu.Unlock()
@@ -112,7 +112,7 @@ func (m *member) sees(pod string) *Entry {
 
 func (m *member) alive() int { return m.table.alive() }
 
-// until waits in steps of 20 ms of virtual time and answers how long it took.
+// until waits in steps of 20 ms of virtual time and returns how long it took.
 func until(t *testing.T, limit time.Duration, what string, done func() bool) time.Duration {
 	t.Helper()
 	start := time.Now()

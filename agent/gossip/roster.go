@@ -160,7 +160,7 @@ func (t *table) bump() {
 	t.changed = make(chan struct{})
 }
 
-// copy answers the roster and a channel that is closed when it has changed.
+// copy returns the roster and a channel that is closed when it has changed.
 func (t *table) copy() (Roster, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -204,7 +204,7 @@ func (r *ring) whole() func() bool {
 	return r.everybody(func(m *member) bool { return m.alive() == len(r.members) })
 }
 
-// tells makes a member say that its database has lost it, and answers who knows.
+// tells makes a member say that its database has lost it, and returns who knows.
 func (m *member) tells() func(*member) bool {
 	m.say(func(h *rollcallv1.Headline) { h.Member = rollcallv1.Membership_MEMBERSHIP_NOT_LIVE })
 	return m.knownTo(m.headline.Sequence)

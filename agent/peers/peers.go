@@ -35,7 +35,7 @@ const (
 	MaxClaim   = 256
 )
 
-// Options of Peers. All are required.
+// Options are the options of Peers. All are required.
 type Options struct {
 	Pod         string // this agent's own
 	Mesh        *Keeper

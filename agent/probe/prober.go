@@ -18,7 +18,7 @@ const (
 	patience = 500 * time.Millisecond
 )
 
-// Options of a Prober. All are required.
+// Options are the options of a Prober. All are required.
 type Options struct {
 	Engine   *Slot
 	Interval time.Duration

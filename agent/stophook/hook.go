@@ -44,7 +44,7 @@ const (
 	stillHereNothingDone = 15 * time.Second
 )
 
-// Options of a Hook. All are required but Peers.
+// Options are the options of a Hook. All are required but Peers.
 type Options struct {
 	Drainer *drain.Drainer
 	Engine  *probe.Slot

@@ -29,7 +29,7 @@ type source struct {
 	log          *slog.Logger
 }
 
-// engineFrom answers what makes the adapter that a configuration asks for.
+// engineFrom returns what makes the adapter that a configuration asks for.
 func engineFrom(from source) func(config.File, engines.Peers) (engines.Engine, error) {
 	return func(f config.File, peers engines.Peers) (engines.Engine, error) {
 		files := secretFiles{from.credentials, f.Withheld(from.secret)}

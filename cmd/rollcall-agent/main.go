@@ -150,7 +150,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	return a.Run(ctx)
 }
 
-// usable answers the directory if it is one, else "".
+// usable returns the directory if it is one, else "".
 func usable(dir string, logger *slog.Logger) string {
 	if dir == "" {
 		return ""

@@ -57,7 +57,7 @@ func (a *announcer) heard(identity string) {
 	}
 }
 
-// address of another coordinator's gRPC service; empty when it cannot be told,
+// address returns the address of another coordinator's gRPC service; empty when it cannot be told,
 // as for one that runs outside of the Kubernetes cluster.
 func (a *announcer) address(identity string) string {
 	ctx, cancel := context.WithTimeout(a.ctx, 10*time.Second)

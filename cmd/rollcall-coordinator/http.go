@@ -87,7 +87,7 @@ func servePage(ctx context.Context, listener net.Listener, keeper *pki.Keeper, h
 	return serve(ctx, tls.NewListener(listener, keeper.ServerTLS()), server, log)
 }
 
-// vouchedFor answers only those whose certificate counts at this moment.
+// vouchedFor returns only those whose certificate counts at this moment.
 func vouchedFor(refuses func([]*x509.Certificate) error, handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := refuses(r.TLS.PeerCertificates); err != nil {

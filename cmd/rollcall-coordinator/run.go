@@ -35,7 +35,7 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// clients of the API server.
+// clients are the clients of the API server.
 type clients struct {
 	kubernetes kubernetes.Interface
 	clusters   v1alpha1.Clients

@@ -186,7 +186,7 @@ func answer(w http.ResponseWriter, code int, value any) {
 	_ = json.NewEncoder(w).Encode(value)
 }
 
-// renewals of the lease.
+// renewals returns the renewals of the lease.
 func (s *store) renewals() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,7 +211,7 @@ func (s *store) generation() int64 {
 	return n
 }
 
-// change is what a person does, and answers the generation.
+// change is what a person does, and returns the generation.
 func (s *store) change() int64 {
 	object := numbers(s.get(theCluster))
 	next := s.generation() + 1

@@ -24,7 +24,7 @@ type written struct {
 	file  string // from the root of the repository
 	prose string // without code blocks
 	spans []string
-	// blocks of code, fenced or indented, without the indentation.
+	// blocks are the blocks of code, fenced or indented, without the indentation.
 	blocks []string
 }
 
@@ -210,7 +210,7 @@ func elsewhere(t *testing.T) map[string]bool {
 	return out
 }
 
-// hasFlag: the word is a flag of the command, or no flag at all.
+// hasFlag reports whether the word is a flag of the command, or no flag at all.
 func hasFlag(cmd *cobra.Command, word string) bool {
 	name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
 	cmd.InitDefaultHelpFlag()

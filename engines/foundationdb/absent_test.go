@@ -115,7 +115,7 @@ func evacuateAbsent(t *testing.T, version, when string, byOther bool) {
 	require.Empty(t, s.leftovers())
 }
 
-// hasDown: what the group has of the pod is down, and remembered for a while.
+// hasDown reports whether what the group has of the pod is down, and remembered for a while.
 func hasDown(g engines.Group, pod string) bool {
 	return slices.ContainsFunc(g.Members, func(m engines.Member) bool { return m.Node == pod && m.State == engines.MemberDown })
 }

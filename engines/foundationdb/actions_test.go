@@ -24,7 +24,7 @@ func apply(t *testing.T, e *Engine, o engines.Order, undo []byte) engines.Progre
 	return p
 }
 
-// finish applies until it is done, and answers what was waited for.
+// finish applies until it is done, and returns what was waited for.
 func finish(t *testing.T, s *simulated, e *Engine, o engines.Order, undo []byte) []string {
 	var waits []string
 	for range 200 {

@@ -65,7 +65,7 @@ func bornAt(dir string) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// Facts of FoundationDB.
+// Facts returns the facts of FoundationDB.
 func (e *Engine) Facts() engines.Facts {
 	return engines.Facts{
 		Name: "FoundationDB",

@@ -10,7 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
-// groups of the policy, in a fixed order:
+// groups returns the groups of the policy, in a fixed order:
 //
 //   - storage: who holds data, in domains of one zone each, since no shard has two
 //     copies in one zone. So any number of pods of one zone may be missing, but not
@@ -23,8 +23,8 @@ import (
 //     its pods, they acknowledge there; elsewhere it is a role.
 //   - coordinators: a quorum of seats.
 //
-// What is missing and nobody knows where is a member without a pod, so the minimum
-// stays what the redundancy mode asks for, and nothing that is lost makes it less.
+// What is missing and nobody knows where is a member without a pod, so the minimum stays what the
+// redundancy mode asks for, and nothing that is lost makes it less.
 func (s *status) groups(away []remembered) []engines.Group {
 	var out []engines.Group
 	if copies, known := s.copies(); known {
@@ -34,7 +34,7 @@ func (s *status) groups(away []remembered) []engines.Group {
 	return append(out, s.quorum())
 }
 
-// threeHalls: copies are spread over data halls, and only within these over zones.
+// threeHalls reports whether copies are spread over data halls, and only within these over zones.
 func (s *status) threeHalls() bool { return strings.HasPrefix(s.redundancy, "three_data_hall") }
 
 // domain is what a process fails with; empty means unknown.
@@ -78,7 +78,7 @@ func (s *status) hosts(fits func(process) bool) []host {
 	return out
 }
 
-// state of a process that is listed.
+// state returns the state of a process that is listed.
 func (p process) state() engines.MemberState {
 	switch {
 	case !p.rolesKnown, p.excluded == nil:
@@ -215,7 +215,7 @@ func (s *status) domainOfZone(zone string, away []remembered) string {
 
 func isLog(p process) bool { return p.mayHave("log") }
 
-// recruitable: it may become a log.
+// recruitable reports whether it may become a log.
 func recruitable(p process) bool {
 	if is(p.excluded) {
 		return false
@@ -296,7 +296,7 @@ func toleranceOf(sets []logTolerance) (factor, lost int) {
 	return factor, max(lost, 0)
 }
 
-// quorum of the coordinators. A seat is in the pod that has its address.
+// quorum returns the quorum of the coordinators. A seat is in the pod that has its address.
 func (s *status) quorum() engines.Group {
 	g := engines.Group{ID: "coordinators", Kind: engines.GroupQuorum}
 	for _, c := range s.coordinators {

@@ -56,8 +56,7 @@ type remembered struct {
 // without it: FoundationDB takes a minute until it counts a storage server as failed.
 const keepAway = 2 * time.Minute
 
-// look takes note of a status, and answers the pods that had storage and have none,
-// sorted.
+// look takes note of a status, and returns the pods that had storage and have none, sorted.
 func (m *memory) look(now time.Time, s *status) []remembered {
 	if m.seen == nil {
 		m.seen = map[string]remembered{}

@@ -25,9 +25,9 @@ type Options struct {
 	// StateDir is a writable directory for the copy of the cluster file that fdbcli keeps current.
 	// Empty means a temporary one, removed when the engine is closed.
 	StateDir string
-	// TLS of the connections.
+	// TLS is the TLS of the connections.
 	TLS TLS
-	// Timeout of one run of fdbcli. 0 means 8 s.
+	// Timeout is the timeout of one run of fdbcli. 0 means 8 s.
 	Timeout time.Duration
 	// MaxBytes that one run may print. 0 means 64 MiB.
 	MaxBytes int64

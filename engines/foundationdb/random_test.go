@@ -116,7 +116,7 @@ func someOf(r *rand.Rand, s *status) []string {
 	return going
 }
 
-// spared: as many zones more as these pods are in may fail, as FoundationDB itself
+// spared reports whether as many zones more as these pods are in may fail, as FoundationDB itself
 // reckons. That a few more could by luck of where copies are is not to be known.
 func spared(t *testing.T, m *model.Cluster, s *status, going []string) bool {
 	var document struct {

@@ -129,7 +129,8 @@ func (s *status) isAnothers(node, target string) bool {
 	})
 }
 
-// marksAsOurs: the exclusion list itself says that the target is on it for this claim and pod.
+// marksAsOurs reports whether the exclusion list itself says that the target is on it for this
+// claim and pod.
 func (s *status) marksAsOurs(u undo, target string) bool {
 	mark := s.markOn(u, target)
 	return mark != "" && s.lists(mark)

@@ -31,7 +31,7 @@ type Cluster struct {
 	calls  []Call
 }
 
-// Options of a cluster; the zero value recovers at once.
+// Options are the options of a cluster; the zero value recovers at once.
 type Options struct {
 	// Recovery is how long a copy of a started node recovers.
 	Recovery time.Duration
@@ -50,7 +50,7 @@ type Hook func(ctx context.Context, call Call) error
 type Call struct {
 	Node string
 	Op   Op
-	// Order of PlanDrain and Drain.
+	// Order is the order of PlanDrain and Drain.
 	Order engines.Order
 }
 
@@ -176,7 +176,7 @@ func (c *Cluster) SetVersion(name, version string) {
 	c.locked(func() { c.mustNode(name).version = version })
 }
 
-// SetRoles of a node; last as in Observation.Last.
+// SetRoles returns the set roles of a node; last as in Observation.Last.
 func (c *Cluster) SetRoles(name string, last bool, roles ...string) {
 	c.locked(func() { n := c.mustNode(name); n.last, n.roles = last, slices.Clone(roles) })
 }
@@ -208,7 +208,7 @@ func (c *Cluster) SetMember(groupID, nodeName string, state engines.MemberState)
 	})
 }
 
-// SetLeader of a group; empty means the group has none until an election.
+// SetLeader returns the set leader of a group; empty means the group has none until an election.
 func (c *Cluster) SetLeader(groupID, nodeName string) {
 	c.locked(func() { c.mustGroup(groupID).leader = nodeName })
 }

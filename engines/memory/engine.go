@@ -37,7 +37,7 @@ func (c *Cluster) Engine(nodeName string) *Engine {
 	return &Engine{cluster: c, node: nodeName}
 }
 
-// Facts of the database; it notices a lost member at once.
+// Facts returns the facts of the database; it notices a lost member at once.
 func (e *Engine) Facts() engines.Facts {
 	return engines.Facts{Name: "Memory", MaxMajorStep: 1, EvacuatesOthers: true}
 }

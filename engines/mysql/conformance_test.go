@@ -26,7 +26,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// model of servers that several may use at once, with faults.
+// model is the model of servers that several may use at once, with faults.
 type model struct {
 	world   *simWorld
 	turn    chan struct{} // a mutex would stop virtual time

@@ -60,7 +60,7 @@ type memory struct {
 	halted struct{ since, started time.Time }
 	// predecessor is told as State.Predecessor.
 	predecessor string
-	// history of the local server while it follows nobody.
+	// history is the history of the local server while it follows nobody.
 	history topology.History
 	// watched since the first look, or the last time that writes were to be stopped here;
 	// opened: the server was seen to allow writes well after that, without a switchover
@@ -99,8 +99,8 @@ func (e *Engine) closing() {
 	e.opened, e.watched = false, time.Now()
 }
 
-// closedElsewhere: the server was seen to allow writes, and it was not this agent that has
-// stopped them since.
+// closedElsewhere reports whether the server was seen to allow writes, and it was not this agent
+// that has stopped them since.
 func (e *Engine) closedElsewhere() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

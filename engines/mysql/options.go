@@ -30,9 +30,9 @@ type Options struct {
 	// Failover says who moves the role of primary. Empty means the agents; External: another
 	// manager, which is waited for; a URL: that manager is asked there, and waited for.
 	Failover string
-	// MaxLag of a replica that counts as caught up. 0 means 10 s.
+	// MaxLag is the max lag of a replica that counts as caught up. 0 means 10 s.
 	MaxLag time.Duration
-	// Limits of switchovers.
+	// Limits are the limits of switchovers.
 	Limits switchover.Limits
 }
 
@@ -61,7 +61,7 @@ func serverOptions(o Options) server.Options {
 // External as Options.Failover: another manager owns the topology.
 const External = "External"
 
-// Flavor of the server.
+// Flavor is the flavor of the server.
 type Flavor = replication.Flavor
 
 // The flavors.

@@ -126,7 +126,7 @@ func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error)
 	}
 }
 
-// handing: the newest look showed writes stopped for a switchover of our own.
+// handing reports whether the newest look showed writes stopped for a switchover of our own.
 func (e *Engine) handing() bool {
 	s := e.newestLook()
 	return s.Switch != nil && s.Switch.From == s.Node && s.Writes != replication.Allowed

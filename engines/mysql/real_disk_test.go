@@ -19,7 +19,8 @@ func newSmallDisks(t *testing.T, flavor mysqltest.Flavor) *realWorld {
 	return newRealWorld(t, flavor, o)
 }
 
-// sessions of agents on a server, those among them that wait for what was abandoned.
+// sessions returns the sessions of agents on a server, those among them that wait for what was
+// abandoned.
 func (w *realWorld) sessions(i int) int {
 	w.t.Helper()
 	n := 0

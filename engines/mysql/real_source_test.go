@@ -29,7 +29,7 @@ func source(s *mysqltest.Server) string {
 	return ""
 }
 
-// observe has all agents look, as they do all the time, and answers what one concludes.
+// observe has all agents look, as they do all the time, and returns what one concludes.
 func (m *realMembers) observe(i int) engines.Observation {
 	m.t.Helper()
 	for j, e := range m.engines {

@@ -87,7 +87,7 @@ func (w *simWorld) goOn(rounds, ticks int) {
 	}
 }
 
-// kinds of breaks of a handover by db-0.
+// kinds returns the kinds of breaks of a handover by db-0.
 func kinds(members int) []*simKind {
 	out := []*simKind{
 		{name: "the driver's agent dies and comes back", forgetsTry: true, do: func(w *simWorld, _ *simBreak) { w.endAgent(0, 2*time.Second) }},

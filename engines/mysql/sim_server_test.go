@@ -51,7 +51,7 @@ var (
 	errHung = errors.New("no answer in time")
 )
 
-// last of a log; the zero value: none.
+// last returns the last of a log; the zero value: none.
 func last(log []txn) txn {
 	if len(log) == 0 {
 		return txn{}
@@ -62,10 +62,10 @@ func last(log []txn) txn {
 // gtid is what a server knows a transaction by.
 func (t txn) gtid() [2]int { return [2]int{t.origin, t.seq} }
 
-// uuid of MySQL.
+// uuid returns the uuid of MySQL.
 func uuid(id int) string { return fmt.Sprintf("00000000-0000-0000-0000-%012d", id+1) }
 
-// text of transactions in the notation of the flavor: no log has gaps.
+// text returns the text of transactions in the notation of the flavor: no log has gaps.
 func (w *simWorld) text(lists ...[]txn) string {
 	last := make([]int, w.members)
 	var order []int
@@ -88,7 +88,7 @@ func (w *simWorld) text(lists ...[]txn) string {
 	return strings.Join(items, ",")
 }
 
-// position of a server whose log is on.
+// position returns the position of a server whose log is on.
 func (w *simWorld) position(lists ...[]txn) string { return cmp.Or(w.text(lists...), gtid.None) }
 
 func (w *simWorld) idOf(s *simServer) string {

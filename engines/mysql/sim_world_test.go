@@ -137,7 +137,7 @@ func (w *simWorld) tick() {
 	}
 }
 
-// writing: the database is not one that nobody has used yet.
+// writing reports whether the database is not one that nobody has used yet.
 func (w *simWorld) writing() bool { return w.silent >= 0 && w.ticks > w.silent }
 
 // acknowledge tells clients about what enough have; a commit whose server has

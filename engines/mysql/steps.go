@@ -28,7 +28,7 @@ const (
 // catchUpWithin bounds one wait for what is missing; the step is repeated.
 const catchUpWithin = time.Second
 
-// body of a step.
+// body is the body of a step.
 type body struct {
 	Switch  replication.Switch `json:"switch"`
 	Primary string             `json:"primary,omitempty"`

@@ -17,7 +17,7 @@ const (
 	settingExclude    = "cluster.routing.allocation.exclude._name"
 )
 
-// settings of the whole database that were ever changed, by flat name. What is
+// settings are the settings of the whole database that were ever changed, by flat name. What is
 // transient counts before what is persistent.
 type settings struct{ persistent, transient map[string]string }
 
@@ -82,7 +82,7 @@ func texts(values map[string]json.RawMessage) (map[string]string, error) {
 	return out, nil
 }
 
-// changes of settings; nil takes a setting away.
+// changes are the changes of settings; nil takes a setting away.
 type changes map[string]*string
 
 func (c changes) set(name, value string) { c[name] = &value }
@@ -144,7 +144,7 @@ func (a *api) flush(ctx context.Context) error {
 	return a.client.Do(ctx, web.Request{Method: http.MethodPost, Path: pathFlush, Params: web.Query("expand_wildcards", "open,hidden"), Timeout: flushTime})
 }
 
-// entries of a list setting.
+// entries returns the entries of a list setting.
 func entries(value string) []string {
 	var out []string
 	for e := range strings.SplitSeq(value, ",") {

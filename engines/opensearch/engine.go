@@ -36,7 +36,7 @@ func New(options Options) (*Engine, error) {
 	return &Engine{api: a, observer: newObserver(a)}, nil
 }
 
-// Facts of OpenSearch.
+// Facts returns the facts of OpenSearch.
 func (e *Engine) Facts() engines.Facts {
 	return engines.Facts{
 		Name: "OpenSearch",

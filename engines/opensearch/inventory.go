@@ -39,7 +39,7 @@ func count(b bool) int {
 	return 0
 }
 
-// groups of the policy: shards, the two voting configurations, roles.
+// groups returns the groups of the policy: shards, the two voting configurations, roles.
 func (r *reading) groups() []engines.Group {
 	out := make([]engines.Group, 0, len(r.state.shards)+8)
 	takers := r.takers()

@@ -77,7 +77,7 @@ func parseMark(key, value string) (mark, bool) {
 	return mark{}, false
 }
 
-// marks of all claims, in order.
+// marks returns the marks of all claims, in order.
 func (s settings) marks() []mark {
 	var out []mark
 	for key, value := range s.persistent {

@@ -6,7 +6,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// verdict on the whole database, from every copy. The worst line that holds is
+// verdict returns the verdict on the whole database, from every copy. The worst line that holds is
 // the verdict; its reason names one example and how many there are.
 //
 //   - Red: a shard has no primary that serves, or OpenSearch says red.

@@ -35,7 +35,7 @@ func New(options Options) (*Engine, error) {
 	return &Engine{options: options, api: a, observer: newObserver(a), balanced: map[string]bool{}}, nil
 }
 
-// Facts of Solr.
+// Facts returns the facts of Solr.
 func (e *Engine) Facts() engines.Facts {
 	return engines.Facts{
 		Name: "Solr",

@@ -68,7 +68,7 @@ func observation(r readings) engines.Observation {
 	return o
 }
 
-// settled: all copies of the node serve, but for those that are down and that nobody
+// settled reports whether all copies of the node serve, but for those that are down and that nobody
 // has mended for long: these are no better when all others have waited for them.
 func (r readings) settled() bool {
 	down, words := unfit(r.facts.groups, r.self.node)

@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// securedPassword of both users; the hash is the one in Solr's own manual.
+// securedPassword is the secured password of both users; the hash is the one in Solr's own manual.
 const securedPassword = "SolrRocks"
 
 // securityJSON: "solr" may do everything, "agent" what DESIGN.md says an agent

@@ -19,7 +19,7 @@ func realEngine(t *testing.T, n *solrtest.Node) *Engine {
 	return mustNew(t, Options{Access: web.Access{Host: n.Host, Port: n.Port}})
 }
 
-// await observes until it is as wanted, and answers the last observation.
+// await observes until it is as wanted, and returns the last observation.
 func await(t *testing.T, e *Engine, why string, want func(engines.Observation) bool) engines.Observation {
 	t.Helper()
 	var o engines.Observation

@@ -15,7 +15,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/credentials"
 )
 
-// raw answers every request with these bytes.
+// raw returns every request with these bytes.
 func raw(t *testing.T, answer string) *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()

@@ -121,7 +121,7 @@ func removes(call *ast.CallExpr, imported []string) string {
 	return ""
 }
 
-// getter answers the name of the last call before the method: Pods in
+// getter returns the name of the last call before the method: Pods in
 // client.CoreV1().Pods(ns).Delete, "" for a variable.
 func getter(x ast.Expr) string {
 	call, ok := x.(*ast.CallExpr)

@@ -265,7 +265,7 @@ func (c *coordinator) asks(t *testing.T, address string) rollcallv1.CoordinatorS
 	return rollcallv1.NewCoordinatorServiceClient(conn)
 }
 
-// person answers the token of somebody who may read everything.
+// person returns the token of somebody who may read everything.
 func (w *world) person(t *testing.T) string {
 	t.Helper()
 	ctx := t.Context()

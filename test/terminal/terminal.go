@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Run runs a command whose output is a terminal of so many columns and rows,
-// and answers all that was written to it, with \n at the ends of lines.
+// Run runs a command whose output is a terminal of so many columns and rows, and returns all that
+// was written to it, with \n at the ends of lines.
 func Run(cmd *exec.Cmd, columns, rows uint16) (string, error) {
 	var out strings.Builder
 	err := Show(cmd, columns, rows, &out)

@@ -56,7 +56,7 @@ spec:
   ingress: [RULES]
 `
 
-// examine answers "severity check: found | fix" of each finding.
+// examine returns "severity check: found | fix" of each finding.
 func examine(t *testing.T, manifest string, change func(*Facts)) []string {
 	t.Helper()
 	f, err := Manifest([]byte(manifest))

@@ -36,7 +36,7 @@ type Facts struct {
 
 // Live is what only a cluster has.
 type Live struct {
-	// Version of Kubernetes, such as v1.34.1.
+	// Version is the version of Kubernetes, such as v1.34.1.
 	Version string
 	// ControllersHaveAccounts means that each controller of Kubernetes acts under its own name.
 	ControllersHaveAccounts bool
@@ -141,7 +141,8 @@ func (f *Facts) spec(set *appsv1.StatefulSet) model.Spec {
 	return model.Spec{}.WithDefaults()
 }
 
-// sameNamespace: objects of a chart often name none, and all go to that of the release.
+// sameNamespace reports whether objects of a chart often name none, and all go to that of the
+// release.
 func sameNamespace(a, b string) bool { return a == b || a == "" || b == "" }
 
 func id(namespace, name string) string {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Severity of a finding.
+// Severity is the severity of a finding.
 type Severity string
 
 // The severities.
@@ -65,7 +65,7 @@ var checks = []struct {
 	{"refusals", refusals},
 }
 
-// Names of all checks, in the order in which they are asked.
+// Names returns the names of all checks, in the order in which they are asked.
 func Names() []string {
 	names := make([]string, len(checks))
 	for i, c := range checks {
@@ -74,7 +74,7 @@ func Names() []string {
 	return names
 }
 
-// Examine answers all findings, the worst first, then by check and object.
+// Examine returns all findings, the worst first, then by check and object.
 func Examine(f *Facts) []Finding {
 	var out []Finding
 	for _, c := range checks {

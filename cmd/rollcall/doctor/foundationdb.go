@@ -50,7 +50,7 @@ func flagsOf(c *corev1.Container) map[string]string {
 	return flags
 }
 
-// processClass of a set's processes; empty means it is not said.
+// processClass returns the process class of a set's processes; empty means it is not said.
 func processClass(set *appsv1.StatefulSet) string {
 	c := server(set)
 	if c == nil {
@@ -65,7 +65,7 @@ func processClass(set *appsv1.StatefulSet) string {
 	return ""
 }
 
-// keepsData: processes of the class have files that are not to be lost.
+// keepsData reports whether processes of the class have files that are not to be lost.
 func keepsData(class string) bool {
 	return slices.Contains([]string{"unset", "storage", "log", "transaction", "coordinator"}, class)
 }

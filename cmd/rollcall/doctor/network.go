@@ -140,7 +140,8 @@ func (w way) through(ports []networkingv1.NetworkPolicyPort) bool {
 	})
 }
 
-// isThere: one of the peers is the other end. Blocks of addresses may be it, and count.
+// isThere reports whether one of the peers is the other end. Blocks of addresses may be it, and
+// count.
 func (f *Facts) isThere(peers []networkingv1.NetworkPolicyPeer, w way, pod labels.Set) bool {
 	return len(peers) == 0 || slices.ContainsFunc(peers, func(p networkingv1.NetworkPolicyPeer) bool {
 		switch {

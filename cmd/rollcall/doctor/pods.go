@@ -14,7 +14,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// template of a set as it would be with the label that brings the agents.
+// template returns the template of a set as it would be with the label that brings the agents.
 func template(set *appsv1.StatefulSet) *corev1.PodTemplateSpec {
 	t := set.Spec.Template.DeepCopy()
 	if t.Labels[v1alpha1.LabelCluster] == "" {
@@ -199,7 +199,7 @@ func antiAffine(t *corev1.PodSpec) bool {
 		len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)+len(a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0
 }
 
-// Owned: the pod is one of the StatefulSet.
+// Owned reports whether the pod is one of the StatefulSet.
 func Owned(p *corev1.Pod, set *appsv1.StatefulSet) bool {
 	return p.Namespace == set.Namespace && slices.ContainsFunc(p.OwnerReferences, func(o metaOwner) bool {
 		return o.Controller != nil && *o.Controller && o.UID == set.UID

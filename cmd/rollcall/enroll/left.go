@@ -112,7 +112,8 @@ func (p *Plan) which(is func(*appsv1.StatefulSet) bool) string {
 // FieldManager is whom the API server notes as the author of what is written.
 const FieldManager = "rollcall"
 
-// named: its partition is from here alone, now or in an earlier run; no chart has named it since.
+// named reports whether its partition is from here alone, now or in an earlier run; no chart has
+// named it since.
 func (p *Plan) named(set *appsv1.StatefulSet) bool {
 	if p.wantsPartition(set) {
 		return true
@@ -126,7 +127,7 @@ func (p *Plan) named(set *appsv1.StatefulSet) bool {
 	return ours && !theirs
 }
 
-// allAgents: each pod that can be seen has one.
+// allAgents reports whether each pod that can be seen has one.
 func (p *Plan) allAgents(pods []corev1.Pod) bool {
 	seen := 0
 	for i := range pods {

@@ -210,7 +210,7 @@ func (p *Plan) Consent(f *doctor.Facts) {
 	f.SecretMetas[p.Namespace+"/"+name] = given
 }
 
-// Manifest of the DatabaseCluster: what people would keep of it.
+// Manifest returns the manifest of the DatabaseCluster: what people would keep of it.
 func (p *Plan) Manifest() *v1alpha1.DatabaseCluster {
 	return &v1alpha1.DatabaseCluster{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind},

@@ -19,11 +19,12 @@ type Step struct {
 	Set, Secret     string
 	UID             types.UID
 	ResourceVersion string
-	// Patch of it, of the kind that kubectl patch sends.
+	// Patch is the patch of it, of the kind that kubectl patch sends.
 	Patch string
 	// Said is what was done, in words.
 	Said string
-	// Command of kubectl that does the same; empty where it is to apply the manifest.
+	// Command is the command of kubectl that does the same; empty where it is to apply the
+	// manifest.
 	Command string
 }
 
@@ -72,7 +73,8 @@ func (p *Plan) steps() (out []Step) {
 	return out
 }
 
-// wantsPartition: one that names none is held by bad-input. By partition Rollcall sets it itself.
+// wantsPartition reports whether one that names none is held by bad-input. By partition Rollcall
+// sets it itself.
 func (p *Plan) wantsPartition(set *appsv1.StatefulSet) bool {
 	named := set.Spec.UpdateStrategy.RollingUpdate != nil && set.Spec.UpdateStrategy.RollingUpdate.Partition != nil
 	return rolls(set) && !named && p.Cluster.Spec.Update.RollingUpdate != model.RollingUpdateByPartition
@@ -82,8 +84,8 @@ func rolls(set *appsv1.StatefulSet) bool {
 	return set.Spec.UpdateStrategy.Type != appsv1.OnDeleteStatefulSetStrategyType
 }
 
-// SameOrder: nobody has said meanwhile how the StatefulSet is to be rolled, nor to which
-// database it belongs.
+// SameOrder reports whether nobody has said meanwhile how the StatefulSet is to be rolled, nor to
+// which database it belongs.
 func SameOrder(was, is *appsv1.StatefulSet) bool {
 	return was.UID == is.UID && was.Labels[v1alpha1.LabelCluster] == is.Labels[v1alpha1.LabelCluster] &&
 		equality.Semantic.DeepEqual(was.Spec.UpdateStrategy, is.Spec.UpdateStrategy)

@@ -30,7 +30,7 @@ const DefaultNamespace = "rollcall-system"
 // Asker is the name of the Role and of the ClusterRole of people who ask the coordinator.
 const Asker = "rollcall-asker"
 
-// port of the coordinator's gRPC service.
+// port is the port of the coordinator's gRPC service.
 const port = 7950
 
 // Sentinels: why there is no coordinator to talk to.

@@ -51,7 +51,8 @@ func accountToken(ctx context.Context, clients kubernetes.Interface) (credential
 	return fixed("Bearer " + answer.Status.Token), nil
 }
 
-// withheld: by the API server, which lets this person not do it, or does not have it.
+// withheld reports whether by the API server, which lets this person not do it, or does not have
+// it.
 func withheld(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }

@@ -86,7 +86,7 @@ func waitingFor(c *rollcallv1.Cluster) string {
 	return "-"
 }
 
-// unlabelled: no StatefulSet belongs to the cluster.
+// unlabelled reports whether no StatefulSet belongs to the cluster.
 func unlabelled(c *rollcallv1.Cluster) bool {
 	return c.GetPods().GetDesired() == 0 && c.GetPhase() == string(model.ClusterIdle)
 }
@@ -123,7 +123,7 @@ func phaseMark(phase string) Mark {
 	return Plain
 }
 
-// untold: there are pods, and no report of any.
+// untold reports whether there are pods, and no report of any.
 func untold(c *rollcallv1.Cluster) bool {
 	return len(c.GetPodStates()) > 0 && !slices.ContainsFunc(c.GetPodStates(), func(s *rollcallv1.PodState) bool { return s.GetReportAgeSeconds() >= 0 })
 }

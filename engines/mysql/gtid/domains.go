@@ -12,7 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
-// ID of a transaction of MariaDB: domain-server-sequence.
+// ID is the ID of a transaction of MariaDB: domain-server-sequence.
 type ID struct {
 	Domain, Server uint32
 	Sequence       uint64

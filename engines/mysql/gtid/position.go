@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Notation of a server. The zero value is that of none.
+// Notation is the notation of a server. The zero value is that of none.
 type Notation uint8
 
 // The notations.
@@ -74,7 +74,7 @@ func (p Position) String() string {
 	return p.set.String()
 }
 
-// Domains of MariaDB; empty for others.
+// Domains returns the domains of MariaDB; empty for others.
 func (p Position) Domains() Domains { return p.domains }
 
 // Empty reports whether nothing is in it.
@@ -116,7 +116,7 @@ func (p Position) Diverged(other Position) bool {
 	return !more && !less
 }
 
-// Union of both: what was executed and what was received. Of different notations
+// Union returns the union of both: what was executed and what was received. Of different notations
 // there is none.
 func (p Position) Union(other Position) Position {
 	if p.notation != other.notation {

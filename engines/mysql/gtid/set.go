@@ -19,13 +19,13 @@ var ErrText = errors.New("not a GTID position")
 // MaxText bounds a position; a server with more of it cannot be compared.
 const MaxText = 16 << 10
 
-// maxNumber of a transaction of MySQL.
+// maxNumber is the max number of a transaction of MySQL.
 const maxNumber = 1<<63 - 2
 
-// Set of transactions as MySQL writes it: uuid:1-5:7:tag:1-2,uuid:1.
+// Set is the set of transactions as MySQL writes it: uuid:1-5:7:tag:1-2,uuid:1.
 //
-// Invariant: intervals are sorted, not empty, and neither overlap nor touch; no
-// source is without any. The zero value is the empty set.
+// Invariant: intervals are sorted, not empty, and neither overlap nor touch; no source is without
+// any. The zero value is the empty set.
 type Set struct{ of map[source][]interval }
 
 type source struct {
@@ -99,7 +99,7 @@ func formatUUID(text string) string {
 	return text[:8] + text[9:13] + text[14:18] + text[19:23] + text[24:]
 }
 
-// isTag: a letter or underscore, then up to 31 of these and digits.
+// isTag reports whether a letter or underscore, then up to 31 of these and digits.
 func isTag(text string) bool {
 	for i, r := range text {
 		if r != '_' && (r < 'a' || r > 'z') && (i == 0 || r < '0' || r > '9') {
@@ -186,7 +186,7 @@ func uuidText(u [16]byte) string {
 // Empty reports whether nothing is in it.
 func (s Set) Empty() bool { return len(s.of) == 0 }
 
-// Count of transactions; it stops at the largest number there is.
+// Count returns the count of transactions; it stops at the largest number there is.
 func (s Set) Count() uint64 {
 	var n uint64
 	for _, list := range s.of {
@@ -199,7 +199,7 @@ func (s Set) Count() uint64 {
 	return n
 }
 
-// Union of both.
+// Union returns the union of both.
 func (s Set) Union(other Set) Set {
 	out := Set{of: maps.Clone(s.of)}
 	if out.of == nil {

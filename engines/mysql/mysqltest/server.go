@@ -28,7 +28,7 @@ type Server struct {
 	// ID is its server_id.
 	ID     int
 	Flavor Flavor
-	// Settings of my.cnf: a change counts from the next start on.
+	// Settings are the settings of my.cnf: a change counts from the next start on.
 	Settings map[string]string
 
 	t       testing.TB

@@ -15,7 +15,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/enginetest/freeport"
 )
 
-// Options of servers.
+// Options are the options of servers.
 type Options struct {
 	Flavor Flavor
 	// Servers is how many; the first is the primary.
@@ -30,7 +30,7 @@ type Options struct {
 	// DiskMB, when not 0, puts the data of each on a small file system of its own, in
 	// memory, which FillDisk fills.
 	DiskMB int
-	// Settings of all of them for my.cnf, which win over those of this package.
+	// Settings are the settings of all of them for my.cnf, which win over those of this package.
 	Settings map[string]string
 }
 

@@ -61,7 +61,7 @@ func DomainOf(s *Source, peers []engines.Peer) (node, domain string, ok bool) {
 	return "", "", false
 }
 
-// IsAddress: it is an IP address, or empty.
+// IsAddress reports whether it is an IP address, or empty.
 func IsAddress(host string) bool {
 	return strings.Trim(host, "0123456789.") == "" || strings.Contains(host, ":")
 }
@@ -84,7 +84,7 @@ func SplitName(node string) (host string, port int) {
 	return node, 3306
 }
 
-// JoinName of a member, with the port when it is not 3306.
+// JoinName returns the join name of a member, with the port when it is not 3306.
 func JoinName(host, port string) string {
 	if host == "" || port == "" || port == "0" || port == "3306" {
 		return engines.OneLine(host)
@@ -109,7 +109,7 @@ func PodOf(name string) string {
 	return FirstLabel(host)
 }
 
-// Ordinal of a pod or member, as a number. Names without one come last.
+// Ordinal returns the ordinal of a pod or member, as a number. Names without one come last.
 func Ordinal(name string) int {
 	host := PodOf(name)
 	n, err := strconv.Atoi(host[strings.LastIndexByte(host, '-')+1:])

@@ -30,10 +30,10 @@ type State struct {
 	Problem string `json:"problem,omitempty"`
 	// Looked is when the look began, by the own clock also for other members (see Heard).
 	Looked time.Time `json:"looked"`
-	// Age of the look when another member reports it. Nil means it is the own look, or an agent of
-	// an earlier version, whose clock has to be believed.
+	// Age is the age of the look when another member reports it. Nil means it is the own look, or
+	// an agent of an earlier version, whose clock has to be believed.
 	Age *time.Duration `json:"age,omitempty"`
-	// Started of the server.
+	// Started is the started of the server.
 	Started time.Time `json:"started"`
 
 	Writes Writes `json:"writes"`
@@ -55,7 +55,7 @@ type State struct {
 	Received string   `json:"received,omitempty"`
 	Purged   string   `json:"purged,omitempty"`
 	SemiSync SemiSync `json:"semiSync"`
-	// Group of group replication or Galera; nil means none.
+	// Group is the group of group replication or Galera; nil means none.
 	Group *GroupState `json:"group,omitempty"`
 	// Busy with something that a restart would waste: a clone, a backup, DDL.
 	Busy string `json:"busy,omitempty"`
@@ -100,7 +100,7 @@ func (s State) Heard(asked time.Time) State {
 	return s
 }
 
-// Flavor of the server.
+// Flavor is the flavor of the server.
 type Flavor string
 
 // The flavors.
@@ -134,7 +134,7 @@ type Source struct {
 	Started bool `json:"started"`
 	// Lag is nil when it is unknown, which never counts as none.
 	Lag *time.Duration `json:"lag,omitempty"`
-	// Failure of either thread, in the server's words.
+	// Failure is the failure of either thread, in the server's words.
 	Failure string `json:"failure,omitempty"`
 	// ByPosition means that it follows without GTIDs, so it cannot be given another source.
 	ByPosition bool `json:"byPosition,omitempty"`

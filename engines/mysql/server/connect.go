@@ -198,7 +198,7 @@ func (b *budgeted) refuse() error {
 	return errTooLarge
 }
 
-// maxColumns of an answer: the widest that is asked for has some 60.
+// maxColumns are the max columns of an answer: the widest that is asked for has some 60.
 const maxColumns = 250
 
 // head looks at how an answer begins. The driver allocates as many columns as the server

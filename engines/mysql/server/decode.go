@@ -205,7 +205,7 @@ func failed(r row, errno string) bool {
 	return ok && n != 0
 }
 
-// failure of either thread, without what a statement was about.
+// failure returns the failure of either thread, without what a statement was about.
 func failure(r row) string {
 	for _, f := range [][2]string{{"last_io_errno", "last_io_error"}, {"last_sql_errno", "last_sql_error"}} {
 		if failed(r, f[0]) {

@@ -51,7 +51,7 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Words }
 
-// number of the server's error; 0 means it is none.
+// number returns the number of the server's error; 0 means it is none.
 func number(err error) uint16 {
 	var r *Refusal
 	if errors.As(err, &r) {

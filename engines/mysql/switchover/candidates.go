@@ -69,8 +69,8 @@ func (v Input) unfit(m topology.Member, beginning bool) string {
 	return ""
 }
 
-// receives: a replica that is connected really has what the local member had executed
-// longer ago than a replica may lag.
+// receives reports whether a replica that is connected really has what the local member had
+// executed longer ago than a replica may lag.
 func (v Input) receives(m topology.Member) bool {
 	there, known := m.Got(v.Past.Executed)
 	return there || !known

@@ -11,9 +11,9 @@ import (
 type Input struct {
 	topology.View
 	Limits Limits
-	// Claim of the order, with the members that may take over (empty means any), the time past
-	// which nothing may be started (zero means no limit), and whether the node allowed writes when
-	// its undo was planned.
+	// Claim is the claim of the order, with the members that may take over (empty means any), the
+	// time past which nothing may be started (zero means no limit), and whether the node allowed
+	// writes when its undo was planned.
 	Claim    string
 	Eligible []string
 	NotAfter time.Time
@@ -33,13 +33,13 @@ type Input struct {
 	// ClosedElsewhere means that this agent saw the server allow writes, and did not stop them
 	// itself.
 	ClosedElsewhere bool
-	// Refusals of members to follow, in this call.
+	// Refusals are the refusals of members to follow, in this call.
 	Refusals map[string]string
 	// Dropped means that all members were told in this call that the try is over.
 	Dropped bool
 }
 
-// Mine: the local member has begun a switchover.
+// Mine reports whether the local member has begun a switchover.
 func (v Input) Mine() bool {
 	n := v.Self.State.Switch
 	return n != nil && n.From == v.Self.Name()
@@ -54,8 +54,8 @@ func (v Input) Until() time.Time {
 	return end
 }
 
-// Took: the other member follows nobody and has more than the local one, so it must have
-// allowed writes after these were stopped here.
+// Took reports whether the other member follows nobody and has more than the local one, so it must
+// have allowed writes after these were stopped here.
 func (v Input) Took(m topology.Member) bool { return m.State.Source == nil && topology.More(m, v.Self) }
 
 func names(members []topology.Member) []string {

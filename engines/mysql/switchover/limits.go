@@ -2,7 +2,7 @@ package switchover
 
 import "time"
 
-// Limits of a switchover. The zero value of each is its default.
+// Limits are the limits of a switchover. The zero value of each is its default.
 type Limits struct {
 	// Patience is how long writes may be stopped in one try. 0 means 30 s.
 	Patience time.Duration

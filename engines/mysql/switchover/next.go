@@ -17,7 +17,7 @@ import (
 // Margin: nobody is asked for anything when less than this is left of a try's time.
 const Margin = 2 * time.Second
 
-// Kind of an action.
+// Kind is the kind of an action.
 type Kind uint8
 
 // The kinds of actions.
@@ -255,8 +255,8 @@ func (v Input) forward(primary topology.Member) Action {
 	return v.dropFirst(end)
 }
 
-// leftBehind: the member follows nobody, or the local member, which has given its role
-// away. A chain of replicas and a server outside were somebody's wish.
+// leftBehind reports whether the member follows nobody, or the local member, which has given its
+// role away. A chain of replicas and a server outside were somebody's wish.
 func (v Input) leftBehind(m topology.Member) bool {
 	if m.State.Source == nil || topology.Feeds(v.Self, m) {
 		return true

@@ -42,13 +42,13 @@ func (u *Upstream) See(v View) (chained bool) {
 	return u.kind == upstreamReplica && (u.moved || !v.succeeded(u.name))
 }
 
-// succeeded: a member that took over from this one says that some replicas may still
+// succeeded reports whether a member that took over from this one says that some replicas may still
 // follow it.
 func (v View) succeeded(name string) bool {
 	return slices.ContainsFunc(v.Others, func(m Member) bool { return m.Allows() && m.State.Predecessor == name })
 }
 
-// Followed: all other members are known, and none follows the predecessor any more.
+// Followed reports whether all other members are known, and none follows the predecessor any more.
 func (v View) Followed(predecessor string) bool {
 	old, listed := v.Find(predecessor)
 	return listed && !slices.ContainsFunc(v.Others, func(m Member) bool { return !m.Serves() || Feeds(old, m) })

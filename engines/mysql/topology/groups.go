@@ -30,7 +30,7 @@ func (s assessment) groups() []engines.Group {
 	return out
 }
 
-// couldLead: the member is the primary, or follows it closely enough to take over.
+// couldLead reports whether the member is the primary, or follows it closely enough to take over.
 func (s assessment) couldLead(m Member) bool {
 	src := m.State.Source
 	if s.primary == nil || s.leads(m) || m.State.Group != nil || src == nil {
@@ -204,7 +204,7 @@ func (s assessment) comesFrom(m, primary Member) bool {
 	return false
 }
 
-// quorum of group replication or Galera.
+// quorum returns the quorum of group replication or Galera.
 func (s assessment) quorum() (engines.Group, bool) {
 	own := s.Self.State.Group
 	if own == nil {

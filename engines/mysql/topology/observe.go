@@ -176,7 +176,7 @@ func (s assessment) receives(m, source Member) bool {
 	return m.Serves() && m.State.Source != nil && m.State.Source.Receiving && Sends(source, m)
 }
 
-// sibling: the name is that of a pod of the own StatefulSet, and of no known member.
+// sibling reports whether the name is that of a pod of the own StatefulSet, and of no known member.
 func (s assessment) sibling(m Member) bool {
 	pod := replication.PodOf(m.Name())
 	set, ordinal := replication.SetOf(pod)
@@ -199,7 +199,7 @@ func (s assessment) manyWriters() bool {
 	return g != nil && (g.Galera || !g.Primary)
 }
 
-// followers of the own server, which must be updated before it.
+// followers returns the followers of the own server, which must be updated before it.
 func (s assessment) followers() []string {
 	if s.manyWriters() {
 		return nil
@@ -226,7 +226,8 @@ func (s assessment) nodes() []engines.Node {
 	return out
 }
 
-// membership of a member whose agent is unavailable, or does not know, is what the others see.
+// membership returns the membership of a member whose agent is unavailable, or does not know, is
+// what the others see.
 func (s assessment) membership(m Member) engines.Membership {
 	switch {
 	case m.Serves():

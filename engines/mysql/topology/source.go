@@ -63,8 +63,8 @@ func isSource(s *replication.Source, m Member) bool {
 	return begins(s.Host, host) && !(s.Receiving && AnotherID(s, m))
 }
 
-// AnotherID: the source was another server than this member when the replica last reached
-// it.
+// AnotherID reports whether the source was another server than this member when the replica last
+// reached it.
 func AnotherID(s *replication.Source, m Member) bool {
 	return s.ID != "" && m.State.ID != "" && !strings.EqualFold(s.ID, m.State.ID)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// verdict on the whole database. The worst line that holds is the verdict:
+// verdict returns the verdict on the whole database. The worst line that holds is the verdict:
 //
 //   - Yellow, before all: a switchover is under way, in which nobody may allow writes.
 //   - Red: two allow writes, or it is known that none does; a group without a quorum.
@@ -133,8 +133,8 @@ func (s assessment) complaint(m Member) string {
 	return why
 }
 
-// broken: waiting does not fix the replica. It has not replicated for long, or is delayed
-// on purpose, or reports that all is well while the primary knows better.
+// broken reports whether waiting does not fix the replica. It has not replicated for long, or is
+// delayed on purpose, or reports that all is well while the primary knows better.
 func (s assessment) broken(m Member) bool {
 	halted := m.State.Halted
 	return m.Delayed() || s.lacks(m) != "" ||

@@ -27,7 +27,7 @@ type View struct {
 	External bool
 }
 
-// Member of the database, as it was looked at.
+// Member is the member of the database, as it was looked at.
 type Member struct {
 	Peer  engines.Peer
 	State replication.State
@@ -38,7 +38,7 @@ type Member struct {
 
 func (m Member) Name() string { return cmp.Or(m.State.Node, m.Peer.Name()) }
 
-// Serves: everything that was asked is known.
+// Serves reports whether everything that was asked is known.
 func (m Member) Serves() bool { return m.Known && m.State.Serving }
 
 func (m Member) Allows() bool { return m.Serves() && m.State.Writes == replication.Allowed }
@@ -48,7 +48,7 @@ func (m Member) Refuses() bool {
 	return m.Serves() && (m.State.Writes == replication.RefusedAtStart || m.State.Writes == replication.RefusedBySQL)
 }
 
-// Delayed: the replica lags on purpose. It is no copy of the current data, and takes
+// Delayed reports whether the replica lags on purpose. It is no copy of the current data, and takes
 // nothing over.
 func (m Member) Delayed() bool {
 	return m.Serves() && m.State.Source != nil && m.State.Source.Delay > 0

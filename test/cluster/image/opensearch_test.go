@@ -42,7 +42,7 @@ func openSearchRoot(t *testing.T, files ...string) string {
 	return root
 }
 
-// enter runs the entry point, and answers what java was asked for and opensearch.yml.
+// enter runs the entry point, and returns what java was asked for and opensearch.yml.
 func enter(t *testing.T, root, before string, env ...string) (asked []string, settings string) {
 	t.Helper()
 	data := filepath.Join(root, "data")

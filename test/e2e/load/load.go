@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Options of a run. Zero fields take the defaults named here.
+// Options are the options of a run. Zero fields take the defaults named here.
 type Options struct {
 	// Database says how requests look, default Solr.
 	Database Database
@@ -29,14 +29,14 @@ type Options struct {
 	Collections []string
 	// Threads, default 4.
 	Threads int
-	// Timeout of one try, default 15 s.
+	// Timeout is the timeout of one try, default 15 s.
 	Timeout time.Duration
-	// Tries of one request, default 3, Pause apart, default 200 ms.
+	// Tries are the tries of one request, default 3, Pause apart, default 200 ms.
 	Tries int
 	Pause time.Duration
 	// Think is the rest between two requests of a thread, default 20 ms.
 	Think time.Duration
-	// Prefix of document ids, so that runs do not overwrite each other.
+	// Prefix is the prefix of document ids, so that runs do not overwrite each other.
 	Prefix string
 }
 

@@ -72,7 +72,7 @@ func sourceWord(m sqlManifest) string {
 	return "MASTER"
 }
 
-// open answers connections: root's through the socket, others' through TCP.
+// open returns connections: root's through the socket, others' through TCP.
 func (p *pod) open(user, password string) *sql.DB {
 	c := driver.NewConfig()
 	c.Net, c.Addr, c.User, c.Passwd = "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port)), user, password

@@ -48,7 +48,7 @@ func readSQL(t *testing.T, flavor mysqltest.Flavor) sqlManifest {
 	return m
 }
 
-// environment of the container, as Kubernetes makes it.
+// environment returns the environment of the container, as Kubernetes makes it.
 func (m sqlManifest) environment(t *testing.T, pod string) []string {
 	t.Helper()
 	var out []string

@@ -38,7 +38,7 @@ type Going struct {
 	At  time.Time
 }
 
-// Options of an observer.
+// Options are the options of an observer.
 type Options struct {
 	// Read asks every copy.
 	Read func(ctx context.Context) (Copies, error)

@@ -15,7 +15,7 @@ const Rows = "rows"
 // SQL is a MySQL or MariaDB as the observer asks it.
 type SQL struct {
 	Servers func() []sqlpod.Server
-	// Names of the servers that there should be.
+	// Names are the names of the servers that there should be.
 	Names []string
 	Pools *sqlpod.Pools
 }

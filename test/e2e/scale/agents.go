@@ -148,7 +148,7 @@ func (db *database) watch(ctx context.Context) {
 	}
 }
 
-// serve answers until ctx ends, on one port of all addresses of this machine.
+// serve returns until ctx ends, on one port of all addresses of this machine.
 func (a *agents) serve(ctx context.Context) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp4", "0.0.0.0:"+strconv.Itoa(config.PortGRPC))
 	if err != nil {

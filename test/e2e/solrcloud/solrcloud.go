@@ -38,10 +38,10 @@ type Collection struct {
 	Shards, NRT, TLOG, PULL int
 }
 
-// Collections of the demo: several shapes, all three types of replica, every shard with at least
-// two copies that may lead, and something of each on every pod. Two habits of Solr 9 made the
-// shapes what they are; neither is a pod that was taken too early, but a watcher or a client could
-// not tell:
+// Collections are the collections of the demo: several shapes, all three types of replica, every
+// shard with at least two copies that may lead, and something of each on every pod. Two habits of
+// Solr 9 made the shapes what they are; neither is a pod that was taken too early, but a watcher or
+// a client could not tell:
 //
 // No shard has three TLOG replicas. Whenever the leader of a TLOG shard changes under writes,
 // whoever moves it, every other TLOG replica recovers for some seconds, so two of three are
@@ -62,7 +62,7 @@ func HasTLOG(collection string) bool {
 	return slices.ContainsFunc(Collections, func(c Collection) bool { return c.Name == collection && c.TLOG > 0 })
 }
 
-// Names of the collections.
+// Names returns the names of the collections.
 func Names() []string {
 	var names []string
 	for _, c := range Collections {

@@ -60,7 +60,7 @@ func (c *Cluster) reaches(ctx context.Context, pod, position string) error {
 	return err
 }
 
-// Ask answers the one value of a question to a pod's server.
+// Ask returns the one value of a question to a pod's server.
 func (c *Cluster) Ask(ctx context.Context, pod, question string) (string, error) {
 	db, err := c.Admin(pod)
 	if err != nil {

@@ -21,17 +21,17 @@ type Server struct {
 	Pod, UID, Address string
 }
 
-// Login of a user, and how long he waits.
+// Login is the login of a user, and how long he waits.
 type Login struct {
 	User, Password, Schema string
 	// Connect within, default 1 s; Answer within, default 3 s.
 	Connect, Answer time.Duration
 }
 
-// Address of a pod's database.
+// Address returns the address of a pod's database.
 func Address(ip string, port int) string { return net.JoinHostPort(ip, strconv.Itoa(port)) }
 
-// Open answers a pool of one connection, which is made when it is needed.
+// Open returns a pool of one connection, which is made when it is needed.
 func Open(address string, login Login) *sql.DB {
 	c := mysql.NewConfig()
 	c.Net, c.Addr = "tcp", address
@@ -113,7 +113,7 @@ type Follows struct {
 	Receiving, Applying bool
 	// Lag in seconds; empty means unknown.
 	Lag string
-	// Failure of a thread.
+	// Failure is the failure of a thread.
 	Failure string
 }
 

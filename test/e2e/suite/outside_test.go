@@ -48,8 +48,8 @@ func (s *solr) unguarded(t *testing.T) func() {
 	return unguarded(t, s.bed, "solr", solrcloud.Namespace)
 }
 
-// unguarded takes the guards off a database, so that somebody else may remove its pods,
-// and answers how they are put back.
+// unguarded takes the guards off a database, so that somebody else may remove its pods, and returns
+// how they are put back.
 func unguarded(t *testing.T, b *testbed.Bed, name, namespace string) func() {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())

@@ -28,7 +28,7 @@ const (
 	// unfetched is how long a follower of type TLOG can lack what was acknowledged: its
 	// leader commits after 15 s, and it fetches after half of that.
 	unfetched = 25 * time.Second
-	// zookeeperPort of the ensemble's clients.
+	// zookeeperPort is the zookeeper port of the ensemble's clients.
 	zookeeperPort = 2181
 	zookeepers    = "app=zk"
 )

@@ -17,7 +17,7 @@ import (
 
 type sqlTest struct {
 	bed *testbed.Bed
-	// life of the whole test: what is begun in one step is used by the next.
+	// life is the life of the whole test: what is begun in one step is used by the next.
 	life    context.Context
 	flavor  sqlcluster.Flavor
 	cluster *sqlcluster.Cluster

@@ -27,7 +27,7 @@ import (
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 )
 
-// patience of these tests, instead of ten minutes: policy.progressSeconds.
+// patience is the patience of these tests, instead of ten minutes: policy.progressSeconds.
 const patience = 75 * time.Second
 
 // TestStuckRollouts sticks a rollout in five ways. Whatever a person looks at then

@@ -20,11 +20,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Options of a testbed.
+// Options are the options of a testbed.
 type Options struct {
-	// Root of the checkout.
+	// Root is the root of the checkout.
 	Root string
-	// Name of the local cluster, so that a test run does not disturb a demo.
+	// Name is the name of the local cluster, so that a test run does not disturb a demo.
 	Name string
 	// Log receives progress lines.
 	Log io.Writer
@@ -85,7 +85,7 @@ func (b *Bed) RecycleVolumes(ctx context.Context) error {
 // Program is the path of a binary that `make build` put into bin/.
 func (b *Bed) Program(name string) string { return filepath.Join(b.opts.Root, "bin", name) }
 
-// Path of a file of the checkout.
+// Path returns the path of a file of the checkout.
 func (b *Bed) Path(elem ...string) string {
 	return filepath.Join(append([]string{b.opts.Root}, elem...)...)
 }
@@ -126,7 +126,7 @@ func (b *Bed) Logf(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.opts.Log, "%s  "+format+"\n", append([]any{time.Now().Format("15:04:05")}, args...)...)
 }
 
-// Kubectl runs kubectl and answers its standard output; its standard error is part of the error.
+// Kubectl runs kubectl and returns its standard output; its standard error is part of the error.
 func (b *Bed) Kubectl(ctx context.Context, stdin string, args ...string) (string, error) {
 	return b.run(ctx, stdin, b.kubectl, args...)
 }

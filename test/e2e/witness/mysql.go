@@ -12,7 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/test/e2e/sqlpod"
 )
 
-// PrimaryOptions of a look at who can be written to.
+// PrimaryOptions are the primary options of a look at who can be written to.
 type PrimaryOptions struct {
 	// Servers that exist now, in any state.
 	Servers func() []sqlpod.Server
@@ -25,7 +25,7 @@ type PrimaryOptions struct {
 // Primaries is what was seen.
 type Primaries struct {
 	Looks int `json:"looks"`
-	// Turns of who could be written to, in their order. One server's turn goes on
+	// Turns are the turns of who could be written to, in their order. One server's turn goes on
 	// when it was closed for a while and nobody else was open.
 	Turns []string `json:"turns"`
 	// Reopened counts how often the same server was open again after it had been closed.

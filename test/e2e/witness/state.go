@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// State of a database at one look.
+// State is the state of a database at one look.
 type State struct {
 	// Elected is the host of the node that decides for all, Solr's overseer or
 	// OpenSearch's cluster manager; empty when there is none.

@@ -23,7 +23,7 @@ type Pod struct {
 	Agent           bool // it has one
 }
 
-// Options of a witness.
+// Options are the options of a witness.
 type Options struct {
 	// Pods answers the pods that exist now, in any state.
 	Pods func() []Pod
@@ -55,7 +55,7 @@ type Report struct {
 	Restarts []Restart `json:"restarts"`
 }
 
-// Restart of one pod.
+// Restart is the restart of one pod.
 type Restart struct {
 	Pod string    `json:"pod"`
 	At  time.Time `json:"at"`
@@ -72,7 +72,7 @@ type Restart struct {
 	Bare bool `json:"bare,omitempty"`
 }
 
-// WorstShard answers the largest entry of MaxAway.
+// WorstShard returns the largest entry of MaxAway.
 func (r Report) WorstShard() (shard string, away int) {
 	for _, s := range slices.Sorted(maps.Keys(r.MaxAway)) {
 		if r.MaxAway[s] > away {
@@ -82,7 +82,7 @@ func (r Report) WorstShard() (shard string, away int) {
 	return shard, away
 }
 
-// RestartCounts answers how often each pod restarted.
+// RestartCounts returns how often each pod restarted.
 func (r Report) RestartCounts() map[string]int {
 	counts := map[string]int{}
 	for _, x := range r.Restarts {
@@ -205,7 +205,7 @@ func (w *Witness) Report() Report {
 	return out
 }
 
-// State of the last look at which a node answered.
+// State returns the state of the last look at which a node answered.
 func (w *Witness) State() State {
 	w.mu.Lock()
 	defer w.mu.Unlock()

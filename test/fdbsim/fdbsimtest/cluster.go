@@ -21,7 +21,7 @@ import (
 	"github.com/rollcall-dev/rollcall/test/fdbsim/world"
 )
 
-// Options of a cluster. Everything has a default.
+// Options are the options of a cluster. Everything has a default.
 type Options struct {
 	Version    string
 	Redundancy model.Redundancy
@@ -152,7 +152,7 @@ func (c *Cluster) Model() *model.Cluster {
 	return m
 }
 
-// Truth of now.
+// Truth returns the truth of now.
 func (c *Cluster) Truth() model.Truth { return c.Model().Truth() }
 
 // Kill ends a process. Its volume stays.

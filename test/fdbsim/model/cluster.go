@@ -38,9 +38,10 @@ type Cluster struct {
 	Excluded    []string // targets as they were given: IP, IP:port, locality_key:value
 	Failed      []string // the same, excluded as failed
 	Maintenance Maintenance
-	// IgnoreFailures of storage servers: datadistribution disable ssfailure.
+	// IgnoreFailures are the ignore failures of storage servers: datadistribution disable
+	// ssfailure.
 	IgnoreFailures bool
-	// Messages of cluster.messages, as a fault; see Say.
+	// Messages are the messages of cluster.messages, as a fault; see Say.
 	Messages []string
 
 	Lost     int // writes that were acknowledged, and are nowhere
@@ -67,7 +68,7 @@ type Process struct {
 	Up     bool
 	// Since is when it came up, or went away.
 	Since time.Duration
-	// Messages of the process: io_error, io_timeout.
+	// Messages are the messages of the process: io_error, io_timeout.
 	Messages []string
 	// Command is how it was started.
 	Command string
@@ -110,7 +111,7 @@ type Shard struct {
 	Leaving int
 }
 
-// Copy of a shard on a storage server; whole when all bytes are there.
+// Copy is the copy of a shard on a storage server; whole when all bytes are there.
 type Copy struct {
 	Server int
 	Done   int64
@@ -123,7 +124,7 @@ type Seat struct {
 	Volume  string
 }
 
-// Maintenance of one zone.
+// Maintenance is the maintenance of one zone.
 type Maintenance struct {
 	Zone  string
 	Until time.Duration

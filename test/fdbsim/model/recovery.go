@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Phase of a recovery, in the words of status.
+// Phase is the phase of a recovery, in the words of status.
 type Phase string
 
 // The phases, in order. From AcceptingCommits on there is a database.
@@ -31,7 +31,7 @@ type Recovery struct {
 	Roles []Role
 }
 
-// Role of the transaction system but for logs.
+// Role is the role of the transaction system but for logs.
 type Role struct {
 	Name    string
 	ID      int
@@ -39,14 +39,14 @@ type Role struct {
 	Started time.Duration
 }
 
-// Generation of logs.
+// Generation is the generation of logs.
 type Generation struct {
 	Epoch   int
 	Logs    []Log
 	Pending []Pending
 }
 
-// Log of a generation, on the volume of a process.
+// Log is the log of a generation, on the volume of a process.
 type Log struct {
 	ID      int
 	Process string

@@ -24,7 +24,7 @@ func (r Redundancy) Valid() error {
 	return fmt.Errorf("redundancy %q: want single, double, triple or three_data_hall", string(r))
 }
 
-// Copies of each shard.
+// Copies returns the copies of each shard.
 func (r Redundancy) Copies() int {
 	switch r {
 	case Single:
@@ -36,7 +36,7 @@ func (r Redundancy) Copies() int {
 	}
 }
 
-// LogCopies of each mutation.
+// LogCopies returns the log copies of each mutation.
 func (r Redundancy) LogCopies() int {
 	if r == ThreeDataHall {
 		return 4

@@ -59,7 +59,7 @@ func (c *Cluster) Commit(key, value string) error {
 	return nil
 }
 
-// Read answers what was committed last, or "" when nothing is known of the key.
+// Read returns what was committed last, or "" when nothing is known of the key.
 func (c *Cluster) Read(key string) (string, error) {
 	s := c.shardOf(key)
 	if !c.Accepting() || !c.readable(s) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Version of FoundationDB: 7.3.63.
+// Version is the version of FoundationDB: 7.3.63.
 type Version struct{ Major, Minor, Patch int }
 
 // ParseVersion reads major.minor.patch.

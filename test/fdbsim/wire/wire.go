@@ -65,7 +65,7 @@ const (
 // Faults are all of them but None.
 var Faults = []Fault{Hang, HangForEver, Garbage, Endless, Truncated, WrongDatabase, Fail, LongDelay, NoDocument, Down, LostAnswer}
 
-// Request of a client.
+// Request is the request of a client.
 type Request struct {
 	Op Op
 	// Line is the version line of who asks, as 7.3.
@@ -153,7 +153,7 @@ type Standing struct {
 	Connection string // "" until there is a database
 }
 
-// Command of who is in control of a world.
+// Command is the command of who is in control of a world.
 type Command struct {
 	Op       Op // Order or Look
 	Fault    Fault
@@ -191,7 +191,7 @@ const (
 	PathReady   = "/ready"
 )
 
-// limit of any message.
+// limit is the limit of any message.
 const limit = 64 << 20
 
 // Post sends a message and decodes the answer.
@@ -223,7 +223,7 @@ func NewClient() *http.Client {
 	}}
 }
 
-// Serve answers messages of one kind.
+// Serve returns messages of one kind.
 func Serve[M, A any](answer func(context.Context, M) (A, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var message M

@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/test/fdbsim/wire"
 )
 
-// Ask answers a client that came by the process at r.Via.
+// Ask returns a client that came by the process at r.Via.
 func (w *World) Ask(_ context.Context, r wire.Request) (wire.Reply, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -26,7 +26,7 @@ type World struct {
 	beats   map[string]beat
 }
 
-// Options of a world.
+// Options are the options of a world.
 type Options struct {
 	// Scale is how many virtual seconds pass in a real one. Zero means time stands still.
 	Scale float64

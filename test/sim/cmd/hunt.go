@@ -144,7 +144,7 @@ func (p prey) plant() {
 	}
 }
 
-// order of seeds: a hint first, if there is one, and then all up to a number.
+// order returns the order of seeds: a hint first, if there is one, and then all up to a number.
 func order(hint, seeds uint64) []uint64 {
 	var out []uint64
 	if hint > 0 {
@@ -161,7 +161,7 @@ func order(hint, seeds uint64) []uint64 {
 // mute is after how many seeds it is told that one is still looking.
 const mute = 100
 
-// track tries seeds in their order on all processors, and answers the first one that finds the bug,
+// track tries seeds in their order on all processors, and returns the first one that finds the bug,
 // and how often other invariants broke; 0 means none does.
 func (p prey) track(seeds []uint64) (uint64, oracle.Break, map[string]int, error) {
 	var (

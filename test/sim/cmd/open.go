@@ -18,8 +18,8 @@ import (
 //go:embed open.txt
 var openFaults string
 
-// open answers the invariants that listed seeds break. A seed that breaks another one,
-// and any that is not listed, is a new fault.
+// open returns the invariants that listed seeds break. A seed that breaks another one, and any that
+// is not listed, is a new fault.
 func open(text string) (map[uint64]string, error) {
 	list := map[uint64]string{}
 	for i, line := range strings.Split(text, "\n") {
@@ -39,7 +39,7 @@ func open(text string) (map[uint64]string, error) {
 	return list, nil
 }
 
-// isDefault: nothing but seeds was asked for, so the list is about these runs.
+// isDefault reports whether nothing but seeds was asked for, so the list is about these runs.
 func isDefault(o run.Options) bool { return reflect.ValueOf(o).IsZero() }
 
 // stillOpen splits what broke into what is listed and what is not, and says which listed

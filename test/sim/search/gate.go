@@ -33,7 +33,7 @@ type call struct {
 type request struct {
 	call
 	from *leader
-	// history of the sender when it was sent: all that its contents depend on.
+	// history is the history of the sender when it was sent: all that its contents depend on.
 	history digest
 	serve   func() error
 	answer  chan error
@@ -164,7 +164,7 @@ func (w *world) choices() []choice {
 	return list
 }
 
-// choices of a leader; shown is what its cache of pods could show.
+// choices returns the choices of a leader; shown is what its cache of pods could show.
 func (l *leader) choices(shown digest) []choice {
 	w := l.w
 	var list []choice

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 )
 
-// Options of a search.
+// Options are the options of a search.
 type Options struct {
 	// Steps are what is tried from each start.
 	Steps int
@@ -27,7 +27,7 @@ type Options struct {
 	Careless Careless
 }
 
-// Result of a search.
+// Result is the result of a search.
 type Result struct {
 	Starts, States, Transitions int
 	// Interleavings are the paths that the states stand for.
