@@ -137,7 +137,7 @@ type Connection struct {
 	// Failover says who moves the primary (MySQL, MariaDB): empty means the agents; External:
 	// another manager; a URL: that one, which is asked there.
 	Failover string `json:"failover,omitempty"`
-	// MaxLagSeconds are the max lag seconds of a replica that counts (MySQL, MariaDB); 0 = the
+	// MaxLagSeconds is how far behind a replica may be that counts (MySQL, MariaDB); 0 = the
 	// engine's default.
 	MaxLagSeconds int64 `json:"maxLagSeconds,omitempty"`
 }

@@ -14,7 +14,7 @@ const (
 	// seeds is with how many peers a joining agent exchanges everything. With one
 	// a cold start of hundreds takes minutes, with three seconds.
 	seeds = 3
-	// rounds are the rounds of seeds that are tried before names are resolved again.
+	// rounds is how many rounds of seeds are tried before names are resolved again.
 	rounds = 3
 
 	lookupTimeout = 5 * time.Second

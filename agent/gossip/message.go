@@ -21,7 +21,7 @@ const (
 )
 
 const (
-	// maxNodes are the max nodes of an exchange: the roster, and as many again that died and that
+	// maxNodes bounds the nodes of an exchange: the roster, and as many again that died and that
 	// memberlist still has: it forgets them after a round of probes, a second for each.
 	maxNodes = 2 * maxEntries
 	// maxState is an exchange's size: each entry of a full roster has 512 bytes of

@@ -26,8 +26,8 @@ var limits = [classes]struct{ streams, perAddress, bytes int }{
 	called:   {streams: 64, perAddress: 8, bytes: 2 * maxState},
 }
 
-// freeBytes are the free bytes of each stream are bounded by the number of streams alone, so that
-// no probe, and no exchange of a few dozen members, waits for long messages.
+// freeBytes is how many bytes of each stream are bounded only by the number of streams, so that no
+// probe, and no exchange of a few dozen members, waits for long messages.
 const freeBytes = 16 << 10
 
 type use struct{ streams, bytes int }

@@ -64,7 +64,7 @@ var (
 	deny     = append([]byte{0xff, 0x15, 0x04}, "#28000Access denied for user 'rollcall'@'10.0.0.7' (using password: YES)"...)
 )
 
-// mysqlThat greets as MySQL does and returns the login with one packet.
+// mysqlThat greets as MySQL does and answers the login with one packet.
 func mysqlThat(answer []byte) func(*testing.T) net.Listener {
 	return func(t *testing.T) net.Listener {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")

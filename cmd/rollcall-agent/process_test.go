@@ -206,7 +206,7 @@ func memory(t *testing.T, pid int, name string) int64 {
 	return kib << 10
 }
 
-// cpu returns the time that the process has used, in clock ticks of 10 ms.
+// cpu returns the CPU time that the process has used, in clock ticks of 10 ms.
 func cpu(t *testing.T, pid int) time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	require.NoError(t, err)

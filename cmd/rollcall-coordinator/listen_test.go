@@ -179,8 +179,8 @@ func clientHello(t *testing.T) []byte {
 	return message[:n]
 }
 
-// TestWebhookDemandsCertificates returns the test webhook demands certificates of the authority
-// that it was given, and of no other.
+// TestWebhookDemandsCertificates checks that the webhook demands certificates of the authority that
+// it was given, and of no other.
 func TestWebhookDemandsCertificates(t *testing.T) {
 	issuer, err := pki.NewKeeper(fake.NewClientset(), pki.Options{Namespace: "other", Service: "s"})
 	require.NoError(t, err)

@@ -68,7 +68,7 @@ func TestHungProcessesEnd(t *testing.T) {
 	require.Eventually(t, gone, time.Minute, 20*time.Millisecond)
 }
 
-// ended reports whether no such process, or one that nobody has waited for yet.
+// ended reports whether there is no such process, or only one that nobody has waited for yet.
 func ended(pid string) bool {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err != nil || strings.Contains(string(stat), ") Z ")

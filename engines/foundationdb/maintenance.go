@@ -46,8 +46,7 @@ func (e *Engine) PlanSetting(ctx context.Context, order engines.Order) (engines.
 	return engines.Setting{Name: settingPrefix + zone, Undo: data}, err
 }
 
-// validZone reports whether a name that can be a word of a command, and part of the name of a
-// setting.
+// validZone reports whether the name can be a word of a command, and part of the name of a setting.
 func validZone(zone string) bool {
 	return zone != "" && len(settingPrefix)+len(zone) <= engines.MaxSettingName && !strings.ContainsFunc(zone, unfit)
 }

@@ -140,7 +140,8 @@ func (s snapshot) notAll(recovered time.Duration) string {
 	return ""
 }
 
-// excludedByAddress reports whether by nothing that a new pod in its place would have, too.
+// excludedByAddress reports whether the process is excluded only by its address, which a new pod in
+// its place would not have.
 func (s *status) excludedByAddress(p process) bool {
 	for kind, value := range map[string]string{"instance_id": p.instance, "zoneid": p.zone, "dcid": p.dc, "data_hall": p.hall} {
 		if value != "" && s.lists("locality_"+kind+":"+value) {
@@ -150,8 +151,8 @@ func (s *status) excludedByAddress(p process) bool {
 	return is(p.excluded) && (s.lists(endpoint(p.address)) || s.lists(ipOf(p.address)))
 }
 
-// hasItsData reports whether a process that can hold data holds some as soon as the database has
-// found it again, unless it is kept from it.
+// hasItsData reports whether the process has the data that it should have. A process that can hold
+// data holds some as soon as the database has found it again, unless it is excluded.
 func (p process) hasItsData() bool {
 	switch p.class {
 	case "storage", "unset":

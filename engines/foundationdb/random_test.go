@@ -116,8 +116,8 @@ func someOf(r *rand.Rand, s *status) []string {
 	return going
 }
 
-// spared reports whether as many zones more as these pods are in may fail, as FoundationDB itself
-// reckons. That a few more could by luck of where copies are is not to be known.
+// spared reports whether as many more zones as these pods are in may fail, by FoundationDB's own
+// count. A few more could fail if the copies happen to be placed well, which cannot be known.
 func spared(t *testing.T, m *model.Cluster, s *status, going []string) bool {
 	var document struct {
 		Cluster struct {

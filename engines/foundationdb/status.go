@@ -82,7 +82,7 @@ type process struct {
 
 func (p *process) has(role string) bool { return slices.Contains(p.roles, role) }
 
-// mayHave reports whether it has the role, or nothing is said of its roles.
+// mayHave reports whether the process has the role, or its roles are unknown.
 func (p *process) mayHave(role string) bool { return !p.rolesKnown || p.has(role) }
 
 // plainAddress is an address without how it was found: "10.0.0.1:4500(fromHostname)".

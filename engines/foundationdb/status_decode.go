@@ -16,11 +16,11 @@ import (
 var statusLimits = web.Limits{Bytes: 64 << 20, Depth: 64, Objects: 1 << 20, Values: 1 << 22, Text: 256 << 10}
 
 const (
-	// maxPiece is the max piece of a document is decoded at once: a process is some 25 KiB.
+	// maxPiece is how much of a document is decoded at once: a process is about 25 KiB.
 	maxPiece = 1 << 20
-	// maxProcesses: FoundationDB is tried with 500.
+	// maxProcesses bounds the processes. FoundationDB is tested with 500.
 	maxProcesses = 4096
-	// maxRoles are the max roles of a process, and its messages.
+	// maxRoles bounds the roles of a process, and its messages.
 	maxRoles = 64
 )
 

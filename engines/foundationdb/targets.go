@@ -93,8 +93,8 @@ func marked(mark, instance string, own []process) []string {
 	return out
 }
 
-// validTarget reports whether an IP, IP:port or locality_key:value, and nothing that would end the
-// word or begin another command.
+// validTarget reports whether the text is an IP, IP:port or locality_key:value, and has nothing
+// that would end the word or begin another command.
 func validTarget(text string) bool {
 	if text == "" || len(text) > 500 || strings.ContainsFunc(text, unfit) {
 		return false

@@ -98,8 +98,7 @@ func (s *status) phaseInWords() string {
 	return ": " + engines.OneLine(s.recovery)
 }
 
-// calm reports whether the state of the data is one in which nothing has to be moved for their
-// sake.
+// calm reports whether no data has to be moved to restore redundancy.
 func (s *status) calm() bool {
 	switch s.dataState {
 	case "healthy_removing_server", "healthy_populating_region":

@@ -176,12 +176,12 @@ func (c *Cluster) SetVersion(name, version string) {
 	c.locked(func() { c.mustNode(name).version = version })
 }
 
-// SetRoles returns the set roles of a node; last as in Observation.Last.
+// SetRoles sets the roles of a node; last is as in Observation.Last.
 func (c *Cluster) SetRoles(name string, last bool, roles ...string) {
 	c.locked(func() { n := c.mustNode(name); n.last, n.roles = last, slices.Clone(roles) })
 }
 
-// SetBusy and veto of a node; empty means no.
+// SetBusy sets what a node is busy with and its veto; empty means none.
 func (c *Cluster) SetBusy(name, busy, veto string) {
 	c.locked(func() { n := c.mustNode(name); n.busy, n.veto = busy, veto })
 }
@@ -208,7 +208,7 @@ func (c *Cluster) SetMember(groupID, nodeName string, state engines.MemberState)
 	})
 }
 
-// SetLeader returns the set leader of a group; empty means the group has none until an election.
+// SetLeader sets the leader of a group; empty means that the group has none until an election.
 func (c *Cluster) SetLeader(groupID, nodeName string) {
 	c.locked(func() { c.mustGroup(groupID).leader = nodeName })
 }

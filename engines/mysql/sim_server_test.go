@@ -18,8 +18,8 @@ import (
 // tail; they are told apart by n.
 type txn struct{ origin, seq, n int }
 
-// simServer is a database server as far as a switchover can tell: what it has
-// executed and received, whom it follows, whether clients can write.
+// simServer is a database server as far as a switchover can tell: what it has executed and
+// received, which server it follows, whether clients can write.
 type simServer struct {
 	w       *simWorld
 	name    string
@@ -51,7 +51,7 @@ var (
 	errHung = errors.New("no answer in time")
 )
 
-// last returns the last of a log; the zero value: none.
+// last returns the last transaction of a log; the zero value means that there is none.
 func last(log []txn) txn {
 	if len(log) == 0 {
 		return txn{}
@@ -62,7 +62,7 @@ func last(log []txn) txn {
 // gtid is what a server knows a transaction by.
 func (t txn) gtid() [2]int { return [2]int{t.origin, t.seq} }
 
-// uuid returns the uuid of MySQL.
+// uuid returns a server_uuid as MySQL has it.
 func uuid(id int) string { return fmt.Sprintf("00000000-0000-0000-0000-%012d", id+1) }
 
 // text returns the text of transactions in the notation of the flavor: no log has gaps.

@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// do repeats Apply until it is no longer running, and returns the last words.
+// do repeats Drain until it is no longer running, and returns the last detail.
 func do(t *testing.T, e *Engine, order engines.Order) (undo []byte, last engines.Progress) {
 	undo, err := e.PlanDrain(t.Context(), order)
 	require.NoError(t, err)

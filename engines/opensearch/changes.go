@@ -17,8 +17,8 @@ const (
 	settingExclude    = "cluster.routing.allocation.exclude._name"
 )
 
-// settings are the settings of the whole database that were ever changed, by flat name. What is
-// transient counts before what is persistent.
+// settings are the cluster settings that were ever changed, by flat name. A transient value takes
+// precedence over a persistent one.
 type settings struct{ persistent, transient map[string]string }
 
 // effective returns the value that counts; empty means the default, or what the nodes' files say.
@@ -82,7 +82,7 @@ func texts(values map[string]json.RawMessage) (map[string]string, error) {
 	return out, nil
 }
 
-// changes are the changes of settings; nil takes a setting away.
+// changes are changes of settings; nil removes a setting.
 type changes map[string]*string
 
 func (c changes) set(name, value string) { c[name] = &value }

@@ -119,8 +119,8 @@ func (f nodeFacts) manages() bool {
 	return slices.Contains(f.roles, "cluster_manager") || slices.Contains(f.roles, "master")
 }
 
-// holdsData reports whether data, the tiers, and the two roles whose nodes hold copies of
-// searchable snapshots.
+// holdsData reports whether the node has the role data, that of a tier, or one of the two roles
+// whose nodes hold copies of searchable snapshots.
 func (f nodeFacts) holdsData() bool {
 	return f.takesCopies() || slices.Contains(f.roles, "search") || slices.Contains(f.roles, "warm")
 }

@@ -44,10 +44,10 @@ func (c *clusterState) isLive(node string) bool {
 // recovery_failed: the leftover of a failed one.
 func (s shard) counts() bool { return s.state != "inactive" && s.state != "recovery_failed" }
 
-// building reports whether a part of a split that does not serve yet.
+// building reports whether the shard is a part of a split that does not serve yet.
 func (s shard) building() bool { return s.state == "construction" || s.state == "recovery" }
 
-// known reports whether a state that this adapter understands.
+// known reports whether this adapter understands the state.
 func (s shard) known() bool { return s.state == "active" || s.building() || !s.counts() }
 
 // canLead reports whether replicas of this type take part in elections.
@@ -56,7 +56,8 @@ func (r replica) canLead() bool { return r.kind == "" || r.kind == "NRT" || r.ki
 // active reports whether the replica serves: what it says, and that its node lives.
 func (c *clusterState) active(r replica) bool { return r.state == "active" && c.isLive(r.node) }
 
-// leads reports whether a leader flag on a copy that does not serve leads nothing.
+// leads reports whether the replica leads its shard. A leader flag on a copy that does not serve
+// means nothing.
 func (c *clusterState) leads(r replica) bool { return r.leader && c.active(r) }
 
 func (c *clusterState) leader(s shard) (replica, bool) {

@@ -242,7 +242,7 @@ func (v verbatim) GetRequestMetadata(context.Context, ...string) (map[string]str
 	return map[string]string{people.Header: string(v)}, nil
 }
 
-// unknown reports whether the API server knows nobody by this token.
+// unknown reports whether the API server does not know this token.
 func unknown(t *testing.T, s *Server, token string) bool {
 	t.Helper()
 	config := rest.AnonymousClientConfig(s.Admin)

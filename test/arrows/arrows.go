@@ -20,7 +20,7 @@ type Package struct {
 	Deps       []string
 }
 
-// List returns the packages of a module that patterns match, and all that they depend on, tests
+// List returns the packages of a module that match the patterns, and all that they depend on, tests
 // aside.
 func List(dir string, patterns ...string) ([]Package, error) {
 	command := exec.Command("go", append([]string{"list", "-deps", "-json=ImportPath,Standard,Imports,Deps"}, patterns...)...)

@@ -57,8 +57,8 @@ func Impure(name string, source []byte) ([]string, error) {
 	return found, nil
 }
 
-// mayChange reports whether a variable that is neither made by errors.New nor a table. Nobody sets
-// these again.
+// mayChange reports whether a variable is neither made by errors.New nor a table. Nobody sets these
+// again.
 func mayChange(s ast.Spec) bool {
 	v, ok := s.(*ast.ValueSpec)
 	if !ok || len(v.Values) != 1 {

@@ -141,8 +141,8 @@ func (f *Facts) spec(set *appsv1.StatefulSet) model.Spec {
 	return model.Spec{}.WithDefaults()
 }
 
-// sameNamespace reports whether objects of a chart often name none, and all go to that of the
-// release.
+// sameNamespace reports whether two namespaces are the same. Objects of a chart often name none,
+// and all go to that of the release.
 func sameNamespace(a, b string) bool { return a == b || a == "" || b == "" }
 
 func id(namespace, name string) string {

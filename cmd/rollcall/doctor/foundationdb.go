@@ -50,7 +50,7 @@ func flagsOf(c *corev1.Container) map[string]string {
 	return flags
 }
 
-// processClass returns the process class of a set's processes; empty means it is not said.
+// processClass returns the class of a set's processes; empty means that none is set.
 func processClass(set *appsv1.StatefulSet) string {
 	c := server(set)
 	if c == nil {

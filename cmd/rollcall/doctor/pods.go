@@ -199,7 +199,7 @@ func antiAffine(t *corev1.PodSpec) bool {
 		len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)+len(a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0
 }
 
-// Owned reports whether the pod is one of the StatefulSet.
+// Owned reports whether the pod belongs to the StatefulSet.
 func Owned(p *corev1.Pod, set *appsv1.StatefulSet) bool {
 	return p.Namespace == set.Namespace && slices.ContainsFunc(p.OwnerReferences, func(o metaOwner) bool {
 		return o.Controller != nil && *o.Controller && o.UID == set.UID

@@ -156,7 +156,8 @@ func credentials(f *Facts) []Finding {
 	})
 }
 
-// wantsCredentials reports whether others than servers of SQL only where somebody says so.
+// wantsCredentials reports whether the agent needs credentials: for SQL servers always, for others
+// only if the user says so.
 func (f *Facts) wantsCredentials(set *appsv1.StatefulSet) bool {
 	e := f.spec(set).Engine
 	return f.clusterOf(set) != nil && (e == model.MySQL || e == model.MariaDB || f.named(set) != "")

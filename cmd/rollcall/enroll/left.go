@@ -127,7 +127,7 @@ func (p *Plan) named(set *appsv1.StatefulSet) bool {
 	return ours && !theirs
 }
 
-// allAgents reports whether each pod that can be seen has one.
+// allAgents reports whether each pod that can be seen has an agent.
 func (p *Plan) allAgents(pods []corev1.Pod) bool {
 	seen := 0
 	for i := range pods {

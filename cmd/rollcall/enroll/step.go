@@ -19,7 +19,7 @@ type Step struct {
 	Set, Secret     string
 	UID             types.UID
 	ResourceVersion string
-	// Patch is the patch of it, of the kind that kubectl patch sends.
+	// Patch is a patch of the object, of the kind that kubectl patch sends.
 	Patch string
 	// Said is what was done, in words.
 	Said string

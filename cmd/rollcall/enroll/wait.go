@@ -24,8 +24,8 @@ type Seen struct {
 	Events   []corev1.Event
 }
 
-// Guards reports whether pods are to be guarded, which is waited for; otherwise only that the
-// coordinator has decided once.
+// Guards reports whether to guard pods and wait for that; otherwise only that the coordinator has
+// decided once.
 func (p *Plan) Guards() bool {
 	spec := p.Cluster.Spec.WithDefaults()
 	return spec.Guard == model.GuardEnforce && spec.Update.Mode != model.ModeObserve

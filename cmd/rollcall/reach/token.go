@@ -51,8 +51,8 @@ func accountToken(ctx context.Context, clients kubernetes.Interface) (credential
 	return fixed("Bearer " + answer.Status.Token), nil
 }
 
-// withheld reports whether by the API server, which lets this person not do it, or does not have
-// it.
+// withheld reports whether the API server refused, because this person may not do it, or does not
+// have it.
 func withheld(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }

@@ -123,7 +123,7 @@ func phaseMark(phase string) Mark {
 	return Plain
 }
 
-// untold reports whether there are pods, and no report of any.
+// untold reports whether there are pods but no report of any.
 func untold(c *rollcallv1.Cluster) bool {
 	return len(c.GetPodStates()) > 0 && !slices.ContainsFunc(c.GetPodStates(), func(s *rollcallv1.PodState) bool { return s.GetReportAgeSeconds() >= 0 })
 }

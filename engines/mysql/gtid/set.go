@@ -13,13 +13,13 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
-// ErrText means that the text is not a position, or too long for one.
+// ErrText means that the text is not a position, or is too long.
 var ErrText = errors.New("not a GTID position")
 
-// MaxText bounds a position; a server with more of it cannot be compared.
+// MaxText bounds the text of a position. Servers with longer positions cannot be compared.
 const MaxText = 16 << 10
 
-// maxNumber is the max number of a transaction of MySQL.
+// maxNumber is the highest number of a transaction of MySQL.
 const maxNumber = 1<<63 - 2
 
 // Set is the set of transactions as MySQL writes it: uuid:1-5:7:tag:1-2,uuid:1.
@@ -94,12 +94,13 @@ func parseUUID(text string) (uuid [16]byte, err error) {
 	return uuid, err
 }
 
-// formatUUID takes the dashes out of where they belong.
+// formatUUID removes the dashes of a UUID if they are in the right places.
 func formatUUID(text string) string {
 	return text[:8] + text[9:13] + text[14:18] + text[19:23] + text[24:]
 }
 
-// isTag reports whether a letter or underscore, then up to 31 of these and digits.
+// isTag reports whether the text is a tag: a letter or underscore, then up to 31 of these and
+// digits.
 func isTag(text string) bool {
 	for i, r := range text {
 		if r != '_' && (r < 'a' || r > 'z') && (i == 0 || r < '0' || r > '9') {
@@ -134,7 +135,7 @@ func parseNumber(text string) (uint64, error) {
 	return strconv.ParseUint(text, 10, 64)
 }
 
-// normal sorts and joins.
+// normal sorts and joins the intervals.
 func normal(list []interval) []interval {
 	sorted.By(list, func(a, b interval) int { return cmp.Compare(a.first, b.first) })
 	out := list[:0]
@@ -241,8 +242,8 @@ func subtract(from, what []interval) []interval {
 	return out
 }
 
-// Without returns the set without the transactions of the source, whatever their
-// tags. A text that is no uuid takes nothing away.
+// Without returns the set without the transactions of the source, whatever their tags. It removes
+// nothing if the text is not a UUID.
 func (s Set) Without(id string) Set {
 	uuid, err := parseUUID(id)
 	out := Set{of: map[source][]interval{}}

@@ -15,7 +15,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/enginetest/freeport"
 )
 
-// Options are the options of servers.
+// Options are the options of the servers.
 type Options struct {
 	Flavor Flavor
 	// Servers is how many; the first is the primary.

@@ -61,7 +61,7 @@ func DomainOf(s *Source, peers []engines.Peer) (node, domain string, ok bool) {
 	return "", "", false
 }
 
-// IsAddress reports whether it is an IP address, or empty.
+// IsAddress reports whether the host is an IP address, or empty.
 func IsAddress(host string) bool {
 	return strings.Trim(host, "0123456789.") == "" || strings.Contains(host, ":")
 }
@@ -84,7 +84,7 @@ func SplitName(node string) (host string, port int) {
 	return node, 3306
 }
 
-// JoinName returns the join name of a member, with the port when it is not 3306.
+// JoinName returns the name of a member, with the port if it is not 3306.
 func JoinName(host, port string) string {
 	if host == "" || port == "" || port == "0" || port == "3306" {
 		return engines.OneLine(host)

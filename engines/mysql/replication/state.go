@@ -1,5 +1,5 @@
-// Package replication holds what a member of a MySQL or MariaDB database says of itself:
-// whether clients can write, what it has executed, whom it follows and how well.
+// Package replication holds what a member of a MySQL or MariaDB database says of itself: whether
+// clients can write, what it has executed, which server it follows and how well.
 package replication
 
 import (
@@ -33,7 +33,7 @@ type State struct {
 	// Age is the age of the look when another member reports it. Nil means it is the own look, or
 	// an agent of an earlier version, whose clock has to be believed.
 	Age *time.Duration `json:"age,omitempty"`
-	// Started is the started of the server.
+	// Started is when the server started.
 	Started time.Time `json:"started"`
 
 	Writes Writes `json:"writes"`

@@ -198,7 +198,7 @@ func (b *budgeted) refuse() error {
 	return errTooLarge
 }
 
-// maxColumns are the max columns of an answer: the widest that is asked for has some 60.
+// maxColumns bounds the columns of an answer. The widest that is asked for has about 60.
 const maxColumns = 250
 
 // head looks at how an answer begins. The driver allocates as many columns as the server

@@ -15,13 +15,13 @@ import (
 // columns changes with versions. NULL is not in it.
 type row map[string]string
 
-// maxRows are the max rows of an answer that anything is concluded from.
+// maxRows bounds the rows of an answer.
 const maxRows = 4096
 
-// maxCells are the max cells of all rows: one takes some 100 bytes, whatever is in it.
+// maxCells bounds the cells of all rows: a cell takes about 100 bytes, whatever is in it.
 const maxCells = 1 << 16
 
-// maxField is the max field of a value, in bytes.
+// maxField bounds a value, in bytes.
 const maxField = 1 << 20
 
 // rows asks. Only what belongs to the server itself is asked so, never a user's data.

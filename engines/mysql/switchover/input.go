@@ -7,7 +7,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
-// Input is what a decision is made from: values only.
+// Input is what a decision is made from. It has values only.
 type Input struct {
 	topology.View
 	Limits Limits
@@ -18,7 +18,7 @@ type Input struct {
 	Eligible []string
 	NotAfter time.Time
 	Wrote    bool
-	// Undoing means that the order is over, and no other member is asked to take over any more.
+	// Undoing means that the order is over, and no other member is asked to take over.
 	Undoing bool
 
 	// Before is the local server before the others were looked at; nil means not known.
@@ -33,7 +33,7 @@ type Input struct {
 	// ClosedElsewhere means that this agent saw the server allow writes, and did not stop them
 	// itself.
 	ClosedElsewhere bool
-	// Refusals are the refusals of members to follow, in this call.
+	// Refusals are the refusals of members to follow in this call.
 	Refusals map[string]string
 	// Dropped means that all members were told in this call that the try is over.
 	Dropped bool
@@ -54,8 +54,8 @@ func (v Input) Until() time.Time {
 	return end
 }
 
-// Took reports whether the other member follows nobody and has more than the local one, so it must
-// have allowed writes after these were stopped here.
+// Took reports whether the other member follows nobody and has more than the local one, so that it
+// must have allowed writes after they were stopped here.
 func (v Input) Took(m topology.Member) bool { return m.State.Source == nil && topology.More(m, v.Self) }
 
 func names(members []topology.Member) []string {

@@ -12,10 +12,10 @@ type Limits struct {
 	// LongWrite is the age of an open transaction with changes from which on it is waited for
 	// before writes are stopped. 0 means 1 s.
 	LongWrite time.Duration
-	// RetryAfter a switchover that failed, doubled with each further failure up to RetryMost: each
-	// may have stopped writes for a while. 0 means 10 s and 5 min.
+	// RetryAfter is the pause after a failed switchover. It doubles with each further failure up to
+	// RetryMost, because each may have stopped writes for a while. 0 means 10 s and 5 min.
 	RetryAfter, RetryMost time.Duration
-	// Quiet is how long all other agents must be known before a server is made writable without an
+	// Quiet is how long all other agents must be known before a server allows writes without an
 	// order. 0 means 10 s.
 	Quiet time.Duration
 	// BrokenAfter is how long a replica must not have replicated until it counts as broken. 0 means

@@ -2,10 +2,10 @@ package topology
 
 import "slices"
 
-// Upstream is what an agent has seen of its server's source. A replica of a replica looks
-// the same whether its owner built a chain, or its source has handed over the role of
-// primary and the replica has not moved yet. Whoever saw the source before, or took over
-// from it, can tell.
+// Upstream is what an agent has seen of its server's source. A replica of a replica looks the same
+// whether its owner built a chain, or its source has handed over the role of primary and the
+// replica has not moved yet. Only an agent that saw the source before, or took over from it, can
+// tell.
 type Upstream struct {
 	name string
 	kind upstreamKind

@@ -56,7 +56,7 @@ func (m Member) HasAllOf(other Member) bool {
 	return m.State.Flavor == other.State.Flavor
 }
 
-// Blank reports whether it is known to have executed nothing that has a GTID.
+// Blank reports whether the member is known to have executed nothing that has a GTID.
 func (m Member) Blank() bool { return m.State.Executed == gtid.None }
 
 // More reports whether a has all of b, and b not all of a.

@@ -69,7 +69,7 @@ func AnotherID(s *replication.Source, m Member) bool {
 	return s.ID != "" && m.State.ID != "" && !strings.EqualFold(s.ID, m.State.ID)
 }
 
-// Has reports whether one of the members is the server with this ID.
+// Has reports whether a member is the server with this ID.
 func (v View) Has(id string) bool {
 	return slices.ContainsFunc(v.All(), func(m Member) bool { return id != "" && strings.EqualFold(m.State.ID, id) })
 }

@@ -118,7 +118,7 @@ func (s assessment) outside() (found *replication.Source) {
 	return found
 }
 
-// complaint about a serving member. Empty means none.
+// complaint returns what is wrong with a serving member. Empty means nothing.
 func (s assessment) complaint(m Member) string {
 	if m.State.Group != nil {
 		if state := s.groupMemberState(m); state != engines.MemberActive {
@@ -141,7 +141,7 @@ func (s assessment) broken(m Member) bool {
 		!halted.IsZero() && m.State.Looked.Sub(halted) >= s.BrokenAfter
 }
 
-// settled reports whether the own server does what it is there for.
+// settled reports whether the local server does its job.
 func (s assessment) settled() bool {
 	own := s.Self
 	switch {
@@ -158,7 +158,7 @@ func (s assessment) settled() bool {
 	return !s.primary.Serves() || !s.acknowledges(own) || own.State.SemiSync.Acknowledging
 }
 
-// veto says what a restart would make worse.
+// veto returns what a restart would make worse.
 func (s assessment) veto() string {
 	own := s.Self
 	alone := len(s.members) == 1

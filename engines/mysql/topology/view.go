@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// View is all members at one moment, as one of them sees it: values only.
+// View is the state of all members at one moment, as one of them sees it. It has values only.
 type View struct {
 	Now    time.Time
 	Self   Member
@@ -27,7 +27,7 @@ type View struct {
 	External bool
 }
 
-// Member is the member of the database, as it was looked at.
+// Member is a member of the database with the result of its look.
 type Member struct {
 	Peer  engines.Peer
 	State replication.State
@@ -38,12 +38,12 @@ type Member struct {
 
 func (m Member) Name() string { return cmp.Or(m.State.Node, m.Peer.Name()) }
 
-// Serves reports whether everything that was asked is known.
+// Serves reports whether everything that was asked for is known.
 func (m Member) Serves() bool { return m.Known && m.State.Serving }
 
 func (m Member) Allows() bool { return m.Serves() && m.State.Writes == replication.Allowed }
 
-// Refuses writes for sure; what is unknown does not.
+// Refuses reports whether the member is known to refuse writes.
 func (m Member) Refuses() bool {
 	return m.Serves() && (m.State.Writes == replication.RefusedAtStart || m.State.Writes == replication.RefusedBySQL)
 }
@@ -54,7 +54,7 @@ func (m Member) Delayed() bool {
 	return m.Serves() && m.State.Source != nil && m.State.Source.Delay > 0
 }
 
-// Silence says why nothing is known.
+// Silence returns why nothing is known.
 func (m Member) Silence() string {
 	switch {
 	case !m.Known && m.Why != "":
@@ -77,7 +77,7 @@ func (v View) Find(name string) (Member, bool) {
 	return v.Others[i], true
 }
 
-// Writers are the other members that allow writes.
+// Writers returns the other members that allow writes.
 func (v View) Writers() []Member {
 	var out []Member
 	for _, m := range v.Others {

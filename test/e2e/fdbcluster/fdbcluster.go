@@ -41,7 +41,7 @@ const (
 type Cluster struct {
 	Bed  *testbed.Bed
 	Pods *testbed.Pods
-	// Copies are the copies of all data.
+	// Copies is the number of copies of all data.
 	Copies int
 	world  *testbed.Pods
 	end    context.CancelFunc

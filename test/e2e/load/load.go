@@ -31,7 +31,8 @@ type Options struct {
 	Threads int
 	// Timeout is the timeout of one try, default 15 s.
 	Timeout time.Duration
-	// Tries are the tries of one request, default 3, Pause apart, default 200 ms.
+	// Tries is how often one request is tried, default 3; Pause is the time between two tries,
+	// default 200 ms.
 	Tries int
 	Pause time.Duration
 	// Think is the rest between two requests of a thread, default 20 ms.
