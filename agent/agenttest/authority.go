@@ -1,5 +1,5 @@
-// Package agenttest makes what an agent is given in a cluster: certificates, keys
-// and the mounted Secret. For tests only.
+// Package agenttest makes what an agent gets in a cluster: certificates, keys and the mounted
+// Secret. It is for tests only.
 package agenttest
 
 import (

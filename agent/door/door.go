@@ -45,7 +45,7 @@ const lobby = 128
 type Doors struct {
 	refused *prometheus.CounterVec
 	logger  *slog.Logger
-	// Lately remembers ended connections for people. Nil means nothing does.
+	// Lately remembers ended connections for people. Nil means that nothing does.
 	Lately *Refusals
 }
 

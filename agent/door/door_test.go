@@ -106,8 +106,8 @@ func serve(server net.Conn) {
 	Served(ConnContext(context.Background(), tls.Server(server, &tls.Config{})))
 }
 
-// TestServedGoLast checks that connections that say nothing of use make none go that has, from the
-// very same address.
+// TestServedGoLast checks that connections without a good request do not end those that have
+// carried one, even from the same address.
 func TestServedGoLast(t *testing.T) {
 	h := newHouse(t, Limits{Strangers: 8, PerPeer: 4, Known: 4})
 	kept, server := h.enter("127.0.0.2")
@@ -126,8 +126,8 @@ func TestServedGoLast(t *testing.T) {
 	Served(context.Background()) // of another listener, or none
 }
 
-// TestServedLeaveRoom checks that who makes up good requests holds half of what one address may
-// have, and has no newcomer go before it can ask.
+// TestServedLeaveRoom checks that a client that sends good requests holds at most half of what one
+// address may have, and does not end newcomers before they can ask.
 func TestServedLeaveRoom(t *testing.T) {
 	h := newHouse(t, Limits{Strangers: 8, PerPeer: 4, Known: 4})
 	var all []net.Conn
@@ -146,8 +146,8 @@ func TestServedLeaveRoom(t *testing.T) {
 	require.True(t, answered(all[3]))
 }
 
-// TestWhoHasMostMakesRoom checks that with all room taken, it is not the one with a single
-// connection who loses it, however long that was silent.
+// TestWhoHasMostMakesRoom checks that if all room is taken, a peer with a single connection does
+// not lose it, however long it was silent.
 func TestWhoHasMostMakesRoom(t *testing.T) {
 	h := newHouse(t, Limits{Strangers: 4, PerPeer: 3, Known: 4})
 	quiet, _ := h.enter("127.0.0.3")
@@ -163,7 +163,7 @@ func TestWhoHasMostMakesRoom(t *testing.T) {
 	require.Equal(t, 4, h.held())
 }
 
-// TestKnownAreCountedApart checks that strangers make nobody go who has shown who he is.
+// TestKnownAreCountedApart checks that strangers do not end connections of known peers.
 func TestKnownAreCountedApart(t *testing.T) {
 	h := newHouse(t, Limits{Strangers: 2, PerPeer: 1, Known: 2})
 	var known []net.Conn

@@ -20,7 +20,7 @@ func TestOthersAreNotEmptied(t *testing.T) {
 	})
 }
 
-// emptier can empty others, and notes whom.
+// emptier can evacuate others, and records which.
 type emptier struct {
 	agenttest.Engine
 	orders []engines.Order

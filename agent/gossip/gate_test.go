@@ -64,7 +64,7 @@ func TestKnownDoNotWaitForStrangers(t *testing.T) {
 	require.NotNil(t, p.take(stranger, at(2)))
 }
 
-// said is a connection on which somebody has said all that he says.
+// said is a connection on which the peer has sent all that it sends.
 type said struct {
 	net.Conn
 	io.Reader
@@ -75,7 +75,7 @@ func (said) SetReadDeadline(time.Time) error { return nil }
 func (said) Close() error                    { return nil }
 func (said) RemoteAddr() net.Addr            { return &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)} }
 
-// allocated is what is allocated meanwhile, by the try in which others allocate least.
+// allocated returns what do allocates, by the try in which others allocate least.
 func allocated(do func()) uint64 {
 	var before, after runtime.MemStats
 	least := uint64(math.MaxUint64)
@@ -117,7 +117,7 @@ func TestClaimsCostNothing(t *testing.T) {
 	}), uint64(64<<10))
 }
 
-// FuzzStream checks that what is allocated grows with what came, whatever it claims.
+// FuzzStream checks that allocations grow with what has arrived, whatever length it claims.
 func FuzzStream(f *testing.F) {
 	g := testGate()
 	f.Add([]byte{})
@@ -142,7 +142,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// FuzzMessage checks that what passes, memberlist decodes with memory that grows with what came.
+// FuzzMessage checks that memberlist decodes what passes with memory that grows with its size.
 func FuzzMessage(f *testing.F) {
 	f.Add(packed(messagePing, pingBody{SeqNo: 1 << 31, Node: "x"}))
 	f.Add(packed(messageExchange, exchangeHeader{Nodes: 1}, nodeState{Name: "x", Addr: []byte{1, 2, 3, 4}, Vsn: versions}))

@@ -45,7 +45,7 @@ func newNetwork(seed uint64) *network {
 	}
 }
 
-// transport is put on the network in the place of whoever had the address.
+// transport joins the network, in place of any member that had the address.
 func (n *network) transport(own netip.AddrPort) *transport {
 	t := &transport{
 		network: n,
@@ -165,7 +165,7 @@ func (t *transport) Shutdown() error {
 	return nil
 }
 
-// unplug takes the member off the network, whatever it goes on saying.
+// unplug removes the member from the network, whatever it still sends.
 func (t *transport) unplug() {
 	t.network.set(func() {
 		if t.network.ends[t.own] == t {

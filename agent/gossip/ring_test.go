@@ -83,13 +83,13 @@ func (r *ring) stop() {
 	synctest.Wait()
 }
 
-// crash takes a member off the network without a word.
+// crash removes a member from the network without notice.
 func (m *member) crash() {
 	m.transport.unplug()
 	m.stop()
 }
 
-// say changes what a member tells of itself.
+// say changes what a member says of itself.
 func (m *member) say(change func(*rollcallv1.Headline)) {
 	change(m.headline)
 	m.headline.Sequence++
@@ -137,7 +137,7 @@ func (r *ring) count(sees func(*member) bool) int {
 	return n
 }
 
-// knownTo reports whether a member has at least that word of m.
+// knownTo reports whether a member has at least this sequence of m.
 func (m *member) knownTo(sequence uint64) func(*member) bool {
 	name := m.delegate.self
 	return func(other *member) bool {

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Keys that change while gossip cannot start are the keys of the next attempt.
+// TestNextMeshHasTheKeysOfThen checks that the next attempt to start gossip uses the keys of that
+// time.
 func TestNextMeshHasTheKeysOfThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)

@@ -25,8 +25,8 @@ type Result struct {
 	NotLiveSince, settledSince time.Time
 }
 
-// Follow returns the result after r. An unknown interrupts both durations: it proves
-// neither that the member was still away nor that it was still settled.
+// Follow returns the result after r. An unknown interrupts both durations: it proves neither that
+// the member was still unavailable nor that it was still settled.
 func (r Result) Follow(started time.Time, o engines.Observation, err error) Result {
 	next := Result{Sequence: r.Sequence + 1, Started: started, Err: err, Node: r.Node}
 	if err != nil {

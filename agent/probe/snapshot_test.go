@@ -125,7 +125,7 @@ func TestDigestIgnoresOnlyTime(t *testing.T) {
 	}
 }
 
-// Every field counts, also one that is added later.
+// TestSameFacts checks that every field counts, also one that is added later.
 func TestSameFacts(t *testing.T) {
 	require.True(t, sameFacts(observation(), observation()))
 	for _, c := range []struct {
