@@ -51,8 +51,8 @@ type host struct {
 	state            engines.MemberState
 }
 
-// hosts are the pods with a process that fits, each once, and what state it is in.
-// A process of no pod is a host of its own, under its address.
+// hosts returns the pods with a process that fits, each once with its state. A process of no pod is
+// a host of its own, under its address.
 func (s *status) hosts(fits func(process) bool) []host {
 	var out []host
 	at := map[string]int{}
@@ -62,7 +62,7 @@ func (s *status) hosts(fits func(process) bool) []host {
 		}
 		name := cmp.Or(p.instance, endpoint(p.address))
 		if name == "" {
-			continue // nobody could be told of it
+			continue // it has no name
 		}
 		i, there := at[name]
 		if !there {

@@ -8,10 +8,10 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
-// memory is what is remembered from one look to the next: the status document has no word for a
+// memory is what is remembered from one look to the next: the status document does not mention a
 // process that is unavailable, and for a minute its data still count as fully replicated.
 //
-// Invariant: what is remembered only ever takes away.
+// Invariant: what is remembered can only make the observation worse.
 type memory struct {
 	seen map[string]remembered // by instance
 
@@ -30,7 +30,7 @@ type whereabouts struct {
 // keepLast is how long it is remembered where a pod's processes were.
 const keepLast = 7 * 24 * time.Hour
 
-// lookAt notes where everybody is.
+// lookAt records where all processes are.
 func (m *memory) lookAt(now time.Time, s *status) {
 	here := map[string]whereabouts{}
 	for _, p := range s.processes {
@@ -52,11 +52,11 @@ type remembered struct {
 	away                       time.Time // since when none of its processes has data; zero means one has
 }
 
-// keepAway is how long a pod that is unavailable is missed although all data are said to be whole
-// without it: FoundationDB takes a minute until it counts a storage server as failed.
+// keepAway is how long an unavailable pod counts as missing although all data are reported as
+// complete without it: FoundationDB takes a minute until it counts a storage server as failed.
 const keepAway = 2 * time.Minute
 
-// look takes note of a status, and returns the pods that had storage and have none, sorted.
+// look records a status, and returns the pods that had storage and have none, sorted.
 func (m *memory) look(now time.Time, s *status) []remembered {
 	if m.seen == nil {
 		m.seen = map[string]remembered{}
@@ -90,7 +90,7 @@ func (m *memory) look(now time.Time, s *status) []remembered {
 			m.seen[name] = r
 		}
 		if whole && r.zone != s.maintenance && now.Sub(r.away) >= keepAway {
-			delete(m.seen, name) // its data are elsewhere by now
+			delete(m.seen, name) // its data are elsewhere already
 			continue
 		}
 		away = append(away, r)

@@ -41,7 +41,7 @@ func (c *client) status(ctx context.Context) (*status, error) {
 	return s, nil
 }
 
-// snapshot is a status with what is remembered from those before.
+// snapshot is a status with what is remembered from earlier ones.
 type snapshot struct {
 	*status
 	away      []remembered
@@ -104,7 +104,8 @@ func (e *Engine) observation(s snapshot, err error) engines.Observation {
 		o.Version = p.version
 		o.Excluded = o.Excluded || s.excludedByAddress(p)
 		if s.earlier(p) {
-			// The database has yet to notice that it ended: nobody can say of the new one.
+			// The database has not noticed yet that the old one ended, so nothing is known of the
+			// new one.
 			o.Member, o.Settled = engines.MembershipUnknown, false
 			o.Veto = fmt.Sprintf("%s is listed with the process of an earlier pod", endpoint(p.address))
 			return o
@@ -129,7 +130,7 @@ func (e *Engine) observation(s snapshot, err error) engines.Observation {
 	return o
 }
 
-// notAll tells why a process that the document does not list may be there all the same.
+// notAll returns why a process that the document does not list may exist all the same.
 func (s snapshot) notAll(recovered time.Duration) string {
 	if why := s.settling(); why != "" {
 		return why
@@ -161,7 +162,7 @@ func (p process) hasItsData() bool {
 	return true
 }
 
-// downHealth: of a database that is down nothing else is known.
+// downHealth returns the health of a database that is down. Nothing else is known of it.
 func (s *status) downHealth() engines.Health {
 	if s.available == nil {
 		return engines.Health{Reason: "the status does not say whether the database is available"}

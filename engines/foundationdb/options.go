@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Options say how the database is reached from within one pod.
+// Options say how to reach the database from within one pod.
 type Options struct {
 	// Instance is the pod's name, and locality_instance_id of its processes.
 	Instance string

@@ -12,12 +12,12 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// moveSeat gives a coordinator's seat of the pod to another process. It names all
-// coordinators, so that nothing else moves; coordinators auto would leave a seat
-// where it is as long as its process is not excluded.
+// moveSeat moves a coordinator's seat from the pod to another process. It names all coordinators,
+// so that nothing else moves; coordinators auto would leave a seat where it is as long as its
+// process is not excluded.
 //
-// It returns false when the pod turns out to have none: whose a seat is that nobody
-// answers from is known by its name only.
+// It returns false when the pod turns out to have none: the owner of a seat that does not answer is
+// known by its name only.
 func (e *Engine) moveSeat(ctx context.Context, order engines.Order, node string, s snapshot) (engines.Progress, bool, error) {
 	a, err := e.client.run(ctx, "coordinators")
 	if err == nil {
@@ -60,8 +60,8 @@ func (s *status) missesSeat() bool {
 	return slices.ContainsFunc(s.coordinators, func(c coordinator) bool { return !is(c.reachable) })
 }
 
-// nobodys is a seat of which cannot be told whose it is: an address at which no process
-// is, while it is not known where the absent pod was last.
+// nobodys returns a seat with an unknown owner: an address without a process, while the last
+// address of the absent pod is unknown.
 func (s snapshot) nobodys(node string, now []string) string {
 	for _, seat := range now {
 		if s.sitting(seat) == nil && seatName(seat) == "" && len(s.last[node].endpoints) == 0 {
@@ -82,7 +82,7 @@ func seatName(seat string) string {
 	return name
 }
 
-// leaves reports whether the seat is that of the pod.
+// leaves reports whether the seat belongs to the pod.
 func (s snapshot) leaves(seat, node string) bool {
 	if p := s.sitting(seat); p != nil {
 		return p.instance == node

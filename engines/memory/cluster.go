@@ -23,7 +23,7 @@ type Cluster struct {
 	nodes  map[string]*node
 	groups []*group // sorted by ID
 	marks  map[mark]bool
-	// allocation is what Options.Allocation is by now.
+	// allocation is the present value of Options.Allocation.
 	allocation string
 
 	hook   Hook
@@ -37,8 +37,8 @@ type Options struct {
 	Recovery time.Duration
 	// Step is how much one Drain does: shards led away or copies moved. 0 means all.
 	Step int
-	// Allocation is a setting of the whole database, which drains that are told to change to
-	// Throttled. Empty means it has none.
+	// Allocation is a cluster setting, which drains change to Throttled if ordered. Empty means
+	// that there is none.
 	Allocation string
 }
 
@@ -135,7 +135,7 @@ func (c *Cluster) Garble(f func(node string, o *engines.Observation)) {
 	c.locked(func() { c.garble = f })
 }
 
-// Stop takes a node away; each group that it led elects another active copy.
+// Stop stops a node. Each group that it led elects another active copy.
 func (c *Cluster) Stop(name string) {
 	c.locked(func() {
 		n := c.mustNode(name)
@@ -155,7 +155,7 @@ func (c *Cluster) Stop(name string) {
 	})
 }
 
-// Start brings a node back; its copies are Recovering for Options.Recovery.
+// Start starts a node again. Its copies are Recovering for Options.Recovery.
 func (c *Cluster) Start(name string) {
 	c.locked(func() {
 		n := c.mustNode(name)
@@ -171,7 +171,7 @@ func (c *Cluster) Start(name string) {
 	})
 }
 
-// SetVersion is what the node reports from now on.
+// SetVersion sets the version that the node reports from now on.
 func (c *Cluster) SetVersion(name, version string) {
 	c.locked(func() { c.mustNode(name).version = version })
 }
@@ -186,12 +186,12 @@ func (c *Cluster) SetBusy(name, busy, veto string) {
 	c.locked(func() { n := c.mustNode(name); n.busy, n.veto = busy, veto })
 }
 
-// SetMembership says what the node is in the database, without touching copies.
+// SetMembership sets the membership of the node without touching its copies.
 func (c *Cluster) SetMembership(name string, state engines.Membership) {
 	c.locked(func() { c.mustNode(name).state = state })
 }
 
-// SetDataBytes is how much the node reports to hold.
+// SetDataBytes sets how much data the node reports.
 func (c *Cluster) SetDataBytes(name string, size int64) {
 	c.locked(func() { c.mustNode(name).dataBytes = size })
 }

@@ -102,14 +102,14 @@ func (c *Cluster) observation(self string) engines.Observation {
 	return o
 }
 
-// undo is small because the database itself holds the marks.
+// undo is small, because the database itself has the marks.
 type undo struct {
 	Kind  string `json:"kind"`
 	Claim string `json:"claim"`
 	Node  string `json:"node"`
 }
 
-// Plan returns which marks Drain will set.
+// PlanDrain returns which marks Drain will set.
 func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, error) {
 	if err := e.enter(ctx, Call{Op: PlanDrain, Order: order}); err != nil {
 		return nil, err

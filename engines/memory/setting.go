@@ -17,7 +17,7 @@ const (
 
 var _ engines.SettingChanger = (*Engine)(nil)
 
-// Shared returns the setting as it is, where the database has one.
+// PlanSetting returns the setting as it is, if the database has one.
 func (e *Engine) PlanSetting(ctx context.Context, order engines.Order) (engines.Setting, error) {
 	if err := e.enter(ctx, Call{Op: PlanSetting, Order: order}); err != nil {
 		return engines.Setting{}, err

@@ -61,8 +61,7 @@ func decodeSettings(r io.Reader) (settings, error) {
 	return settings{persistent, transient}, err
 }
 
-// texts: values are written as strings, lists of them, and in old states as other
-// scalars.
+// texts decodes values, which are strings, lists of strings, and in old states other scalars.
 func texts(values map[string]json.RawMessage) (map[string]string, error) {
 	out := make(map[string]string, len(values))
 	for name, raw := range values {
@@ -106,8 +105,8 @@ func (a *api) change(ctx context.Context, persistent, transient changes) error {
 	return a.client.Do(ctx, web.Request{Method: http.MethodPut, Path: pathSettings, Body: body, Timeout: a.changeTime, Read: decodeAcknowledged})
 }
 
-// decodeAcknowledged: some nodes may be late to follow, which the next look shows;
-// but OpenSearch says one or the other.
+// decodeAcknowledged decodes the answer to a change. Some nodes may be late to follow, which the
+// next look shows; but the answer must say whether they are.
 func decodeAcknowledged(r io.Reader) error {
 	var answer struct {
 		Acknowledged *bool `json:"acknowledged"`
@@ -121,8 +120,8 @@ func decodeAcknowledged(r io.Reader) error {
 	return nil
 }
 
-// excludeVoters keeps the nodes from voting. It answers when they do not vote any
-// more, or when that took too long; the next look says which.
+// excludeVoters keeps the nodes from voting. It returns when they no longer vote, or when that took
+// too long; the next look says which.
 func (a *api) excludeVoters(ctx context.Context, names, ids []string) error {
 	params := web.Query("timeout", "10s")
 	if len(names) > 0 {
@@ -133,7 +132,7 @@ func (a *api) excludeVoters(ctx context.Context, names, ids []string) error {
 	return a.client.Do(ctx, web.Request{Method: http.MethodPost, Path: pathVoting, Params: params, Timeout: a.changeTime})
 }
 
-// clearVoters lets all nodes vote again: there is no call for some of them.
+// clearVoters lets all nodes vote again. There is no call for some of them.
 func (a *api) clearVoters(ctx context.Context) error {
 	return a.client.Do(ctx, web.Request{Method: http.MethodDelete, Path: pathVoting, Params: web.Query("wait_for_removal", "false"), Timeout: a.changeTime})
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// clusterState is what the elected manager says of nodes and copies, in sorted
-// order. It is shared between readers after decoding: nobody changes it.
+// clusterState is what the elected manager says of nodes and copies, in sorted order. Readers share
+// it after decoding and must not change it.
 type clusterState struct {
 	id       string // state_uuid: another one for every change
 	cluster  string // cluster_uuid

@@ -30,8 +30,8 @@ type api struct {
 	read, change time.Duration // bounds of one request
 }
 
-// ask sends the request. The body is in into also when the answer is a
-// *web.StatusError, as far as it could be read.
+// ask sends the request. into has the body, as far as it could be read, even if the answer is a
+// *web.StatusError.
 func (a *api) ask(ctx context.Context, r web.Request, into *bytes.Buffer) error {
 	r.Name = r.Path
 	if action := r.Params.Get("action"); action != "" {
@@ -226,8 +226,8 @@ func (a *api) deleteReplicaProperty(ctx context.Context, at place, property stri
 		"replica", at.replica, "property", property))
 }
 
-// rebalanceLeaders makes the preferred replicas of the collection its leaders. It
-// answers success also when the node that serves it has not seen the properties.
+// rebalanceLeaders makes the preferred replicas of the collection its leaders. It succeeds even if
+// the node that serves it has not seen the properties.
 func (a *api) rebalanceLeaders(ctx context.Context, name string) error {
 	return a.collectionsChange(ctx, web.Query("action", "REBALANCELEADERS", "collection", name, "maxWaitSeconds", "10"))
 }

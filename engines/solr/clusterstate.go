@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// clusterState is what CLUSTERSTATUS says, in sorted order.
-// It is shared between readers after decoding: nobody changes it.
+// clusterState is what CLUSTERSTATUS says, in sorted order. Readers share it after decoding and
+// must not change it.
 type clusterState struct {
 	live        []string // node names
 	collections []collection

@@ -17,7 +17,7 @@ import (
 //     any other, so that its other copies stay.
 //   - Green: every copy is active and every shard has a leader.
 //
-// The worst line that holds is the verdict; its reason names one example and how many there are.
+// The worst line that applies is the verdict; its reason names one example and how many there are.
 func verdict(groups []engines.Group, live func(node string) bool) engines.Health {
 	var red, unknown, leaderless, down, away engines.Tally[string]
 	for _, g := range groups {
