@@ -35,8 +35,8 @@ const (
 	shards   = 250
 )
 
-// ringSize is 50 where figures are wanted; all of them but one run in the test's
-// own process, which is slow where others use the machine too.
+// ringSize is 50 for measurements. All members but one run in the test's own process, which is slow
+// on a busy machine.
 var ringSize = 8
 
 var gossipKey = bytes.Repeat([]byte{5}, 32)

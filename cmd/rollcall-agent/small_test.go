@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// How the agent is built small; agent/DESIGN.md has what each flag spares.
+// How the agent is built small; agent/DESIGN.md says what each flag saves.
 const (
 	tags       = "grpcnotrace,nethttpomithttp2"
 	noInlining = "-gcflags=all=-l"
@@ -28,8 +28,8 @@ func TestEverybodyBuildsItSmall(t *testing.T) {
 	}
 }
 
-// TestLinksNothingHeavy checks that each of these was found in the program, and needed by nobody in
-// it.
+// TestLinksNothingHeavy checks that packages that were once linked without need are not linked
+// again.
 func TestLinksNothingHeavy(t *testing.T) {
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", tags, ".")
 	list.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -21,7 +21,7 @@ import (
 // maxScrapes is how many may read metrics at a time: a Prometheus or two, and a person.
 const maxScrapes = 4
 
-// newHandler serves health and metrics. ready answers why the coordinator is not.
+// newHandler serves health and metrics. ready returns why the coordinator is not ready.
 func newHandler(gatherer prometheus.Gatherer, ready func() error) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })

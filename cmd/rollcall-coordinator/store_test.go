@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// store is as much of an API server as a coordinator needs that leads a database without pods:
-// objects by path, and watches of DatabaseClusters.
+// store is the part of an API server that a coordinator of a database without pods needs: objects
+// by path, and watches of DatabaseClusters.
 type store struct {
 	over chan struct{}
 
@@ -32,7 +32,7 @@ func newStore() *store {
 	return &store{over: make(chan struct{}), objects: map[string]map[string]any{}}
 }
 
-// end lets watches go.
+// end ends the watches.
 func (s *store) end() { close(s.over) }
 
 // collections are lists, not objects.

@@ -12,7 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// fine is a database about which nothing is to be said.
+// fine is a database without findings.
 const fine = `
 apiVersion: rollcall.dev/v1alpha1
 kind: DatabaseCluster
@@ -175,7 +175,7 @@ func TestNetworkPolicies(t *testing.T) {
 	require.Contains(t, examine(t, fine+egress+strings.Replace(netpol, "RULES", "{}", 1), nil)[0], "to other pods")
 }
 
-// live is a cluster about which nothing is to be said.
+// live makes it a cluster without findings.
 func live(f *Facts) {
 	f.Live = &Live{Version: "v1.34.2", ControllersHaveAccounts: true, Install: "rollcall-system", Snapshots: map[string]*model.Snapshot{}}
 }
@@ -283,7 +283,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// fdb is a FoundationDB about which nothing is to be said.
+// fdb is a FoundationDB without findings.
 const fdb = `
 apiVersion: rollcall.dev/v1alpha1
 kind: DatabaseCluster

@@ -18,8 +18,8 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// Facts are what is examined. Of a chart only the objects in it are known; Live is nil
-// then, and what only a cluster can tell is not asked.
+// Facts are what is examined. For a chart only its objects are known: Live is nil, and checks that
+// need a cluster are skipped.
 type Facts struct {
 	Sets     []appsv1.StatefulSet
 	Clusters []v1alpha1.DatabaseCluster
@@ -29,7 +29,7 @@ type Facts struct {
 	// SecretMetas are the labels and annotations of Secrets that were looked at, by namespace/name;
 	// nil means there is none.
 	SecretMetas map[string]*metav1.ObjectMeta
-	// Misread is what in a text is no part of the objects in it.
+	// Misread lists unknown fields in the text.
 	Misread []Finding
 	Live    *Live
 }
@@ -66,9 +66,9 @@ func (l *Live) Tried(what string, err error) bool {
 	return err == nil
 }
 
-// Only leaves the StatefulSets of these names, or of DatabaseClusters of these names.
-// Without names it leaves those that say that they are a database's, as others, such as a
-// chart's ZooKeeper, are none; and all where nobody says so yet.
+// Only keeps the StatefulSets of these names, or of DatabaseClusters of these names. Without names
+// it keeps those that are labelled as a database's, because others, such as a chart's ZooKeeper,
+// are not; if none is labelled, it keeps all.
 func (f *Facts) Only(names []string) error {
 	for _, name := range names {
 		if !slices.ContainsFunc(f.Sets, func(s appsv1.StatefulSet) bool { return s.Name == name || ClusterName(&s) == name }) {

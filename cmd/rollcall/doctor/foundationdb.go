@@ -70,7 +70,8 @@ func keepsData(class string) bool {
 	return slices.Contains([]string{"unset", "storage", "log", "transaction", "coordinator"}, class)
 }
 
-// localities: by them the agent knows its own process, and everybody what fails together.
+// localities checks the localities, by which the agent finds its own process, and the groups what
+// fails together.
 func localities(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) (out []Finding) {
 		if f.spec(set).Engine != model.FoundationDB {

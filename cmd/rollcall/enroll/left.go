@@ -15,8 +15,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// Left is what a person has to do yet, with the commands of the program as it is called.
-// Pods are those of the namespace, as far as they could be read.
+// Left returns what a person still has to do, with the commands of the program under its current
+// name. Pods are those of the namespace, as far as they could be read.
 func (p *Plan) Left(program string, pods []corev1.Pod) string {
 	var steps []string
 	switch {
@@ -55,7 +55,7 @@ func (p *Plan) leftToObserve(program string) []string {
 	}
 }
 
-// again is the command that goes on where this one ended.
+// again returns the command that continues where this one ended.
 func (p *Plan) again(program string) string {
 	var names []string
 	for i := range p.Sets {
@@ -109,7 +109,7 @@ func (p *Plan) which(is func(*appsv1.StatefulSet) bool) string {
 	return strings.Join(names, " and ")
 }
 
-// FieldManager is whom the API server notes as the author of what is written.
+// FieldManager is the author that the API server records for writes.
 const FieldManager = "rollcall"
 
 // named reports whether its partition is from here alone, now or in an earlier run; no chart has
