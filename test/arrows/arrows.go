@@ -1,5 +1,5 @@
-// Package arrows holds rules about who may depend on whom, and about the one file
-// that may remove pods. Its tests apply them to the repository.
+// Package arrows has rules about which package may import which, and about the one file that may
+// remove pods. Its tests apply them to the repository.
 package arrows
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Package is what go list tells of a package.
+// Package is what go list reports about a package.
 type Package struct {
 	ImportPath string
 	Standard   bool

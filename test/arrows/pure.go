@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// worldly are packages of the standard library by which a function depends on, or changes, more
+// worldly are packages of the standard library with which a function depends on, or changes, more
 // than its arguments.
 var worldly = []string{
 	"context", "crypto/rand", "io", "io/fs", "log", "math/rand", "math/rand/v2", "net", "net/http", "os", "os/exec",

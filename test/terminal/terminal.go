@@ -24,7 +24,7 @@ func Run(cmd *exec.Cmd, columns, rows uint16) (string, error) {
 	return strings.ReplaceAll(out.String(), "\r\n", "\n"), err
 }
 
-// Show is Run for those who look while the command runs.
+// Show is Run that copies the output to w while the command runs.
 func Show(cmd *exec.Cmd, columns, rows uint16, w io.Writer) error {
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -41,7 +41,7 @@ func Show(cmd *exec.Cmd, columns, rows uint16, w io.Writer) error {
 		return fmt.Errorf("on a terminal: %w", err)
 	}
 	_ = slave.Close()
-	// When nobody has the other end any more, a terminal fails to be read.
+	// Reading a terminal fails when its other end is closed.
 	if _, err := io.Copy(w, master); err != nil && !errors.Is(err, syscall.EIO) {
 		return fmt.Errorf("on a terminal: %w", err)
 	}

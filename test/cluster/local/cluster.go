@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// DefaultName is what a cluster is called when nobody says otherwise.
+	// DefaultName is the default name of a cluster.
 	DefaultName = "rollcall"
 	// DefaultNodes is how many nodes a new cluster has.
 	DefaultNodes = 3

@@ -130,7 +130,7 @@ func (r registry) owners() map[int]string {
 	return out
 }
 
-// overlaps says whether an address of this machine lies in the plan's networks.
+// overlaps reports whether an address of this machine lies in the plan's networks.
 func overlaps(p plan.Plan) bool {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {

@@ -23,7 +23,7 @@ type Going struct {
 	Seat, Holding bool
 }
 
-// Seen is what somebody saw who asks the database itself and Kubernetes, never Rollcall.
+// Seen is what an observer saw that asks the database itself and Kubernetes, never Rollcall.
 type Seen struct {
 	Looks, Misses int
 	// LeastSpare copies of the worst shard; -1: one was out of reach. Unreached counts the

@@ -14,7 +14,7 @@ type Database interface {
 	Read(collection string) Request
 	// Again reports whether a careful client tries a request again that was answered so.
 	Again(r Request, status int, answer []byte) bool
-	// There answers which of the ids a collection has. All of them begin with the prefix.
+	// There returns which of the ids a collection has. All of them begin with the prefix.
 	There(ask Ask, collection, prefix string, ids []string) (map[string]bool, error)
 }
 

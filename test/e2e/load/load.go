@@ -23,7 +23,7 @@ import (
 type Options struct {
 	// Database says how requests look, default Solr.
 	Database Database
-	// Targets answers the base URLs (http://host:port) of pods that are Ready now.
+	// Targets returns the base URLs (http://host:port) of pods that are Ready now.
 	Targets func() []string
 	// Collections to write and read.
 	Collections []string

@@ -318,7 +318,7 @@ func (f *finder) writable(ctx context.Context) (sqlpod.Server, bool) {
 			answers <- nil
 		}()
 	}
-	late := time.After(200 * time.Millisecond) // whoever hangs is not waited for
+	late := time.After(200 * time.Millisecond) // do not wait for a server that hangs
 	for range asked {
 		select {
 		case s := <-answers:

@@ -88,7 +88,7 @@ func (a *agents) database(namespace string) *database {
 	return a.databases[namespace]
 }
 
-// started is told of each pod that runs.
+// started is called for each pod that runs.
 func (a *agents) started(db *database, m *member) {
 	db.mu.Lock()
 	if old := db.members[m.ordinal]; old != nil && old.uid == m.uid {
@@ -110,7 +110,7 @@ func (a *agents) started(db *database, m *member) {
 	})
 }
 
-// ended is told of each pod that stops or is gone.
+// ended is called for each pod that stops or is gone.
 func (a *agents) ended(db *database, ordinal int, uid string) {
 	db.mu.Lock()
 	m := db.members[ordinal]

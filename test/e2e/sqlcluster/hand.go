@@ -9,8 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/test/e2e/sqlpod"
 )
 
-// MovePrimary is a person's own switchover, by SQL: the primary is closed, the
-// other is opened when it has everything. Whom the others follow is left as it is.
+// MovePrimary is a person's own switchover, by SQL: the primary is closed, the other is opened when
+// it has everything. The sources of the others stay as they are.
 func (c *Cluster) MovePrimary(ctx context.Context, to string) error {
 	from, err := c.Primary(ctx)
 	if err != nil || from == to {

@@ -59,8 +59,8 @@ var (
 // Flavors in the order of their names.
 var Flavors = []Flavor{MariaDB, MySQL}
 
-// App is whom clients log in as. Witness may see whom a server follows, and Admin
-// may do everything: the tests add these two to what each server is made with.
+// App is the login of clients. Witness may read a server's replication status, and Admin may do
+// everything: the tests add these two to what each server is made with.
 var (
 	App     = sqlpod.Login{User: "app", Password: "app-password"}
 	Witness = sqlpod.Login{User: "witness", Password: "witness"}

@@ -105,7 +105,7 @@ func Writable(ctx context.Context, db *sql.DB) (bool, error) {
 	return readOnly == "0" || readOnly == "OFF", nil
 }
 
-// Follows is whom a replica follows, and how.
+// Follows is the server that a replica follows, and how.
 type Follows struct {
 	// Source is the host that it follows; empty means nobody.
 	Source string
@@ -117,7 +117,7 @@ type Follows struct {
 	Failure string
 }
 
-// Following asks a server whom it follows.
+// Following asks a server which server it follows.
 func Following(ctx context.Context, db *sql.DB) (Follows, error) {
 	row, err := Row(ctx, db, "SHOW REPLICA STATUS")
 	if err != nil || row == nil {

@@ -166,8 +166,8 @@ func (b *Bed) ApplyFile(ctx context.Context, elem ...string) error {
 	return err
 }
 
-// Eventually repeats check until it answers nil or the time is up; the error
-// says what was missing last. Progress of long waits is logged.
+// Eventually repeats check until it returns nil or the time is up; the error says what was missing
+// last. Progress of long waits is logged.
 func (b *Bed) Eventually(ctx context.Context, what string, limit time.Duration, check func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 type PrimaryOptions struct {
 	// Servers that exist now, in any state.
 	Servers func() []sqlpod.Server
-	// Login that may see whom a server follows.
+	// Login is a login that may read a server's replication status.
 	Login sqlpod.Login
 	// Every is the time between two looks at one server, default 25 ms.
 	Every time.Duration
@@ -293,7 +293,7 @@ func (p *Primary) state(servers int, strict bool) State {
 		case f.Source == "":
 			shard.misses("%s follows nobody", pod)
 		case !strict && f.Applying && f.Failure == "" && primary != "" && hostOf(f.Source) == primary:
-			shard.has(pod, false) // it has just been told whom to follow, and connects
+			shard.has(pod, false) // it has a new source and is still connecting
 		case !f.Receiving || !f.Applying:
 			shard.misses("%s follows %s, receiving=%t applying=%t %s", pod, f.Source, f.Receiving, f.Applying, f.Failure)
 		case strict && primary != "" && hostOf(f.Source) != primary:

@@ -25,7 +25,7 @@ type Pod struct {
 
 // Options are the options of a witness.
 type Options struct {
-	// Pods answers the pods that exist now, in any state.
+	// Pods returns the pods that exist now, in any state.
 	Pods func() []Pod
 	// Desired number of pods.
 	Desired int
@@ -68,7 +68,7 @@ type Restart struct {
 	// Led are the shards with another active replica that the pod led when they were
 	// last seen. One that hands over has given them away by then; a look may be older.
 	Led []string `json:"led,omitempty"`
-	// Bare means that the pod that went had no agent, as nobody gave it one.
+	// Bare means that the pod that went had no agent because none was injected.
 	Bare bool `json:"bare,omitempty"`
 }
 

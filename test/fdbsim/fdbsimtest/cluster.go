@@ -245,7 +245,7 @@ func (c *Cluster) Advance(d time.Duration) {
 	c.world.Do(func(m *model.Cluster) { m.Advance(d) })
 }
 
-// Settle advances until nothing moves and the newest generation is fully recovered, at most a virtual day. It says whether
+// Settle advances until nothing moves and the newest generation is fully recovered, at most a virtual day. It reports whether
 // it came to that.
 func (c *Cluster) Settle() bool {
 	var settled bool

@@ -167,16 +167,16 @@ func (c *Cluster) Server(id int) *Server {
 	return nil
 }
 
-// joined says whether the process is up and speaks the cluster's protocol.
+// joined reports whether the process is up and speaks the cluster's protocol.
 func (c *Cluster) joined(p *Process) bool { return p.Up && p.Version.SameLine(c.Version) }
 
-// alive says whether a storage server runs.
+// alive reports whether a storage server runs.
 func (c *Cluster) alive(s *Server) bool {
 	p := c.Process(s.Process)
 	return p != nil && c.joined(p) && p.Volume == s.Volume
 }
 
-// kept says whether what a storage server stored still lies on a volume.
+// kept reports whether what a storage server stored still lies on a volume.
 func (c *Cluster) kept(s *Server) bool {
 	p := c.Process(s.Process)
 	return p != nil && p.Volume == s.Volume

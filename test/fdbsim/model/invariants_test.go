@@ -111,7 +111,7 @@ func TestExclusionFinishes(t *testing.T) {
 	require.Positive(t, finished)
 }
 
-// enoughWithout says whether there are zones enough for everything without a process.
+// enoughWithout reports whether there are zones enough for everything without a process.
 func (c *Cluster) enoughWithout(target *Process) bool {
 	var store, log []*Process
 	for _, p := range c.Processes {

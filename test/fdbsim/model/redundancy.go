@@ -16,7 +16,7 @@ const (
 	ThreeDataHall Redundancy = "three_data_hall"
 )
 
-// Valid says whether the model knows the mode.
+// Valid reports whether the model knows the mode.
 func (r Redundancy) Valid() error {
 	if slices.Contains([]Redundancy{Single, Double, Triple, ThreeDataHall}, r) {
 		return nil
@@ -58,7 +58,7 @@ func (r Redundancy) coordinators() int {
 	}
 }
 
-// apart says whether two copies of a shard may be in these two processes.
+// apart reports whether two copies of a shard may be in these two processes.
 func (r Redundancy) apart(a, b *Process) bool {
 	if r == ThreeDataHall && a.Hall == b.Hall {
 		return false
@@ -66,7 +66,7 @@ func (r Redundancy) apart(a, b *Process) bool {
 	return a.Zone != b.Zone
 }
 
-// pushable says whether these processes can hold all copies of a mutation.
+// pushable reports whether these processes can hold all copies of a mutation.
 func (r Redundancy) pushable(processes []*Process) bool {
 	if r != ThreeDataHall {
 		return countZones(processes) >= r.LogCopies()

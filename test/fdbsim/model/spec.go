@@ -118,7 +118,7 @@ func Empty(spec Spec) *Cluster {
 	return c
 }
 
-// Created says whether there is a database.
+// Created reports whether there is a database.
 func (c *Cluster) Created() bool { return len(c.Seats) > 0 }
 
 // Create makes the database, empty but for its size, on the processes that are there.

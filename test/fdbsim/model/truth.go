@@ -45,7 +45,7 @@ func (c *Cluster) Truth() Truth {
 	return t
 }
 
-// unkept says whether the logs of a generation whose volumes are gone may have had all copies of a mutation.
+// unkept reports whether the logs of a generation whose volumes are gone may have had all copies of a mutation.
 func (c *Cluster) unkept(g *Generation) bool {
 	var gone []*Process
 	for _, l := range g.Logs {

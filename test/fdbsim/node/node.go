@@ -55,7 +55,7 @@ func identity() string {
 	return hex.EncodeToString(b[:])
 }
 
-// volumeMark is what tells one volume from another.
+// volumeMark identifies a volume.
 func volumeMark(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err

@@ -68,7 +68,7 @@ var Faults = []Fault{Hang, HangForEver, Garbage, Endless, Truncated, WrongDataba
 // Request is the request of a client.
 type Request struct {
 	Op Op
-	// Line is the version line of who asks, as 7.3.
+	// Line is the version line of the caller, such as 7.3.
 	Line string
 	// Connection is the key of the connection string: description:id.
 	Connection string
@@ -153,7 +153,7 @@ type Standing struct {
 	Connection string // "" until there is a database
 }
 
-// Command is the command of who is in control of a world.
+// Command is a command of the test that controls a world.
 type Command struct {
 	Op       Op // Order or Look
 	Fault    Fault
@@ -164,7 +164,7 @@ type Command struct {
 	Message  bool // Messages are set
 }
 
-// View is what there is, for who is in control.
+// View is the state of a world, for the test that controls it.
 type View struct {
 	Created     bool
 	Connection  string // what a cluster file is to hold

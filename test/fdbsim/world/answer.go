@@ -74,7 +74,7 @@ func (w *World) wrong() *model.Cluster {
 	return w.other
 }
 
-// ours says whether a connection string leads here, or once did. Before there is a database, every one does.
+// ours reports whether a connection string leads here, or once did. Before there is a database, every one does.
 func (w *World) ours(key string) bool {
 	return !w.cluster.Created() || slices.Contains(w.cluster.Keys, key)
 }

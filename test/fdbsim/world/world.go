@@ -150,7 +150,7 @@ func (w *World) Member(_ context.Context, m wire.Member) (wire.Standing, error) 
 	return standing, nil
 }
 
-// Control obeys who is in control, and shows what there is.
+// Control carries out a command of the controlling test, and returns the state.
 func (w *World) Control(_ context.Context, c wire.Command) (wire.View, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -92,7 +92,7 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-// infect has a bug take part in all runs; by an empty name none does.
+// infect plants a bug in all runs; an empty name plants none.
 func infect(name string) (run.Options, error) {
 	every, err := allPrey()
 	if err != nil || name == "" {
