@@ -82,8 +82,8 @@ func TestMembersOfOtherNetworksStayOut(t *testing.T) {
 	})
 }
 
-// A pod on a node that is new has an address of a network that nobody was told of, and nobody will
-// be while the coordinator is unavailable. It joins as fast as any.
+// TestMembersOfNewNetworksJoin checks that a pod on a new node, in a network that is unknown while
+// the coordinator is unavailable, joins as fast as any other.
 func TestMembersOfNewNetworksJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRing(t, newNetwork(7))
@@ -207,7 +207,8 @@ func TestRefusalsAreLoggedOnce(t *testing.T) {
 	require.EqualValues(t, 100, testutil.ToFloat64(metrics.refused.WithLabelValues(string(reasonStreams))))
 }
 
-// What a stranger sends may look like anything; it counts by what refused it.
+// TestStrangersAreLoggedOnce checks that what a stranger sends is counted by the check that refused
+// it, whatever it looks like.
 func TestStrangersAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

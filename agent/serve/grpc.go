@@ -36,7 +36,7 @@ const (
 	maxUnread  = 4 << 20
 )
 
-// GRPCOptions are what the gRPC server serves, and to whom.
+// GRPCOptions are what the gRPC server serves, and to which clients.
 type GRPCOptions struct {
 	Service     *Service
 	PeerService *PeerService

@@ -61,16 +61,14 @@ type Options struct {
 
 // Hook is the stop hook, and what follows if the pod was not stopped.
 //
-// Invariants: the hook does nothing if the pod is drained under a claim whose order
-// has not expired. It ends within the grace period less a margin; within
-// answerTimeout if the database does not answer; and, if its data stays, within
-// notMemberFor once it is no member any more and within othersLeavingFor if all
-// others leave too. The agent undoes only what the hook did, and only after the
-// database is live again in this same pod. While the database was never away, the
-// hook hands over once per cool-down for callers from elsewhere, and once for
-// callers from where the kubelet is known to call. Callers from elsewhere for whom
-// nothing is handed over have the pod announced as stopping for only part of the
-// time.
+// Invariants: the hook does nothing if the pod is drained under a claim whose order has not
+// expired. It ends within the grace period less a margin; within answerTimeout if the database does
+// not answer; and, if its data stays, within notMemberFor once it is no member any more and within
+// othersLeavingFor if all others leave too. The agent undoes only what the hook did, and only after
+// the database is live again in this same pod. While the database was never away, the hook hands
+// over once per cool-down for callers from elsewhere, and once for callers from where the kubelet
+// is known to call. If nothing is handed over for callers from elsewhere, their calls announce the
+// pod as stopping for only part of the time.
 type Hook struct {
 	Options
 

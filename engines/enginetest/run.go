@@ -142,7 +142,7 @@ func (s *suite) restore(e engines.Engine, undo []byte) {
 	s.repeat("restore", func() (engines.Progress, error) { return e.Restore(s.Context(), undo) })
 }
 
-// prepared plans the order and drains until it is done.
+// prepared plans the order and drains until the drain is done.
 func (s *suite) prepared(e engines.Engine, order engines.Order) (undo []byte) {
 	s.Helper()
 	undo = s.plan(e, order)

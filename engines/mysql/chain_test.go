@@ -12,7 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// followed is whom each server follows, and as what.
+// followed returns which server each server follows, and how.
 func (w *simWorld) followed() map[string]string {
 	out := map[string]string{}
 	for _, s := range w.list {
@@ -55,8 +55,8 @@ func serviced(flavor replication.Flavor) *simWorld {
 	return w
 }
 
-// TestPreparedReplicaMovesNobody checks that whom the replicas follow, and by which name, is left
-// as it is when one of them is to be restarted. Who is reached counts, not the name.
+// TestPreparedReplicaMovesNobody checks that draining a replica changes neither the sources of the
+// replicas nor their names. The server that is reached counts, not the name.
 func TestPreparedReplicaMovesNobody(t *testing.T) {
 	for _, flavor := range []replication.Flavor{replication.MySQL, replication.MariaDB} {
 		synctest.Test(t, func(t *testing.T) {

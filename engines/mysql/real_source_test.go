@@ -68,7 +68,7 @@ func (m *realMembers) prepare(i int, claim string) engines.Progress {
 }
 
 // TestRealReplicasOfAService checks that the replicas reach the primary by a name that belongs to
-// no member, as a Service's does. Preparing one of them changes nothing; the primary hands over all
+// no member, as a Service's does. Draining one of them changes nothing; the primary hands over all
 // the same, and those who must be moved get a name that is a member's. One that cannot reach its
 // source is not healthy.
 func TestRealReplicasOfAService(t *testing.T) {

@@ -18,7 +18,8 @@ type simKind struct {
 	// request arrives that much later.
 	lost bool
 	late time.Duration
-	// forever means that what broke does not come back, so that nobody may be left to allow writes.
+	// forever means that the broken part does not come back, so that no member may be left that
+	// allows writes.
 	forever bool
 	// forgets: the order, or what the driver's agent knew of it, is lost.
 	forgetsOrder, forgetsTry bool

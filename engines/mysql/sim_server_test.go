@@ -39,7 +39,7 @@ type simServer struct {
 	semiSource bool
 	semiSelf   bool
 	pace       int // ticks that one transaction takes to apply
-	// full means that what it receives has no space, and it says that it has applied all.
+	// full means that its disk is full: it receives nothing, and reports that it has applied all.
 	full bool
 	// privileged sessions that may write while clients may not; the second comes right
 	// after the first was ended.

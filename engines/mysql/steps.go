@@ -214,7 +214,7 @@ func (e *Engine) promoted(ctx context.Context, step engines.Step, b body, own re
 	return fmt.Sprintf("%s cannot take over: %v", own.Node, err), nil
 }
 
-// succeed clears the promise that was kept, and notes from whom the role came.
+// succeed clears the promise that was kept, and notes from which member the role came.
 func (e *Engine) succeed(own replication.State) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

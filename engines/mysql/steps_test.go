@@ -134,8 +134,8 @@ func TestStepsThatAreNone(t *testing.T) {
 	})
 }
 
-// TestRestoreByAnotherAgent checks that only the agent of the node that was prepared can take its
-// role back; another one asks it.
+// TestRestoreByAnotherAgent checks that only the agent of the drained node can take its role back;
+// another one asks it.
 func TestRestoreByAnotherAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(simSetup{flavor: replication.MySQL, members: 3}, false)

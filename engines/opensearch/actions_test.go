@@ -40,7 +40,8 @@ func undoAll(t *testing.T, e *Engine, undo []byte) {
 
 func handoffOf(claim string) engines.Order { return engines.Order{Kind: engines.Handoff, Claim: claim} }
 
-// Only who decides hands over; all others' restarts change no vote.
+// TestHandoffOfWhoDecidesNothing checks that only nodes that decide hand over; restarts of others
+// change no vote.
 func TestHandoffOfWhoDecidesNothing(t *testing.T) {
 	c := newFakeCluster(t, 3, "data", "cluster_manager")
 	e := mustNew(t, testOptions(c.options(1)))

@@ -100,7 +100,7 @@ func TestUnavailableAndReady(t *testing.T) {
 	require.Contains(t, out.String(), "3 ready, 0 unavailable (at most 1)\n")
 }
 
-// Whose guard is open anybody may remove: status says who that is.
+// TestOpenGuardsAreShown checks that status names pods with open guards, which anybody may remove.
 func TestOpenGuardsAreShown(t *testing.T) {
 	c := sample()
 	c.PodStates = append(c.PodStates,

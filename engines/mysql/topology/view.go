@@ -1,5 +1,5 @@
-// Package topology compares the states of all members of a database: who follows whom, who
-// has which transactions, and what an agent observes. It is pure.
+// Package topology compares the states of all members of a database: which server follows which,
+// which transactions each has, and what an agent observes. It is pure.
 package topology
 
 import (

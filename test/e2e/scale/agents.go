@@ -51,7 +51,7 @@ type database struct {
 	members  []*member     // by ordinal; nil = no pod
 	changed  chan struct{} // closed when the next look sees something new
 	dirty    bool
-	prepared map[string]time.Time // pod to when its agent said last that it is prepared
+	prepared map[string]time.Time // pod to when its agent last reported that it is drained
 }
 
 // member is one pod.

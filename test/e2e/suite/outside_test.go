@@ -13,8 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 )
 
-// deleteOutside: somebody deletes a pod by hand. Nobody prepared it, so the
-// stop hook hands over.
+// deleteOutside: somebody deletes a pod by hand. It is not drained, so the stop hook hands over.
 func (s *solr) deleteOutside(t *testing.T) {
 	defer s.unguarded(t)()
 	measure(t, rehearsal.Rehearsal{On: s.cloud, Change: func(ctx context.Context) error {
