@@ -132,8 +132,8 @@ func inDomains(id string, kind engines.GroupKind, hosts []host, spare, lost int)
 	return g
 }
 
-// storageGroups: one for each region whose processes can be told apart, else one for
-// all with the worst of their trackers.
+// storageGroups returns a group for each region whose processes can be told apart, else one for all
+// with the worst of their trackers.
 func (s *status) storageGroups(copies int, away []remembered) []engines.Group {
 	untold := slices.ContainsFunc(s.trackers, func(t tracker) bool { return t.primary == nil })
 	if s.regions <= 1 || s.primaryDC == "" || len(s.trackers) <= 1 || untold {
@@ -227,9 +227,9 @@ func recruitable(p process) bool {
 	return false
 }
 
-// logGroups: of all generations together, because a process does not say of which it
-// is a log; there is one only while anything may go. Logs of other regions are a
-// group by themselves where they can be told apart.
+// logGroups returns the groups of logs of all generations together, because a process does not say
+// to which one its log belongs; while anything may go there is only one. Logs of other regions are
+// a group of their own if they can be told apart.
 func (s *status) logGroups() []engines.Group {
 	far := s.regions > 1 && s.primaryDC != ""
 	near := func(p process) bool { return !far || p.dc == s.primaryDC }

@@ -11,7 +11,7 @@ import (
 
 const localityPrefix = "locality_"
 
-// localityTarget: some versions list localities without their prefix.
+// localityTarget adds the prefix of a locality, which some versions do not list.
 func localityTarget(text string) string {
 	if strings.HasPrefix(text, localityPrefix) {
 		return text

@@ -103,7 +103,7 @@ func (r replica) address() string {
 	return nodeAddress(r.node)
 }
 
-// nodeAddress: a node name is host:port_context.
+// nodeAddress returns the address in a node name, which is host:port_context.
 func nodeAddress(node string) string {
 	if i := strings.LastIndexByte(node, '_'); i >= 0 {
 		return node[:i]

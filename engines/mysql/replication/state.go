@@ -116,9 +116,9 @@ type Writes string
 const (
 	WritesUnknown Writes = ""
 	Allowed       Writes = "Allowed"
-	// RefusedAtStart: read-only by the server's configuration, since it started.
+	// RefusedAtStart means that the server is read-only by its configuration, since it started.
 	RefusedAtStart Writes = "RefusedAtStart"
-	// RefusedBySQL: somebody made it read-only while it ran.
+	// RefusedBySQL means that the server was made read-only while it ran.
 	RefusedBySQL Writes = "RefusedBySQL"
 )
 
@@ -208,8 +208,8 @@ type Switch struct {
 	Frozen string `json:"frozen,omitempty"`
 	// Promoting means that To was told to take over.
 	Promoting bool `json:"promoting,omitempty"`
-	// Until: after that it can be forgotten, unless Promoting. By the clock of whoever
-	// reports it (see Heard).
+	// Until is when the switchover can be forgotten, unless Promoting, by the clock of the member
+	// that reports it (see Heard).
 	Until time.Time `json:"until"`
 }
 

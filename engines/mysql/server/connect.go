@@ -24,10 +24,10 @@ type connection struct {
 	db         *sql.DB
 	timeout    time.Duration
 	unanswered unanswered
-	// anonymous: there were no credentials at the last login.
+	// anonymous means that there were no credentials at the last login.
 	anonymous atomic.Bool
-	// refused: a session ended because an answer was too large, of which the driver says
-	// only that the session ended.
+	// refused means that a session ended because an answer was too large. The driver only says that
+	// the session ended.
 	refused atomic.Bool
 
 	mu      sync.Mutex

@@ -19,9 +19,9 @@ import (
 var (
 	errTooLarge = errors.New("the answer is longer than the limit")
 	errUnusable = sqldriver.ErrBadConn
-	// errFlavor: the server is not what the options want.
+	// errFlavor means that the server does not have the flavor of the options.
 	errFlavor = errors.New("the server is of another kind")
-	// errNoServer: no server listens.
+	// errNoServer means that no server listens.
 	errNoServer = errors.New("no server listens")
 )
 
