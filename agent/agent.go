@@ -31,14 +31,14 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// Options of an Agent. Identity and NewEngine are required; the others have
+// Options are the options of an Agent. Identity and NewEngine are required; the others have
 // defaults.
 type Options struct {
 	Identity config.Identity
 	// NewEngine makes the adapter for the configuration. It reaches the database's
 	// other members through the peers.
 	NewEngine func(config.File, engines.Peers) (engines.Engine, error)
-	// Version of the agent in reports. Default "dev".
+	// Version is the version of the agent in reports. Default "dev".
 	Version string
 
 	ConfigDir string // default config.Dir
@@ -63,7 +63,7 @@ type Options struct {
 	Peers func(ctx context.Context, service string) ([]netip.AddrPort, error)
 	// NewMesh joins the gossip. Default: gossip.New.
 	NewMesh func(gossip.Options) (peers.Mesh, error)
-	// Transport of gossip and listeners, for tests. Default: the network.
+	// Transport is the transport of gossip and listeners, for tests. Default: the network.
 	Transport    memberlist.Transport
 	GRPCListener net.Listener
 	HTTPListener net.Listener

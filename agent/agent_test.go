@@ -26,7 +26,8 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// Three real agents: report, prepare one, see it in the others' rosters, restore.
+// TestDrainAndRestoreOverTheWire runs three real agents: they report, one drains, the others see
+// that in their rosters, and it restores.
 func TestDrainAndRestoreOverTheWire(t *testing.T) {
 	r := three(t)
 	first, second := r.members[0], r.members[1]
@@ -207,7 +208,7 @@ func TestRoles(t *testing.T) {
 	require.EqualValues(t, 3*len(calls)+5, counted("role"), "three with no fitting role for each, and readers that order")
 	require.Positive(t, counted("certificate"), "those without one")
 
-	// A role from another authority is none, and older TLS is not spoken.
+	// A role from another authority does not count, and older TLS is refused.
 	strangers := counted("certificate")
 	stranger := agenttest.NewAuthority(t).Client(config.ServerName(testNamespace, testCluster), config.RoleCoordinator)
 	stranger.InsecureSkipVerify = true

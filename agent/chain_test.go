@@ -17,8 +17,9 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/config"
 )
 
-// TestStrangersCertificatesCostNothing: who has nothing from the authority but its name, which each server tells in the handshake,
-// shows a certificate that bears it as issuer, and a hundred made-up authorities of that name.
+// TestStrangersCertificatesCostNothing checks that who has nothing from the authority but its name,
+// which each server tells in the handshake, shows a certificate that bears it as issuer, and a
+// hundred made-up authorities of that name.
 func TestStrangersCertificatesCostNothing(t *testing.T) {
 	r := three(t)
 	m := r.members[0]

@@ -32,8 +32,8 @@ func (m *member) neighbour() *tls.Conn {
 	return conn
 }
 
-// TestNeighboursEndNoConnectionOfACoordinator: who has a certificate of another database is
-// no better than a stranger, however many connections he makes.
+// TestNeighboursEndNoConnectionOfACoordinator checks that who has a certificate of another database
+// is no better than a stranger, however many connections he makes.
 func TestNeighboursEndNoConnectionOfACoordinator(t *testing.T) {
 	m := three(t).members[0]
 	ctx, cancel := context.WithCancel(t.Context())
@@ -52,8 +52,8 @@ func TestNeighboursEndNoConnectionOfACoordinator(t *testing.T) {
 	}
 }
 
-// TestHeadersTakeNoMemory: of a neighbour, who may call nothing, some 8 KiB on the network
-// become 12 MiB in memory for as long as he likes.
+// TestHeadersTakeNoMemory checks that headers are bounded: without a bound, a neighbour that may
+// call nothing turns 8 KiB on the network into 12 MiB of memory for as long as it likes.
 func TestHeadersTakeNoMemory(t *testing.T) {
 	m := three(t).members[0]
 	conn := m.neighbour()

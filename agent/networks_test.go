@@ -13,8 +13,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/memory"
 )
 
-// The networks of the pods that a coordinator has told of, which may be long ago, shut nobody out:
-// an agent in another one is heard. A new list counts without a restart.
+// TestOldNetworksExcludeNobody checks that an old list of pod networks excludes nobody: an agent in
+// another network is heard. A new list applies without a restart.
 func TestOldNetworksExcludeNobody(t *testing.T) {
 	database := memory.New(memory.Options{}, node(0), node(1), node(2))
 	database.AddGroup("books/s1", node(0), node(1), node(2))

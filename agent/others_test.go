@@ -15,7 +15,7 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// TestAnotherAgentEmpties: the member of a pod whose agent does not run is emptied by a
+// TestAnotherAgentEmpties checks that the member of a pod whose agent does not run is emptied by a
 // neighbour's, which stays as it is.
 func TestAnotherAgentEmpties(t *testing.T) {
 	database := memory.New(memory.Options{}, node(0), node(1), node(2))

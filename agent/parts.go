@@ -21,7 +21,7 @@ import (
 // parts are an agent without its servers.
 type parts struct {
 	agent       *Agent
-	keys        *trust.Keys // nil: insecure
+	keys        *trust.Keys // nil means insecure
 	settings    *settings
 	peers       *peers.Peers
 	drainer     *drain.Drainer

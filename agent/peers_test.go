@@ -93,7 +93,7 @@ func TestMembersAskEachOther(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	all[1].hung(false)
 
-	// One that is prepared says that it leaves; one that is gone stays listed.
+	// An agent whose pod is drained says that it leaves; one that is gone stays listed.
 	coordinator := r.members[1].as(config.RoleCoordinator)
 	planned, err := coordinator.PlanDrain(t.Context(), r.members[1].plan(8, "claim-1"))
 	require.NoError(t, err)
@@ -202,7 +202,8 @@ func TestRefusedSteps(t *testing.T) {
 	require.Contains(t, body, `rollcall_agent_peer_requests_total{request="look",result="refused"} 1`)
 }
 
-// A database whose members do nothing together says so.
+// TestMembersThatCannotActTogether checks the answer of a database whose members do nothing
+// together.
 func TestMembersThatCannotActTogether(t *testing.T) {
 	r := three(t)
 	m := r.members[0]
@@ -273,7 +274,8 @@ func TestInsecureMembers(t *testing.T) {
 	require.Equal(t, "1", string(body))
 }
 
-// What is owed is shown, and nothing is tended in mode Observe.
+// TestRepairOfAMember checks that pending repairs are reported, and that nothing is repaired in
+// mode Observe.
 func TestRepairOfAMember(t *testing.T) {
 	r, all := twins(t, 1)
 	m := r.members[0]
@@ -292,5 +294,5 @@ func TestRepairOfAMember(t *testing.T) {
 	require.LessOrEqual(t, all[0].repaired(), before)
 }
 
-// Whose clock ends a call is chance: it is the same error.
-// A host that takes connections and says nothing costs a bounded time.
+// Either end's clock may end a call; the error is the same. A host that accepts connections and
+// does not answer costs a bounded time.

@@ -23,8 +23,9 @@ import (
 // readersCalls is how many calls of readers there may be at a time.
 const readersCalls = 16
 
-// TestReadersWhoReadNothing: whoever has the reader's key asks for the report of 20,000 shards over and over and reads none of
-// it. The agent, which has 128 MiB, lives, its coordinator hears it, and so does another reader.
+// TestReadersWhoReadNothing asks with the reader's key for the report of 20,000 shards over and
+// over, and reads none of it. The agent, which has 128 MiB, survives, and its coordinator and
+// another reader still hear it.
 func TestReadersWhoReadNothing(t *testing.T) {
 	database := memory.New(memory.Options{}, node(0), node(1), node(2))
 	for i := range 20000 {

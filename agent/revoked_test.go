@@ -14,8 +14,9 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// The keys are changed because a certificate was stolen. Who holds a connection that was made with it is refused the
-// next call, and what streams on it ends. A coordinator of the new authority is obeyed.
+// TestAConnectionDoesNotOutliveItsAuthority changes the keys, as after a certificate was stolen.
+// The next call on a connection that was made with it is refused, and its streams end. Orders of a
+// coordinator of the new authority are accepted.
 func TestAConnectionDoesNotOutliveItsAuthority(t *testing.T) {
 	r := three(t)
 	m := r.members[0]

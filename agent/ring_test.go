@@ -72,7 +72,7 @@ func newRing(t testing.TB, database *memory.Cluster) *ring {
 	return r
 }
 
-// gossipPort is free for everybody of a ring.
+// gossipPort returns a port that is free for all agents of a ring.
 func gossipPort(t testing.TB) uint16 {
 	return uint16(freeport.Take(t, 1, "127.77.1.1", "127.77.1.2", "127.77.1.3")[0])
 }
@@ -214,7 +214,7 @@ func (m *member) drain(epoch int64, claim string, undo []byte) *rollcallv1.Drain
 	}
 }
 
-// term is how long an order is good, as one who knows the agent's uptime names it.
+// term returns the term of an order, as a sender that knows the agent's uptime would set it.
 func (m *member) term(left time.Duration) *rollcallv1.Term {
 	run := m.agent.board.Run
 	return &rollcallv1.Term{Incarnation: run.Incarnation, Until: run.Uptime(time.Now().Add(left))}

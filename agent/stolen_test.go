@@ -18,7 +18,7 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// thief joins the ring as one who has its key; change is what it says.
+// thief joins the ring as a member that has its key; change sets what it says.
 func (r *ring) thief(pod, uid string, change func(*rollcallv1.Headline)) {
 	r.t.Helper()
 	ip := netip.AddrFrom4([4]byte{127, 77, 9, 9})
@@ -43,9 +43,9 @@ func (r *ring) thief(pod, uid string, change func(*rollcallv1.Headline)) {
 	})
 }
 
-// TestStolenGossipKeyUsesUpNoEpochs: whoever has the key says that an epoch was seen
-// which nobody can go beyond. It is not believed. With the highest that is, the
-// coordinator goes once above it, and orders pass.
+// TestStolenGossipKeyUsesUpNoEpochs announces, with the key, an epoch that nobody can exceed. It is
+// not believed. If the highest believable epoch is announced, the coordinator goes above it once,
+// and orders pass.
 func TestStolenGossipKeyUsesUpNoEpochs(t *testing.T) {
 	for name, c := range map[string]struct {
 		said, refused, passes int64
@@ -82,8 +82,8 @@ func TestStolenGossipKeyUsesUpNoEpochs(t *testing.T) {
 	}
 }
 
-// TestStolenGossipKeyDoesNotSpeakForAPod: a member with a pod's name and another
-// address neither silences the pod's own agent nor changes its report.
+// TestStolenGossipKeyDoesNotSpeakForAPod checks that a member with a pod's name and another address
+// neither silences the pod's own agent nor changes its report.
 func TestStolenGossipKeyDoesNotSpeakForAPod(t *testing.T) {
 	r := three(t)
 	before := r.members[1].report(true)
@@ -95,9 +95,9 @@ func TestStolenGossipKeyDoesNotSpeakForAPod(t *testing.T) {
 	require.NoError(t, err, "orders go to the pod's own address, over TLS")
 }
 
-// TestStepOfANeighbourUsesUpNoEpochs: whoever has the agents' Secret asks for a step
-// with an epoch that nobody can go beyond. An agent's word is hearsay, too: at worst
-// orders are refused, which is counted, until the coordinator goes above it once.
+// TestStepOfANeighbourUsesUpNoEpochs asks, with the agents' Secret, for a step with an epoch that
+// nobody can exceed. An agent's word is hearsay too: at worst orders are refused, which is counted,
+// until the coordinator goes above it once.
 func TestStepOfANeighbourUsesUpNoEpochs(t *testing.T) {
 	r, _ := twins(t, 2)
 	m := r.members[1]

@@ -9,7 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/state"
 )
 
-// An agent that restarts is a later run than the one before.
+// TestRestartedAgentIsALaterRun checks that a restarted agent is a later run than the one before.
 func TestRestartedAgentIsALaterRun(t *testing.T) {
 	dir := t.TempDir()
 	future := time.Now().Add(time.Hour)

@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// ErrOwnAgentOnly is the error of HandoffOnBehalf when Progress says so.
+// ErrOwnAgentOnly is the error of HandoffOnBehalf if Progress.OwnAgentOnly is set.
 var ErrOwnAgentOnly = errors.New("only its own agent can hand over")
 
-// HandoffOnBehalf makes one round of handing over another member's duties and leaves
-// nothing to be undone: once they have moved, it takes back what it marked on the
-// way. Repeat it until the answer is not Running.
+// HandoffOnBehalf does one round of handing over the duties of another member. It leaves nothing to
+// undo: once the duties have moved, it removes its own marks. Repeat it until it no longer returns
+// ProgressRunning.
 func HandoffOnBehalf(ctx context.Context, e Engine, order Order) (Progress, error) {
 	undo, err := e.PlanDrain(ctx, order)
 	if err != nil {

@@ -8,7 +8,8 @@ type Cached[T any] struct {
 	at    time.Time
 }
 
-// Get returns the value, read anew when it is older than that. A failure is not kept.
+// Get returns the value. It reads the value again if it is older than keep. It does not keep a
+// failure.
 func (c *Cached[T]) Get(keep time.Duration, read func() (T, error)) (T, error) {
 	if !c.at.IsZero() && time.Since(c.at) < keep {
 		return c.value, nil
@@ -22,8 +23,8 @@ func (c *Cached[T]) Get(keep time.Duration, read func() (T, error)) (T, error) {
 	return value, nil
 }
 
-// GetOrZero is for what is convenient to know: what cannot be learned is zero, and is
-// asked for again only after the same time.
+// GetOrZero is for optional facts. It returns zero for what cannot be learned, and waits as long
+// before it asks again.
 func (c *Cached[T]) GetOrZero(keep time.Duration, read func() (T, error)) T {
 	value, err := c.Get(keep, read)
 	if err != nil {

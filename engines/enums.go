@@ -1,21 +1,21 @@
 package engines
 
-// The zero value of every enum is unknown, and unknown never permits.
+// The zero value of every enum is unknown, and unknown never permits anything.
 
-// Kind of a prepare.
+// Kind is the kind of a drain.
 type Kind uint8
 
 const (
 	KindUnknown Kind = iota
-	// Handoff: the member's data stays; give away its duties.
+	// Handoff keeps the member's data and gives away its duties.
 	Handoff
-	// Evacuate: the member's data will be lost; move everything off first.
+	// Evacuate moves everything off the member, because its data will be lost.
 	Evacuate
 )
 
 func (k Kind) String() string { return name(k, "Unknown", "Handoff", "Evacuate") }
 
-// ProgressState of an order.
+// ProgressState is the state of an order.
 type ProgressState uint8
 
 const (
@@ -27,7 +27,7 @@ const (
 
 func (s ProgressState) String() string { return name(s, "Unknown", "Running", "Done", "Refused") }
 
-// Membership of a node in the database.
+// Membership says whether a node is a member of the database.
 type Membership uint8
 
 const (
@@ -51,7 +51,7 @@ const (
 
 func (k GroupKind) String() string { return name(k, "Unknown", "Shard", "Quorum", "Acks", "Role") }
 
-// MemberState of one copy.
+// MemberState is the state of one copy.
 type MemberState uint8
 
 const (
@@ -66,14 +66,14 @@ func (s MemberState) String() string {
 	return name(s, "Unknown", "Active", "Recovering", "Moving", "Down")
 }
 
-// Verdict on a whole database.
+// Verdict is the health of a whole database.
 type Verdict uint8
 
 const (
 	VerdictUnknown Verdict = iota
 	VerdictGreen
-	// VerdictRecoverable: copies are missing only for reasons that a node's return or a person
-	// ends, nothing is on its way, and no restart elsewhere makes them worse.
+	// VerdictRecoverable means that copies are missing only until a node returns or a person acts,
+	// no copy is being built, and no restart elsewhere makes it worse.
 	VerdictRecoverable
 	VerdictYellow
 	VerdictRed

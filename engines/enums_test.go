@@ -9,7 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// Unknown is the zero value of every enum, and what a value out of range is.
+// TestEnumsDefaultToUnknown checks that the zero value of every enum is Unknown, and that a value
+// out of range is too.
 func TestEnumsDefaultToUnknown(t *testing.T) {
 	for _, e := range []fmt.Stringer{
 		engines.KindUnknown, engines.ProgressUnknown, engines.MembershipUnknown, engines.GroupUnknown, engines.MemberUnknown, engines.VerdictUnknown,

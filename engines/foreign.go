@@ -7,8 +7,8 @@ import (
 
 const maxForeign = 300
 
-// OneLine makes text that a database or a person wrote fit for an error or a
-// reason: printable, single-spaced, bounded.
+// OneLine makes text from a database or a person fit for an error or a reason. The result is
+// printable, single-spaced and bounded.
 func OneLine(text string) string {
 	if len(text) > 4*maxForeign {
 		text = text[:4*maxForeign]

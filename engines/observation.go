@@ -1,38 +1,38 @@
 package engines
 
-// Observation is what an adapter read from its local database, once.
+// Observation is what an adapter has read from its local database in one look.
 type Observation struct {
-	// Node is the member's own name as the database registered it, or will. Empty: not
-	// known yet.
+	// Node is the name under which the database has registered the member, or will register it.
+	// Empty means that it is not known yet.
 	Node string
-	// Version of the running database, empty when unknown.
+	// Version is the version of the running database; empty means unknown.
 	Version string
-	// Member is the local member's place in the database's own membership.
+	// Member says whether the local member is in the database's own membership.
 	Member Membership
-	// Roles in the database's words, e.g. "overseer".
+	// Roles are the member's roles in the database's words, e.g. "overseer".
 	Roles []string
-	// Rank orders kinds of node: all of a lower rank are restarted first.
+	// Rank orders the kinds of nodes: all nodes of a lower rank are restarted first.
 	Rank int
-	// Last: holds a role that must go last and cannot be handed over.
+	// Last means that the member holds a role that must go last and cannot be handed over.
 	Last bool
 	// Health is the verdict on the whole database.
 	Health Health
-	// Groups are all redundancy groups the database told of, also those in which
-	// the local member has no copy (see Group.Has).
+	// Groups are all groups that the database reported, including those in which the local member
+	// has no copy (see Group.Has).
 	Groups []Group
-	// Nodes is the membership as this member sees it, itself included: a name that is
-	// not in it is no member.
+	// Nodes is the membership as this member sees it, including itself. A name that is not in it is
+	// not a member.
 	Nodes []Node
-	// Settled: serving and caught up.
+	// Settled means that the member serves and has caught up.
 	Settled bool
-	// Busy and Veto, in the database's words; empty = no.
+	// Busy and Veto say, in the database's words, why the pod should not go; empty means no.
 	Busy, Veto string
 	// After names nodes that must carry the new version before this one.
 	After []string
-	// Excluded: somebody, Rollcall or not, has told the database to keep data off the member, in
-	// a way that is over with the pod: its successor would get data.
+	// Excluded means that the database has been told, by Rollcall or not, to keep data off the
+	// member in a way that ends with the pod. The recreated pod would get data.
 	Excluded bool
-	// DataBytes is how much the member holds; 0 = unknown.
+	// DataBytes is how much data the member holds; 0 means unknown.
 	DataBytes int64
 }
 
@@ -44,17 +44,18 @@ type Node struct {
 	State   Membership
 }
 
-// Group is a set of copies of which only so many may be missing at once.
+// Group is a set of copies of which only a limited number may be missing at once.
 type Group struct {
 	// ID is unique in the database, e.g. "books/shard1".
 	ID   string
 	Kind GroupKind
-	// MinAvailable members must stay available; of a Shard, for which policy decides,
-	// the least that it may decide on. Where members have a domain, domains count.
+	// MinAvailable is the number of members that must stay available. The policy decides that for a
+	// shard, for which this is the least that it may use. If members have domains, domains are
+	// counted.
 	MinAvailable int
-	// NeedsLeader: the group is useless without a leader.
+	// NeedsLeader means that the group does not work without a leader.
 	NeedsLeader bool
-	// Moving: copies of this group are being moved right now.
+	// Moving means that copies of this group are being moved now.
 	Moving  bool
 	Members []Member
 }
@@ -63,19 +64,19 @@ type Group struct {
 type Member struct {
 	// ID is unique within the group.
 	ID string
-	// Node hosts it, in the form of Observation.Node.
+	// Node is the node that hosts the copy, in the form of Observation.Node.
 	Node  string
 	State MemberState
-	// Domain in which it fails together with others of the group: as many of them as
-	// may be missing at once cost as much as one. Empty: it fails by itself.
+	// Domain is the failure domain. Copies of one domain that are missing together cost as much as
+	// one. Empty means that the copy fails by itself.
 	Domain string
-	// Leader of the group, and Eligible to become it.
+	// Leader means that the copy leads the group, Eligible that it may become the leader.
 	Leader, Eligible bool
-	// Progress of a recovery, 0..1; 0 when unknown.
+	// Progress is the progress of a recovery, 0..1; 0 when unknown.
 	Progress float64
 }
 
-// Has tells whether the node hosts a member of the group.
+// Has reports whether the node hosts a member of the group.
 func (g Group) Has(node string) bool {
 	for _, m := range g.Members {
 		if m.Node == node {

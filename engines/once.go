@@ -6,17 +6,17 @@ import (
 	"sync"
 )
 
-// Once is work that is worth one attempt for each claim, like a flush before a
-// restart. It is not repeated when it failed, or each Drain that asks whether the
-// work of a claim still stands would wait for it anew. The zero value is ready.
+// Once is work that is worth one attempt for each claim, like a flush before a restart. It is not
+// repeated after a failure; otherwise each Drain that checks the work of a claim would wait for it
+// again. The zero value is ready to use.
 type Once struct {
 	mu     sync.Mutex
 	claim  string
 	failed error
 }
 
-// Do works for a claim, unless that was tried before, and answers how that ended. An
-// attempt that the caller broke off does not count.
+// Do runs work for a claim unless it was tried before, and returns how the attempt ended. An
+// attempt that the caller cancelled does not count.
 func (o *Once) Do(ctx context.Context, claim string, work func(context.Context) error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -30,8 +30,8 @@ func (o *Once) Do(ctx context.Context, claim string, work func(context.Context) 
 	return err
 }
 
-// Try is Do for an order, of work whose failure costs time later and nothing else: it
-// returns the failure in words. Past the end of the order nothing is tried.
+// Try is Do for an order and for work whose failure only costs time later. It returns the failure
+// in words. It tries nothing after the end of the order.
 func (o *Once) Try(ctx context.Context, order Order, what string, work func(context.Context) error) string {
 	if InTime(order.NotAfter) != nil {
 		return ""

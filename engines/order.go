@@ -9,14 +9,13 @@ import (
 )
 
 var (
-	// ErrOrder: the order itself is wrong.
+	// ErrOrder means that the order itself is invalid.
 	ErrOrder = errors.New("order is not valid")
-	// ErrTooLate: a write was due after Order.NotAfter.
+	// ErrTooLate means that a write was due after Order.NotAfter.
 	ErrTooLate = errors.New("too late to start a change")
 )
 
-// Check tells what is wrong with the order, for an adapter that empties the local
-// node only.
+// Check returns an error if the order is invalid for an adapter that evacuates only the local node.
 func (o Order) Check() error {
 	if o.Node != "" && o.Kind == Evacuate {
 		return fmt.Errorf("%w: node %s: another node can only be handed over, not emptied", ErrOrder, OneLine(o.Node))
@@ -24,7 +23,7 @@ func (o Order) Check() error {
 	return o.CheckAny()
 }
 
-// CheckAny is Check for an adapter that can empty other nodes, too.
+// CheckAny is Check for an adapter that can also evacuate other nodes.
 func (o Order) CheckAny() error {
 	if o.Kind != Handoff && o.Kind != Evacuate {
 		return fmt.Errorf("%w: kind %s: must be Handoff or Evacuate", ErrOrder, o.Kind)
@@ -32,10 +31,11 @@ func (o Order) CheckAny() error {
 	return CheckClaim(o.Claim)
 }
 
-// Subject is the node that the order is about, for an agent on the local one.
+// Subject returns the node that the order is about, for an agent on the local node.
 func (o Order) Subject(local string) string { return cmp.Or(o.Node, local) }
 
-// CheckClaim: a claim becomes part of marks and names in the database.
+// CheckClaim returns an error if the claim is not fit to be part of marks and names in the
+// database.
 func CheckClaim(claim string) error {
 	if claim == "" || len(claim) > 200 {
 		return fmt.Errorf("%w: claim %q: must be 1 to 200 characters", ErrOrder, OneLine(claim))
@@ -48,7 +48,7 @@ func CheckClaim(claim string) error {
 	return nil
 }
 
-// InTime refuses to start a change past an order's end. Zero: no limit.
+// InTime returns ErrTooLate if notAfter has passed. Zero means no limit.
 func InTime(notAfter time.Time) error {
 	if !notAfter.IsZero() && time.Now().After(notAfter) {
 		return ErrTooLate

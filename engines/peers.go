@@ -6,83 +6,82 @@ import (
 	"time"
 )
 
-// Peers reaches the agents of the database's other members, for what several
-// members must do together.
+// Peers reaches the agents of the database's other members, for work that several members must do
+// together.
 //
-// Invariant: nothing is asked of a member but through its own agent; an adapter
-// speaks to its local server only. A call ends within ten seconds, whatever its
-// context says; who is not alive is not asked.
+// Invariant: a member is asked only through its own agent, because an adapter speaks to its local
+// server only. A call ends within ten seconds, whatever its context says. Members that are not
+// alive are not asked.
 type Peers interface {
-	// List answers the members whose agents are known, the local one left out,
-	// sorted by pod. A member that is away stays in it for a while.
+	// List returns the members whose agents are known, without the local one, sorted by pod. A
+	// member that is unavailable stays in it for a while.
 	List() []Peer
-	// Look answers what the member on the node says of itself, as its adapter's Look
-	// does. It changes nothing, and waits for nothing that is written there. A member
-	// whose node is not known yet is looked at by its pod: Peer.Name.
+	// Look returns what the adapter of the member on the node returns from Look. It changes
+	// nothing, and does not wait for writes there. A member whose node is not known yet is named by
+	// its pod (see Peer.Name).
 	Look(ctx context.Context, node string, fresh bool) ([]byte, error)
-	// Step has the member on the node take a step, as its adapter's Step does. One
-	// that writes something else for more than a moment refuses. An error says
-	// nothing about whether the step was taken.
+	// Step lets the adapter of the member on the node take a step. A member that is busy with
+	// another write for more than a moment refuses. An error does not say whether the step was
+	// taken.
 	Step(ctx context.Context, node string, step Step) ([]byte, error)
 }
 
-// Peer is another member as its agent tells of it.
+// Peer is another member as its agent describes it.
 type Peer struct {
-	// Pod of the member, and Node by which the database knows it; empty while its
-	// agent has not told.
+	// Pod is the pod of the member, and Node its name in the database; empty while its agent has
+	// not reported it.
 	Pod, Node string
-	// Alive: its agent is a living member of the gossip.
+	// Alive means that its agent is an alive member of the gossip.
 	Alive bool
-	// Since when it has been so.
+	// Since is the time of the last change of Alive.
 	Since time.Time
-	// Leaving: its agent says that the pod is being stopped, or prepared for that
-	// (also: is being prepared). One that is not alive said so before.
+	// Leaving means that its agent says that the pod is being stopped, or is drained or being
+	// drained. If the agent is not alive, it said so before.
 	Leaving bool
 }
 
-// Name by which the member is looked at: its node, and its pod until its agent has told
-// the node. A server that has never answered since its pod was made has told none.
+// Name returns the name by which Look finds the member: its node, or its pod until its agent has
+// reported the node. A server that has not answered since its pod was created has reported none.
 func (p Peer) Name() string { return cmp.Or(p.Node, p.Pod) }
 
 // Step is something that another member is asked to do.
 type Step struct {
-	// Name of the step, in the words of the adapter.
+	// Name is the name of the step, in the words of the adapter.
 	Name string
-	// Claim under which it is done, and Epoch of the order; 0: the highest that the
+	// Claim is the claim of the step, and Epoch that of the order; 0 means the highest that the
 	// asking agent has seen.
 	Claim string
 	Epoch int64
-	// NotAfter is the time past which no write may be started. Zero: no limit.
+	// NotAfter is the time past which no write may be started. Zero means no limit.
 	NotAfter time.Time
 	// Body is for the other member's adapter, JSON of at most MaxStep bytes.
 	Body []byte
 }
 
-// MaxStep bounds what a step and a look carry.
+// MaxStep bounds the payload of a step or a look.
 const MaxStep = 64 << 10
 
 // Peered is an Engine whose members do some things together.
 //
-// Its claims are not left half done when nobody asks again: the next process of an
-// agent continues Drain; past Order.NotAfter, if Drain was never Done, the agent
-// itself calls Restore until Done, as it does once a Restore was begun.
+// Its claims are not left half done if the coordinator does not ask again. After a restart the
+// agent continues Drain. After Order.NotAfter, if Drain was never Done, the agent itself calls
+// Restore until Done. It also continues a Restore that was begun.
 type Peered interface {
 	Engine
 
-	// Look answers what the local member says of itself, JSON of at most MaxStep
-	// bytes: what the newest look found, or one that starts now when it is to be
-	// fresh. It changes nothing.
+	// Look returns what the local member says of itself, as JSON of at most MaxStep bytes. It
+	// returns the result of the newest look, or starts a new one if fresh is set. It changes
+	// nothing.
 	Look(ctx context.Context, fresh bool) ([]byte, error)
 
-	// Step takes a step that another member's adapter asks for. It may be repeated;
-	// it never runs at the same time as PlanDrain, Drain, Restore or Repair. Its
-	// context does not end with that of the member that asks.
+	// Step takes a step that another member's adapter asks for. It may be repeated. It never runs
+	// at the same time as PlanDrain, Drain, Restore or Repair. Its context does not end with that
+	// of the caller.
 	Step(ctx context.Context, step Step) ([]byte, error)
 
-	// Repair does at most one thing that the members owe each other while there is
-	// no order: what a switchover left unfinished when an agent or a server ended in
-	// the middle of it. The repair loop calls it again and again, after probes, but
-	// at most once a second, and never in mode Observe; its context ends as soon as
-	// anything else has to be written. Done: nothing to do.
+	// Repair does at most one thing that needs no order, such as finishing a switchover that an
+	// agent or a server left in the middle. The repair loop calls it after probes, at most once a
+	// second, and never in mode Observe. Its context ends as soon as anything else has to be
+	// written. It returns Done if there is nothing to do.
 	Repair(ctx context.Context) (Progress, error)
 }

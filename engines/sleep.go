@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Sleep returns false when the context has ended.
+// Sleep waits for d. It returns false if the context ends first.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

@@ -7,30 +7,29 @@ import (
 	"fmt"
 )
 
-// ErrUndo: the undo bytes are not from an adapter, or not for this order.
+// ErrUndo means that the undo bytes are not from an adapter, or not for this order.
 var ErrUndo = errors.New("undo bytes are not readable")
 
-// Undo is what adapters return from PlanDrain that keep the details in the database
-// with a mark: it names what to undo.
+// Undo is what PlanDrain returns in adapters that keep the details in the database with a mark. It
+// names what to undo.
 type Undo struct {
 	Version int    `json:"v"`
 	Kind    string `json:"kind"` // Kind as text
 	Claim   string `json:"claim"`
-	Node    string `json:"node"` // that was prepared
+	Node    string `json:"node"` // that was drained
 }
 
 const undoVersion = 1
 
-// UndoOn names the order's work on the node.
+// UndoOn returns the undo that names the order's work on the node.
 func (o Order) UndoOn(node string) Undo {
 	return Undo{Version: undoVersion, Kind: o.Kind.String(), Claim: o.Claim, Node: node}
 }
 
-// Encode returns the bytes.
+// Encode returns the undo as bytes.
 func (u Undo) Encode() ([]byte, error) { return json.Marshal(u) }
 
-// ReadUndo reads bytes of at most MaxUndo into a value, and nothing that only looks
-// like them: no field that it does not have, and nothing behind them.
+// ReadUndo decodes at most MaxUndo bytes into a value. It refuses unknown fields and trailing data.
 func ReadUndo(data []byte, into any) error {
 	if len(data) > MaxUndo {
 		return fmt.Errorf("%w: %d bytes: must be at most %d", ErrUndo, len(data), MaxUndo)
@@ -46,7 +45,7 @@ func ReadUndo(data []byte, into any) error {
 	return nil
 }
 
-// DecodeUndo reads what Encode has answered.
+// DecodeUndo decodes the bytes that Encode returned.
 func DecodeUndo(data []byte) (Undo, error) {
 	var u Undo
 	if err := ReadUndo(data, &u); err != nil {
@@ -55,7 +54,7 @@ func DecodeUndo(data []byte) (Undo, error) {
 	return u, u.Check()
 }
 
-// ClaimOf is the claim that undo bytes name; empty where they are no adapter's that names one.
+// ClaimOf returns the claim that undo bytes name; empty if they name none.
 func ClaimOf(data []byte) string {
 	var u struct {
 		Claim string `json:"claim"`
@@ -66,7 +65,7 @@ func ClaimOf(data []byte) string {
 	return u.Claim
 }
 
-// Check tells what no adapter would have planned.
+// Check returns an error if no adapter could have planned this undo.
 func (u Undo) Check() error {
 	switch {
 	case u.Version != undoVersion:
@@ -82,9 +81,8 @@ func (u Undo) Check() error {
 	return nil
 }
 
-// Planned checks an order that is to be applied, and answers the node that it is
-// about: that for which its undo was planned. The agent's own node is asked for
-// only when the order makes sense.
+// Planned checks an order that is to be applied, and returns the node for which its undo was
+// planned. It asks for the agent's own node only if the order is valid.
 func (o Order) Planned(undo []byte, local func() (string, error)) (node string, err error) {
 	if err := o.Check(); err != nil {
 		return "", err
@@ -101,7 +99,7 @@ func (o Order) Planned(undo []byte, local func() (string, error)) (node string, 
 	return node, planned.Matches(o, node)
 }
 
-// Matches tells whether the undo was planned for this order on this node.
+// Matches returns an error unless the undo was planned for this order on this node.
 func (u Undo) Matches(order Order, node string) error {
 	switch {
 	case u.Kind != order.Kind.String():

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Version of a database in three numbers.
+// Version is a database version in three numbers.
 type Version struct{ Major, Minor, Patch int }
 
 // ParseVersion reads "2.19.4" and "3.0.0-beta1".
@@ -28,10 +28,10 @@ func ParseVersion(text string) (Version, error) {
 	return Version{n[0], n[1], n[2]}, nil
 }
 
-// String is the version as numbers.
+// String returns the version as numbers.
 func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch) }
 
-// Compare as numbers: 2.19 is later than 2.9.
+// Compare compares as numbers: 2.19 is later than 2.9.
 func (v Version) Compare(w Version) int {
 	return cmp.Or(cmp.Compare(v.Major, w.Major), cmp.Compare(v.Minor, w.Minor), cmp.Compare(v.Patch, w.Patch))
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Some names the first few.
+// Some returns the first few names, and how many others there are.
 func Some(names []string) string {
 	const few = 3
 	if len(names) <= few {
@@ -15,8 +15,7 @@ func Some(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }
 
-// Tally counts things and keeps the first as an example; its text is made only
-// when it is asked for.
+// Tally counts things and keeps the first as an example. Its text is made only on demand.
 type Tally[T any] struct {
 	N     int
 	first T
@@ -30,7 +29,7 @@ func (t *Tally[T]) Add(thing T) {
 	t.N++
 }
 
-// Text names the example and how many there are beside it.
+// Text returns the example and how many others there are.
 func (t Tally[T]) Text(what string) string {
 	if t.N == 1 {
 		return fmt.Sprint(what, " ", t.first)
@@ -38,7 +37,7 @@ func (t Tally[T]) Text(what string) string {
 	return fmt.Sprintf("%s %v and %d more", what, t.first, t.N-1)
 }
 
-// Duration as people say it.
+// Duration returns the duration as people write it.
 func Duration(d time.Duration) string {
 	if d < time.Second {
 		return d.Round(time.Millisecond).String()

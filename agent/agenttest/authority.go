@@ -1,5 +1,5 @@
-// Package agenttest makes what an agent is given in a cluster: certificates, keys
-// and the mounted Secret. For tests only.
+// Package agenttest makes what an agent gets in a cluster: certificates, keys and the mounted
+// Secret. It is for tests only.
 package agenttest
 
 import (
@@ -87,8 +87,8 @@ func (a *Authority) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
 }
 
-// Client answers TLS of a caller with that role; an empty role is a certificate
-// without one, "none" no certificate.
+// Client returns TLS of a caller with that role; an empty role is a certificate without one, "none"
+// no certificate.
 func (a *Authority) Client(server, role string) *tls.Config {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.certificate)
@@ -100,8 +100,7 @@ func (a *Authority) Client(server, role string) *tls.Config {
 	return c
 }
 
-// Agent answers TLS of an agent of the database cluster with the name own, that
-// asks the server.
+// Agent returns TLS of an agent of the database cluster with the name own, that asks the server.
 func (a *Authority) Agent(server, own string) *tls.Config {
 	c := a.Client(server, "none")
 	c.Certificates = []tls.Certificate{a.pair(own, config.RoleAgent)}

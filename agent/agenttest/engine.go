@@ -6,7 +6,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// fakeEngine does what its fields say; a nil field does nothing and succeeds.
+// Engine does what its fields say. A nil field does nothing and succeeds.
 type Engine struct {
 	OnObserve   func(context.Context) (engines.Observation, error)
 	OnPlanDrain func(engines.Order) ([]byte, error)
@@ -56,7 +56,7 @@ func (f *Engine) Sweep(_ context.Context, keep []string) error {
 func (f *Engine) Facts() engines.Facts { return engines.Facts{Name: "Fake"} }
 func (f *Engine) Close() error         { f.closed++; return nil }
 
-// fakePeered is a fakeEngine whose members do things together.
+// Peered is an Engine whose members do things together.
 type Peered struct {
 	Engine
 	OnLook   func(ctx context.Context, fresh bool) ([]byte, error)

@@ -1,6 +1,6 @@
-// Package config is what an agent is told: identity by environment variables
-// (the downward API), everything else by files of one mounted Secret that the
-// coordinator keeps current and the agent re-reads.
+// Package config reads an agent's configuration: its identity from environment variables (the
+// downward API), everything else from the files of one mounted Secret, which the coordinator keeps
+// current and the agent reads again.
 package config
 
 import (
@@ -32,13 +32,13 @@ const (
 	CredentialsDir = "/etc/rollcall-credentials" // Secret connection.credentialsSecret: username, password
 )
 
-// StateDir is where the agent keeps what its own stop hook did, so that a
-// restarted agent can put it back: an emptyDir, which lives as long as the pod.
-// Optional; without it that knowledge ends with the agent's process.
+// StateDir is where the agent keeps what its own stop hook did, so that a restarted agent can undo
+// it. It is an emptyDir, which lives as long as the pod. Optional; without it that knowledge ends
+// with the agent's process.
 const StateDir = "/var/lib/rollcall"
 
-// ClientDir is where the database's own client program and its files are mounted, for
-// engines that are asked by one. Optional: the pod's volume of the name ClientVolume.
+// ClientDir is where the database's own client program and its files are mounted, for engines that
+// need one. Optional: the pod's volume of the name ClientVolume.
 const (
 	ClientDir    = "/opt/rollcall-client"
 	ClientVolume = "rollcall-client"
@@ -76,8 +76,8 @@ const (
 	RoleAgent = "agent"
 )
 
-// ServerName is the DNS SAN of the agents' certificate of one database cluster;
-// whoever dials an agent verifies it.
+// ServerName returns the DNS SAN of the agents' certificate of one database cluster. Clients of an
+// agent verify it.
 func ServerName(namespace, cluster string) string {
 	return cluster + "." + namespace + ".agent.rollcall"
 }
@@ -87,33 +87,33 @@ type File struct {
 	ClusterUID string `json:"clusterUID"`
 	// Service resolves to the addresses of all agents of the cluster.
 	Service string `json:"service"`
-	// Engine as in DatabaseCluster.spec.engine.
+	// Engine is the engine as in DatabaseCluster.spec.engine.
 	Engine     string     `json:"engine"`
 	Connection Connection `json:"connection"`
 	Drain      Drain      `json:"drain"`
-	// Secrets are those with credentials that pods of the database mount, or are to mount,
-	// by name. Nil: a coordinator from before, which does not say.
+	// Secrets are the Secrets with credentials that pods of the database mount, or will mount, by
+	// name. Nil means an older coordinator, which does not say.
 	Secrets map[string]Secret `json:"secrets,omitempty"`
-	// GossipCIDRs are the networks from which gossip is taken; empty = any.
+	// GossipCIDRs are the networks from which gossip is accepted; empty means any.
 	GossipCIDRs []netip.Prefix `json:"gossipCIDRs,omitempty"`
-	// StopHookCIDRs are networks from which kubelets call the stop hook, beside their
-	// nodes' own addresses; empty = any.
+	// StopHookCIDRs are networks from which kubelets call the stop hook, besides their nodes' own
+	// addresses; empty means any.
 	StopHookCIDRs []netip.Prefix `json:"stopHookCIDRs,omitempty"`
-	// PodNetworks are those in which pods of the database have been. Whoever comes from
-	// elsewhere is heard, too, and makes room when strangers are too many: a pod on a new
-	// node must not be shut out by a list that is old. Empty = they are not known.
+	// PodNetworks are the networks in which pods of the database have been. Connections from
+	// elsewhere are accepted too, and are ended first if there are too many strangers: an old list
+	// must not exclude a pod on a new node. Empty means that they are not known.
 	PodNetworks []netip.Prefix `json:"podNetworks,omitempty"`
-	// Observe: nothing is done that nobody asked for.
+	// Observe means that the agent does nothing without an order.
 	Observe bool `json:"observe,omitempty"`
 }
 
-// GossipFrom tells whether gossip of an address is taken.
+// GossipFrom reports whether gossip from an address is accepted.
 func (f *File) GossipFrom(ip netip.Addr) bool {
 	return among(f.GossipCIDRs, ip)
 }
 
-// NearPods tells whether an address is where pods of the database have been; all are
-// where that is not known.
+// NearPods reports whether an address is in a network in which pods of the database have been. If
+// these are not known, it returns true.
 func (f *File) NearPods(ip netip.Addr) bool {
 	return among(f.PodNetworks, ip)
 }
@@ -124,20 +124,21 @@ func among(networks []netip.Prefix, ip netip.Addr) bool {
 
 // Connection says how the agent reaches its own database.
 type Connection struct {
-	// Host of the local database; empty = localhost.
+	// Host is the host of the local database; empty means localhost.
 	Host string `json:"host,omitempty"`
-	// Port; 0 = the engine's default.
+	// Port is the port of the local database; 0 means the engine's default.
 	Port int           `json:"port,omitempty"`
 	TLS  ConnectionTLS `json:"tls,omitzero"`
-	// BalanceAfterUpdate: redistribute replicas after an update that moved data (Solr 9.3+).
+	// BalanceAfterUpdate redistributes replicas after an update that moved data (Solr 9.3+).
 	BalanceAfterUpdate *bool `json:"balanceAfterUpdate,omitempty"`
 	// ClusterFile and Client are paths of FoundationDB's cluster file and fdbcli.
 	ClusterFile string `json:"clusterFile,omitempty"`
 	Client      string `json:"client,omitempty"`
-	// Failover says who moves the primary (MySQL, MariaDB): empty: the agents;
-	// External: another manager; a URL: that one, which is asked there.
+	// Failover says who moves the primary (MySQL, MariaDB): empty means the agents, External
+	// another manager, a URL another manager that is asked there.
 	Failover string `json:"failover,omitempty"`
-	// MaxLagSeconds of a replica that counts (MySQL, MariaDB); 0 = the engine's default.
+	// MaxLagSeconds is how far behind a replica may be that counts (MySQL, MariaDB); 0 = the
+	// engine's default.
 	MaxLagSeconds int64 `json:"maxLagSeconds,omitempty"`
 }
 
@@ -151,9 +152,9 @@ type ConnectionTLS struct {
 	InsecureSkipVerify bool   `json:"insecureSkipVerify,omitempty"`
 }
 
-// Drain is what the stop hook does when nobody prepared the pod.
+// Drain is what the stop hook does if the pod is not drained.
 type Drain struct {
-	// Evacuate: the data of a restarted pod is lost, so move it away first.
+	// Evacuate means that the data of a restarted pod is lost, so move it away first.
 	Evacuate       bool `json:"evacuate,omitempty"`
 	TimeoutSeconds int  `json:"timeoutSeconds,omitempty"`
 }

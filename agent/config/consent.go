@@ -12,18 +12,18 @@ import (
 
 // Secret is what the Secret with the database's credentials says about who may use them.
 type Secret struct {
-	// Refused is why the agents may not use it; empty: they may.
+	// Refused is why the agents may not use it; empty means they may.
 	Refused string `json:"refused,omitempty"`
-	// Hosts are those to which agents may show what is in it, beside their own pod, as agents from
-	// before take them: at any port.
+	// Hosts are the hosts, besides their own pod, to which agents may send the credentials, at any
+	// port. Older agents read this field.
 	Hosts []string `json:"hosts,omitempty"`
-	// Addresses are the same, as people wrote them: a host is meant at the usual port, and
-	// host:port at that one. Nil: a coordinator from before, which says Hosts alone.
+	// Addresses are the same as people wrote them: a host means its usual port, host:port that
+	// port. Nil means an older coordinator, which sends only Hosts.
 	Addresses []string `json:"addresses,omitempty"`
 }
 
-// Withheld is why the agents must not use what is in the mounted Secret of this name, or
-// empty. A coordinator from before does not say, and neither does an agent's pod from before.
+// Withheld returns why the agents must not use the mounted Secret of this name, or an empty string.
+// Older coordinators and older pods do not say.
 func (f *File) Withheld(secret string) string {
 	if f.Secrets == nil || secret == "" {
 		return ""
@@ -40,8 +40,8 @@ func (f *File) Withheld(secret string) string {
 	return fmt.Sprintf("Secret %s does not allow that its password is shown to %s", secret, Address(f.Connection.Host, f.Connection.Port, UsualPort(f.Engine)))
 }
 
-// Allows tells whether agents may show what is in the Secret to a host that is not their own
-// pod, at this port; 0 = the usual one.
+// Allows reports whether agents may send the credentials to a host that is not their own pod, at
+// this port; 0 means the usual one.
 func (s Secret) Allows(host string, port, usual int) bool {
 	if s.Addresses == nil {
 		return slices.ContainsFunc(s.Hosts, func(allowed string) bool { return plainHost(allowed) == plainHost(host) })
@@ -58,12 +58,12 @@ func (s Secret) Allows(host string, port, usual int) bool {
 	})
 }
 
-// UsualPort is where an engine listens unless somebody says otherwise; 0 = there is none.
+// UsualPort returns the default port of an engine; 0 means that it has none.
 func UsualPort(engine string) int {
 	return map[string]int{"Solr": 8983, "OpenSearch": 9200, "MySQL": 3306, "MariaDB": 3306}[engine]
 }
 
-// Address is how a host is written that is meant at a port: with that unless it is the usual one.
+// Address returns the host with its port, unless that is the usual one.
 func Address(host string, port, usual int) string {
 	if port == 0 || port == usual {
 		return host
@@ -71,7 +71,7 @@ func Address(host string, port, usual int) string {
 	return net.JoinHostPort(host, strconv.Itoa(port))
 }
 
-// SplitAddress takes that apart; port 0 = the usual one.
+// SplitAddress splits what Address returns; port 0 means the usual one.
 func SplitAddress(address string) (host string, port int) {
 	if _, err := netip.ParseAddr(address); err == nil {
 		return address, 0
@@ -87,7 +87,7 @@ func SplitAddress(address string) (host string, port int) {
 	return host, int(n)
 }
 
-// AtURL is the host of a URL, its port, or 0, and the usual one of its scheme.
+// AtURL returns the host of a URL, its port, or 0, and the usual port of its scheme.
 func AtURL(u *url.URL) (host string, port, usual int) {
 	usual = 80
 	if strings.EqualFold(u.Scheme, "https") {
@@ -100,8 +100,8 @@ func AtURL(u *url.URL) (host string, port, usual int) {
 	return u.Hostname(), int(n), usual
 }
 
-// OwnHost tells whether a connection's host is the agent's own pod: localhost or a loopback
-// address. What else a name is DNS decides, and so not whoever may write the Secret.
+// OwnHost reports whether a connection's host is the agent's own pod: localhost or a loopback
+// address. Other names do not count, because DNS decides what they mean.
 func OwnHost(host string) bool {
 	if host == "" || strings.EqualFold(host, "localhost") {
 		return true
@@ -110,7 +110,7 @@ func OwnHost(host string) bool {
 	return err == nil && ip.Zone() == "" && ip.Unmap().IsLoopback()
 }
 
-// plainHost is one spelling of a host.
+// plainHost returns the canonical spelling of a host.
 func plainHost(host string) string {
 	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
 		return ip.Unmap().String()

@@ -11,14 +11,14 @@ func TestOwnHost(t *testing.T) {
 	for _, host := range []string{"", "localhost", "LocalHost", "127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1"} {
 		require.True(t, OwnHost(host), host)
 	}
-	// A name is what DNS makes of it, and a short form of an address is a name.
+	// DNS decides what a name means, and a short form of an address is a name.
 	for _, host := range []string{"solr", "localhost.example", "a.localhost", "127.1", "127.0.0.1.example", "10.0.0.1", "0.0.0.0", "::", "::1%eth0", "::ffff:10.0.0.1", "[::1]", " localhost"} {
 		require.False(t, OwnHost(host), host)
 	}
 }
 
-// The agent itself shows a password to nobody whom the Secret does not name, whatever the
-// Secret is that somebody has its DatabaseCluster name now.
+// TestWithheld checks that the agent itself sends a password only to hosts that the Secret names,
+// whichever Secret its DatabaseCluster now names.
 func TestWithheld(t *testing.T) {
 	file := func(host string, secrets map[string]Secret) *File {
 		return &File{Connection: Connection{Host: host}, Secrets: secrets}
@@ -37,8 +37,8 @@ func TestWithheld(t *testing.T) {
 	require.Empty(t, file("", allowed).Withheld(""), "a pod from before, which does not know its Secret's name")
 }
 
-// A host is allowed where the database listens. Who listens at another port of a node or of a
-// balancer may be anybody.
+// TestAllowedAtAPort checks that a host is allowed only at the port where the database listens.
+// Anybody may listen at another port of a node or a balancer.
 func TestAllowedAtAPort(t *testing.T) {
 	said := Secret{Hosts: []string{"db.example", "10.0.0.7", "fd00::1", "fd00::2"}, Addresses: []string{"db.example", "10.0.0.7:3307", "fd00::1", "[fd00::2]:3307", "odd.example:0", "odd.example:x"}}
 	for address, want := range map[string]bool{

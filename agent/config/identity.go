@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Identity is what injection told the agent's container about its pod.
+// Identity is what injection sets in the agent's container about its pod.
 type Identity struct {
 	Namespace string
 	Cluster   string
@@ -17,11 +17,12 @@ type Identity struct {
 	PodUID    string
 	PodIP     netip.Addr
 	Node      string       // Kubernetes node; may be empty
-	NodeIPs   []netip.Addr // of the node; none: not known
+	NodeIPs   []netip.Addr // of the node; none means not known
 	Zone      string       // may be empty
-	StopToken string       // empty: the stop hook refuses everybody
+	StopToken string       // empty means the stop hook refuses everybody
 	Grace     time.Duration
-	// Credentials is the name of the Secret with them; empty: none is mounted, or it is not known.
+	// Credentials is the name of the Secret with them; empty means none is mounted, or it is not
+	// known.
 	Credentials string
 }
 

@@ -24,8 +24,8 @@ const (
 	maxFileBytes = 1 << 20
 )
 
-// ErrIncomplete says that files are not there yet; everything else that Read
-// answers means that a file is there and wrong.
+// ErrIncomplete means that files do not exist yet. Any other error of Read means that a file exists
+// and is wrong.
 var ErrIncomplete = errors.New("configuration incomplete")
 
 // ErrUnchanged says that the files are those that were read before.
@@ -34,8 +34,8 @@ var ErrUnchanged = errors.New("nothing has changed")
 // Material is the content of Dir, read at one moment and checked.
 type Material struct {
 	File File
-	// GossipKeys are 32 bytes each, the first is the one to send with. Empty only
-	// where Read was told that keys are optional.
+	// GossipKeys are 32 bytes each, the first is the one to send with. Empty only if Read was
+	// called with insecure.
 	GossipKeys [][]byte
 	// Certificate serves gRPC; nil only where it is optional.
 	Certificate *tls.Certificate
@@ -44,11 +44,11 @@ type Material struct {
 	Fingerprint [sha256.Size]byte
 }
 
-// Read loads the directory. With insecure, keys and certificates are not asked
-// for (and not read). The files of a mounted Secret are swapped together, so a
-// mixture of old and new ones is possible only for an instant; it shows as a key
-// that does not belong to its certificate and the next Read is right. ErrUnchanged answers for
-// files of which all has the fingerprint since: reading them often costs little.
+// Read loads the directory. With insecure, keys and certificates are not asked for (and not read).
+// The files of a mounted Secret are swapped together, so a mixture of old and new ones is possible
+// only for an instant; it shows as a key that does not belong to its certificate and the next Read
+// is right. It returns ErrUnchanged if the files have the fingerprint since, so that reading them
+// often costs little.
 func Read(dir string, insecure bool, since [sha256.Size]byte) (Material, error) {
 	var m Material
 	files := []string{KeyConfig}

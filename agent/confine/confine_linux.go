@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNone is for a kernel that does not know Landlock, or has it switched off.
+// errNone means that the kernel does not have Landlock, or has it switched off.
 var errNone = errors.New("the kernel has no Landlock")
 
 const (
@@ -37,7 +37,7 @@ func become(hidden, program []string) error {
 	return fmt.Errorf("start %s: %w", path, syscall.Exec(path, program, os.Environ()))
 }
 
-// restrict binds this thread and what it becomes.
+// restrict restricts this thread and the program that it becomes.
 func restrict(hidden []string) error {
 	version, _, no := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if no != 0 {
@@ -73,7 +73,7 @@ func restrict(hidden []string) error {
 	return nil
 }
 
-// resolved are the paths without symbolic links. What is not there need not be hidden.
+// resolved returns the paths without symbolic links. Paths that do not exist need not be hidden.
 func resolved(paths []string) (list []string, err error) {
 	for _, path := range paths {
 		path, err := filepath.EvalSymlinks(path)
@@ -90,7 +90,7 @@ func resolved(paths []string) (list []string, err error) {
 	return list, nil
 }
 
-// allowBut allows all that is in a directory but what is hidden.
+// allowBut allows all that is in a directory except what is hidden.
 func allowBut(rules int, rights uint64, dir string, hidden []string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

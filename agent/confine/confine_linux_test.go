@@ -19,8 +19,8 @@ import (
 // token is in the environment of the agent.
 const token = "ROLLCALL_STOP_TOKEN"
 
-// TestMain is the program that is started anew. The tests run as a user without
-// capabilities, as an agent does, and with a secret in the environment they were started with.
+// TestMain is the program that is started again. The tests run as a user without capabilities, as
+// an agent does, and with a secret in the environment they were started with.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == Command:

@@ -1,10 +1,10 @@
-// Package confine starts a program that has all that its starter may reach but for some paths,
-// by Landlock, which needs neither capabilities nor another user. The program also reads
-// nothing of the starter's process and sends it no signal, where the kernel knows how.
+// Package confine starts a program that may access all that its parent may, except some paths. It
+// uses Landlock, which needs neither capabilities nor another user. If the kernel supports it, the
+// program also cannot read its parent's process or signal it.
 //
-// Landlock only ever allows, so everything but the hidden paths is allowed, directory by
-// directory. It binds the process that asks for it, so that is not the agent but the agent's
-// own program, started anew, which then becomes the other program.
+// Landlock can only allow, so everything but the hidden paths is allowed, directory by directory.
+// It restricts the process that asks for it. So the agent does not ask itself: it starts its own
+// program again, which restricts itself and then becomes the other program.
 package confine
 
 import (
@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// Command is the first argument of a program that is started anew for this.
+// Command is the first argument of the program that is started again for this.
 const Command = "confine"
 
-// end is between the hidden paths and the program.
+// end separates the hidden paths and the program.
 const end = "--"
 
-// Prefix is what comes before a program and its arguments to have it started by self, which
-// calls Run, with paths hidden.
+// Prefix returns the arguments to put before a program and its arguments, so that self, which calls
+// Run, starts it with the paths hidden.
 func Prefix(self string, hidden ...string) []string {
 	return append(append([]string{self, Command}, hidden...), end)
 }
@@ -39,7 +39,7 @@ func Run(args []string) error {
 	return become(args[:at], args[at+1:])
 }
 
-// Try says why a program cannot be confined here.
+// Try returns why a program cannot be confined here.
 func Try(prefix []string, harmless ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

@@ -23,14 +23,14 @@ const (
 	reasonKnown = "known" // the room of the known is full
 )
 
-// Limits of one listener.
+// Limits are the limits of one listener.
 type Limits struct {
 	// Strangers is how many connections of strangers there may be, and PerPeer how
 	// many of one address.
 	Strangers, PerPeer int
 	// Known is how many connections of known peers there may be.
 	Known int
-	// Local: whoever comes by a forwarded port is known.
+	// Local means that whoever comes by a forwarded port is known.
 	Local bool
 	// Grace is how long a new stranger is not ended, so that what it sends at once
 	// is read, however many connect at the same time. Meanwhile there may be lobby
@@ -45,7 +45,7 @@ const lobby = 128
 type Doors struct {
 	refused *prometheus.CounterVec
 	logger  *slog.Logger
-	// Lately remembers ended connections for people. Nil: nothing does.
+	// Lately remembers ended connections for people. Nil means that nothing does.
 	Lately *Refusals
 }
 
@@ -84,7 +84,7 @@ type conn struct {
 	known    bool
 	came     time.Time
 	heard    atomic.Int64 // when it was last read from, by the listener's clock
-	served   atomic.Int64 // when it last carried a good request; 0: never
+	served   atomic.Int64 // when it last carried a good request; 0 means never
 }
 
 // Accept waits only for the next connection.
@@ -119,10 +119,9 @@ func (l *listener) admit(c *conn) (crowded bool) {
 		}
 	}
 	if c.known && held >= l.limits.Known {
-		// Whoever has most makes room, the newcomer counted; else somebody who
-		// connects again and again would end those who wait silently. Connections
-		// marked by Served are ended last: others may come from any number of
-		// addresses.
+		// The peer with most connections, including the new one, makes room; else a peer that
+		// connects again and again would end the silent ones. Connections marked by Served are
+		// ended last: others may come from any number of addresses.
 		among := func(o *conn) bool { return o.known && o.served.Load() == 0 }
 		if l.silent(among) == nil {
 			among = func(o *conn) bool { return o.known }
@@ -157,13 +156,13 @@ func (l *listener) trim(newest *conn) (crowded bool) {
 	}
 }
 
-// full reports whether no more connections can have their grace. Whoever has too
-// many from one address then loses them; with many addresses, the next one waits.
+// full reports whether no more connections can have their grace. Then an address with too many
+// connections loses some; with many addresses, the next connection waits.
 func (l *listener) full() bool {
 	return len(l.conns) > l.limits.Strangers+l.limits.Known+lobby
 }
 
-// surplus returns a stranger for whom there is no room, and why.
+// surplus returns a stranger that must make room, and why.
 func (l *listener) surplus(newest *conn) (*conn, string) {
 	held, counts := 0, map[netip.Prefix]int{}
 	for c := range l.conns {
@@ -336,8 +335,8 @@ func Forwarded(address netip.Addr) bool {
 	return address == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || address == netip.IPv6Loopback()
 }
 
-// Peer is whom an address belongs to: the address itself, or with IPv6 its /64
-// network, which one machine usually has as a whole.
+// Peer returns the owner of an address: the address itself, or with IPv6 its /64 network, which one
+// machine usually has as a whole.
 func Peer(address netip.Addr) netip.Prefix {
 	address = address.Unmap().WithZone("")
 	bits := address.BitLen()

@@ -61,7 +61,7 @@ func (h *house) enter(from string) (client, server net.Conn) {
 	return client, <-h.taken
 }
 
-// answered: what is sent comes back.
+// answered reports whether what is sent comes back.
 func answered(c net.Conn) bool {
 	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
 	if _, err := c.Write([]byte("a")); err != nil {
@@ -82,8 +82,8 @@ func (h *house) ended(reason string) int {
 	return int(testutil.ToFloat64(h.refused.WithLabelValues("test", reason)))
 }
 
-// TestStrangerKeepsNobodyOut: with all that one address may have, another still gets
-// in, and so does a newcomer from the very same address.
+// TestStrangerKeepsNobodyOut checks that another address still gets in when one has all connections
+// that it may have, and so does a newcomer from the very same address.
 func TestStrangerKeepsNobodyOut(t *testing.T) {
 	h := newHouse(t, Limits{Strangers: 4, PerPeer: 2, Known: 4})
 	first, _ := h.enter("127.0.0.2")
@@ -106,8 +106,8 @@ func serve(server net.Conn) {
 	Served(ConnContext(context.Background(), tls.Server(server, &tls.Config{})))
 }
 
-// TestServedGoLast: connections that say nothing of use make none go that has, from the very
-// same address.
+// TestServedGoLast checks that connections without a good request do not end those that have
+// carried one, even from the same address.
 func TestServedGoLast(t *testing.T) {
 	h := newHouse(t, Limits{Strangers: 8, PerPeer: 4, Known: 4})
 	kept, server := h.enter("127.0.0.2")
@@ -126,8 +126,8 @@ func TestServedGoLast(t *testing.T) {
 	Served(context.Background()) // of another listener, or none
 }
 
-// TestServedLeaveRoom: who makes up good requests holds half of what one address may have,
-// and has no newcomer go before it can ask.
+// TestServedLeaveRoom checks that a client that sends good requests holds at most half of what one
+// address may have, and does not end newcomers before they can ask.
 func TestServedLeaveRoom(t *testing.T) {
 	h := newHouse(t, Limits{Strangers: 8, PerPeer: 4, Known: 4})
 	var all []net.Conn
@@ -146,8 +146,8 @@ func TestServedLeaveRoom(t *testing.T) {
 	require.True(t, answered(all[3]))
 }
 
-// TestWhoHasMostMakesRoom: with all room taken, it is not the one with a single
-// connection who loses it, however long that was silent.
+// TestWhoHasMostMakesRoom checks that if all room is taken, a peer with a single connection does
+// not lose it, however long it was silent.
 func TestWhoHasMostMakesRoom(t *testing.T) {
 	h := newHouse(t, Limits{Strangers: 4, PerPeer: 3, Known: 4})
 	quiet, _ := h.enter("127.0.0.3")
@@ -163,7 +163,7 @@ func TestWhoHasMostMakesRoom(t *testing.T) {
 	require.Equal(t, 4, h.held())
 }
 
-// TestKnownAreCountedApart: strangers make nobody go who has shown who he is.
+// TestKnownAreCountedApart checks that strangers do not end connections of known peers.
 func TestKnownAreCountedApart(t *testing.T) {
 	h := newHouse(t, Limits{Strangers: 2, PerPeer: 1, Known: 2})
 	var known []net.Conn
@@ -187,8 +187,8 @@ func TestKnownAreCountedApart(t *testing.T) {
 	KeepConn(known[0]) // of another listener, or none
 }
 
-// TestPortForwardIsKnown: of a listener that says so. Prometheus and kubelets do not
-// come from there.
+// TestPortForwardIsKnown checks that a port-forward is recognised on a listener that allows it.
+// Prometheus and kubelets do not come from there.
 func TestPortForwardIsKnown(t *testing.T) {
 	h := newHouse(t, Limits{Strangers: 1, PerPeer: 1, Known: 5, Local: true})
 	var all []net.Conn
@@ -224,7 +224,7 @@ func TestPeer(t *testing.T) {
 	require.Zero(t, peerOf(&net.UnixAddr{Name: "x"}))
 }
 
-// TestHandshakesFillNoLog: one line a minute, whoever fails how often.
+// TestHandshakesFillNoLog checks that failed handshakes log one line a minute, however many fail.
 func TestHandshakesFillNoLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder

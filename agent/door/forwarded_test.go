@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSidecarsForwardNoPort: behind a sidecar of Istio all who come from the network have the address 127.0.0.6. They are strangers.
+// TestSidecarsForwardNoPort checks that connections from 127.0.0.6 count as strangers: behind an
+// Istio sidecar, all connections from the network have that address.
 func TestSidecarsForwardNoPort(t *testing.T) {
 	for address, want := range map[string]bool{
 		"127.0.0.1": true, "::1": true, "::ffff:127.0.0.1": true,

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWhoHasJustComeIsRead: however many come at the same time, from however many addresses, and before what the first one sends
-// has arrived.
+// TestWhoHasJustComeIsRead checks that a new connection is read, however many others come at the
+// same time from however many addresses, and before its first bytes have arrived.
 func TestWhoHasJustComeIsRead(t *testing.T) {
 	h := newHouse(t, Limits{Strangers: 4, PerPeer: 2, Known: 2, Grace: time.Hour})
 	kubelet, server := h.enter("127.0.0.2")
@@ -23,7 +23,8 @@ func TestWhoHasJustComeIsRead(t *testing.T) {
 	require.Zero(t, h.ended(reasonAll)+h.ended(reasonPeer))
 }
 
-// TestGraceEnds: nobody else has to come for that, and who comes when too many have just come waits.
+// TestGraceEnds checks that the grace ends without a further connection, and that a connection
+// waits if too many are new.
 func TestGraceEnds(t *testing.T) {
 	const grace = 20 * time.Millisecond
 	h := newHouse(t, Limits{Strangers: 4, PerPeer: 2, Known: 2, Grace: grace})
@@ -39,7 +40,8 @@ func TestGraceEnds(t *testing.T) {
 	require.False(t, answered(first))
 }
 
-// TestOneAddressMakesNobodyWait: who makes thousands of connections from one address, which all have just come, has his own go.
+// TestOneAddressMakesNobodyWait checks that thousands of new connections from one address end those
+// of that address only.
 func TestOneAddressMakesNobodyWait(t *testing.T) {
 	h := newHouse(t, Limits{Strangers: 4, PerPeer: 2, Known: 2, Grace: time.Hour})
 	for range 2 * lobby {

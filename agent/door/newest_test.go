@@ -44,8 +44,8 @@ func TestSlowReadersKeepNobodyOut(t *testing.T) {
 	require.Equal(t, "ok", string(text))
 }
 
-// TestHastyReadersKeepNobodyOut: a stranger who asks again and again, and reads, has the connections that one address may
-// have; Prometheus, from another, reads its answer to the end.
+// TestHastyReadersKeepNobodyOut checks that a stranger who asks again and again, and reads, has the
+// connections that one address may have; Prometheus, from another, reads its answer to the end.
 func TestHastyReadersKeepNobodyOut(t *testing.T) {
 	answer := bytes.Repeat([]byte("a"), 1<<20)
 	server := httptest.NewUnstartedServer(Newest(4, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRefusalsAreToldForAnHour: how many, since when and who was last; an hour without one
-// ends the account.
+// TestRefusalsAreToldForAnHour checks that reports have the number of refusals, since when, and the
+// last sender, until an hour without one has passed.
 func TestRefusalsAreToldForAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var none *Refusals

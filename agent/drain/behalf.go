@@ -11,7 +11,7 @@ import (
 // What an agent does on behalf of another member, whose pod has no running agent.
 // None of it touches the job: this pod is not drained.
 
-// errRestored: the order came later than the restore of its claim.
+// errRestored means that the order came later than the restore of its claim.
 var errRestored = errors.New("the claim is restored; this order came too late")
 
 // HandoffOnBehalf makes one round of handing over the duties of another member.

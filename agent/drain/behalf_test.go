@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// TestOthersAreNotEmptied: not by an adapter that does not say that it can.
+// TestOthersAreNotEmptied checks that an adapter without EvacuatesOthers empties no other member.
 func TestOthersAreNotEmptied(t *testing.T) {
 	draining(t, &agenttest.Engine{}, func(t *testing.T, d *Drainer) {
 		_, err := d.PlanOnBehalf(t.Context(), Order{Claim: "move", Kind: engines.Evacuate, Epoch: 1}, "n2")
@@ -20,7 +20,7 @@ func TestOthersAreNotEmptied(t *testing.T) {
 	})
 }
 
-// emptier can empty others, and notes whom.
+// emptier can evacuate others, and records which.
 type emptier struct {
 	agenttest.Engine
 	orders []engines.Order
@@ -33,7 +33,8 @@ func (e *emptier) Drain(_ context.Context, o engines.Order, undo []byte) (engine
 	return engines.Progress{State: engines.ProgressRunning, Detail: string(undo), Done: 1, Total: 3}, nil
 }
 
-// TestOthersWaitForTheirTurn: one writer at a time, and the job stays as it is.
+// TestOthersWaitForTheirTurn checks that there is one writer at a time, and that the job stays as
+// it is.
 func TestOthersWaitForTheirTurn(t *testing.T) {
 	e := &emptier{}
 	draining(t, e, func(t *testing.T, d *Drainer) {

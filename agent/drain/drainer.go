@@ -27,7 +27,7 @@ const (
 	RetryRefused = 10 * time.Second
 )
 
-// Options of a Drainer. All are required, but a Store without a directory keeps
+// Options are the options of a Drainer. All are required, but a Store without a directory keeps
 // nothing.
 type Options struct {
 	Engine *probe.Slot

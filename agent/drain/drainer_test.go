@@ -76,7 +76,7 @@ func TestDrainIsRepeatedUntilDone(t *testing.T) {
 		_, err := d.Drain(handoff("c1", 1))
 		require.NoError(t, err)
 		require.Equal(t, preparing, d.state())
-		_, err = d.Drain(handoff("c1", 1)) // asked again: goes on, does not start anew
+		_, err = d.Drain(handoff("c1", 1)) // asked again: goes on, does not start again
 		require.NoError(t, err)
 		time.Sleep(10 * time.Second)
 		require.Equal(t, prepared, d.state())
@@ -88,8 +88,9 @@ func TestDrainIsRepeatedUntilDone(t *testing.T) {
 	})
 }
 
-// A prepare that did not last is found out by whoever asks anew, and done again; one
-// that is being looked at is not begun once more; nothing is written past its time.
+// TestDrainedPodIsRechecked checks that a recheck finds a drain that did not last and repeats it,
+// that a drain that is being checked is not begun again, and that nothing is written after its
+// time.
 func TestDrainedPodIsRechecked(t *testing.T) {
 	var calls atomic.Int32
 	var leads atomic.Bool
@@ -317,8 +318,8 @@ func TestRestoreEndsItsClaimOnly(t *testing.T) {
 	})
 }
 
-// A restore that did not finish, and then the same claim again from the next
-// coordinator: it is prepared anew.
+// TestDrainAfterAHalfRestore checks that a claim is drained again if the next coordinator orders it
+// after a restore that did not finish.
 func TestDrainAfterAHalfRestore(t *testing.T) {
 	engine := &agenttest.Engine{OnRestore: func([]byte) (engines.Progress, error) { return engines.Progress{}, errors.New("down") }}
 	draining(t, engine, func(t *testing.T, d *Drainer) {
@@ -345,8 +346,8 @@ func TestTooMuchUndo(t *testing.T) {
 	})
 }
 
-// TestRecheckContradictsNoReport: while the database has not answered yet whether a
-// prepare lasts, reports say what was true before; what it answers they say at once.
+// TestRecheckContradictsNoReport checks that while the database has not answered yet whether a
+// drain lasts, reports say what was true before; its answer is reported at once.
 func TestRecheckContradictsNoReport(t *testing.T) {
 	j := &Job{State: preparing, rechecks: true}
 	require.Equal(t, prepared, j.reported())

@@ -28,7 +28,7 @@ const (
 	repairInterrupted = "interrupted" // for an order or a step
 )
 
-// RepairOptions of a RepairLoop. All are required.
+// RepairOptions are the options of a RepairLoop. All are required.
 type RepairOptions struct {
 	Drainer *Drainer
 	// Allowed reports whether repair is allowed, apart from what the drainer knows.
@@ -51,12 +51,12 @@ func NewRepairMetrics(registerer prometheus.Registerer) *prometheus.CounterVec {
 	return rounds
 }
 
-// RepairLoop has the adapter do what members owe each other without an order, such
-// as opening a primary or following one.
+// RepairLoop lets the adapter do what members must do for each other without an order, such as
+// allowing writes on a primary or following one.
 //
-// Invariants: no repair while a claim is open or a stop hook is at work on this pod,
-// in mode Observe, or before the peers were heard; one writer, and every other one
-// goes first; at most one round per repairInterval.
+// Invariants: no repair while a claim is open or a stop hook is at work on this pod, in mode
+// Observe, or before the peers were heard; one writer, and every other one goes first; at most one
+// round per repairInterval.
 type RepairLoop struct {
 	RepairOptions
 

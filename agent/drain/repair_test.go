@@ -19,7 +19,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// repairWorld is a tender that is told of a look as often as every says.
+// repairWorld is a repair loop that gets a look as often as every says.
 type repairWorld struct {
 	*RepairLoop
 	d     *Drainer
@@ -128,7 +128,8 @@ func TestRepairsOnlyWhenAllowed(t *testing.T) {
 	})
 }
 
-// From the beginning of a job until its claim is restored nothing is tended.
+// TestNeverRepairsDuringAJob checks that nothing is repaired from the beginning of a job until its
+// claim is restored.
 func TestNeverRepairsDuringAJob(t *testing.T) {
 	for _, claim := range []string{"c", ""} { // a claim, the stop hook's own
 		inRepairWorld(t, time.Second, func(t *testing.T, x *repairWorld) {
@@ -153,7 +154,7 @@ func TestNeverRepairsDuringAJob(t *testing.T) {
 	}
 }
 
-// Whoever has to write does not wait for what is only tended.
+// TestRepairGivesWay checks that other writers do not wait for a repair.
 func TestRepairGivesWay(t *testing.T) {
 	inRepairWorld(t, time.Second, func(t *testing.T, x *repairWorld) {
 		var inside atomic.Bool
@@ -217,8 +218,8 @@ func TestRepairIsBoundedAndReported(t *testing.T) {
 	})
 }
 
-// A step waits for a short time only, and what has begun is ended though nobody
-// waits for it any more.
+// TestStepsOfPeers checks that a step waits only for a short time, and that a step that has begun
+// is finished even if the caller no longer waits.
 func TestStepsOfPeers(t *testing.T) {
 	var taken atomic.Int32
 	engine := &agenttest.Peered{OnStep: func(ctx context.Context, s engines.Step) ([]byte, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// A stalled connection delivers a prepare after its claim was restored, by a
-// coordinator that had reconnected: nobody would ever undo it.
+// A stalled connection delivers a drain after its claim was restored, by a coordinator that had
+// reconnected: nobody would ever undo it.
 func TestLateDrainOfARestoredClaimIsRefused(t *testing.T) {
 	var plans atomic.Int32
 	engine := &agenttest.Engine{OnPlanDrain: func(engines.Order) ([]byte, error) { plans.Add(1); return []byte("undo"), nil }}

@@ -26,7 +26,7 @@ type lives struct {
 	pod    string
 	uid    string // of the cluster
 	heard  bool
-	// machine is which start of it this is, and when that was. Empty: unknown.
+	// machine is which start of it this is, and when that was. Empty means unknown.
 	machine string
 	booted  time.Time
 	*Drainer
@@ -115,8 +115,8 @@ func (l *lives) detail() string {
 	return j.Detail
 }
 
-// The time is over in the middle: the agent undoes it by itself, again and again,
-// and only then is another claim let in.
+// TestOutOfTimeIsUndone checks that if the term ends in the middle, the agent itself undoes the job
+// until it succeeds, and accepts another claim only then.
 func TestOutOfTimeIsUndone(t *testing.T) {
 	living(t, func(t *testing.T, l *lives) {
 		l.restore = func(n int) (engines.Progress, error) {
@@ -159,7 +159,8 @@ func TestOutOfTimeIsUndone(t *testing.T) {
 	})
 }
 
-// A refusal is the coordinator's to answer, as long as there is time.
+// TestRefusedIsUndoneWhenItsTimeIsOver checks that the coordinator decides about a refusal as long
+// as its term lasts.
 func TestRefusedIsUndoneWhenItsTimeIsOver(t *testing.T) {
 	living(t, func(t *testing.T, l *lives) {
 		l.apply = func(int) (engines.Progress, error) {
@@ -178,7 +179,7 @@ func TestRefusedIsUndoneWhenItsTimeIsOver(t *testing.T) {
 	})
 }
 
-// What is prepared stays so until its coordinator restores it, whoever asks.
+// TestDrainedIsNotUndone checks that a drained pod stays drained until its coordinator restores it.
 func TestDrainedIsNotUndone(t *testing.T) {
 	living(t, func(t *testing.T, l *lives) {
 		l.apply = func(int) (engines.Progress, error) { return engines.Progress{State: engines.ProgressDone}, nil }
@@ -266,7 +267,8 @@ func TestJobOfAnotherBootIsOver(t *testing.T) {
 	}
 }
 
-// The coordinator began to restore, and nobody asks again.
+// TestHalfRestoreIsFinished checks that the agent finishes a restore that a coordinator began and
+// nobody asks for again.
 func TestHalfRestoreIsFinished(t *testing.T) {
 	for name, restart := range map[string]bool{"same process": false, "next process": true} {
 		t.Run(name, func(t *testing.T) {
@@ -348,7 +350,8 @@ func TestWhatIsNotResumed(t *testing.T) {
 	}
 }
 
-// Engines whose members do nothing together are asked again by coordinators only.
+// TestOthersAreNotKept checks that jobs of engines that are not Peered are not kept: only
+// coordinators ask for them again.
 func TestOthersAreNotKept(t *testing.T) {
 	living(t, func(t *testing.T, l *lives) {
 		l.end()

@@ -24,7 +24,7 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// prey are real members on loopback, each at its own address.
+// prey is some real members on loopback, each at its own address.
 type prey struct {
 	t       *testing.T
 	peers   []netip.AddrPort
@@ -33,7 +33,7 @@ type prey struct {
 	change  func(*Options)
 }
 
-// newPrey has room for so many, who all find each other by name.
+// newPrey returns room for size members, which find each other by name.
 func newPrey(t *testing.T, size int) *prey {
 	p := &prey{t: t}
 	for i := range size {
@@ -80,7 +80,7 @@ func (m *member) labelled() []byte {
 	return append([]byte{messageLabel, byte(len(m.config.Label))}, m.config.Label...)
 }
 
-// call is a stream from some address of loopback.
+// call opens a stream from some loopback address.
 func (m *member) call(from [4]byte) (net.Conn, error) {
 	d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.AddrFrom4(from), 0)), Timeout: 10 * time.Second}
 	return d.Dial("tcp4", m.address.String())
@@ -93,14 +93,14 @@ func sealed(version byte, plain, with []byte) []byte {
 	return gcm.Seal(append([]byte{version}, nonce...), nonce, plain, with)
 }
 
-// framed is a message of a stream as who has the key sends it.
+// framed returns a message of a stream, encrypted with the key.
 func (m *member) framed(version byte, plain []byte) []byte {
 	head := binary.BigEndian.AppendUint32([]byte{messageEncrypted}, uint32(len(plain)+sealOverhead))
 	body := sealed(version, plain, append(bytes.Clone(head), m.config.Label...))
 	return append(append(m.labelled(), head...), body...)
 }
 
-// packet likewise.
+// packet returns an encrypted packet.
 func (m *member) packet(version byte, plain []byte) []byte {
 	return append(m.labelled(), sealed(version, plain, []byte(m.config.Label))...)
 }
@@ -116,8 +116,8 @@ func packed(kind byte, values ...any) []byte {
 	return b.Bytes()
 }
 
-// peak is how much the heap grew at most, with a collector that works hard, as that of
-// an agent near its limit does.
+// peak returns how much the heap grew at most, with a garbage collector as busy as that of an agent
+// near its limit.
 func peak(do func()) uint64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	runtime.GC()
@@ -148,12 +148,12 @@ const mebi = 1 << 20
 
 var garbage = make([]byte, 20*mebi)
 
-// claims is the start of a stream that says how long its message is.
+// claims returns the start of a stream that claims a length for its message.
 func (m *member) claims(size uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(m.labelled(), messageEncrypted), size)
 }
 
-// assaults are what can be done without the key. Each is one stream.
+// assaults are attacks that need no key. Each is one stream.
 var assaults = map[string]func(m *member, conn net.Conn){
 	"claims 20 MiB and sends them": func(m *member, conn net.Conn) {
 		if _, err := conn.Write(m.claims(20*mebi - 1)); err == nil {
@@ -184,8 +184,8 @@ var assaults = map[string]func(m *member, conn net.Conn){
 	"the label, and junk": func(m *member, conn net.Conn) { _, _ = conn.Write(append(m.labelled(), garbage[:9000]...)) },
 }
 
-// attack opens so many streams, from ever other addresses, and waits until they are
-// closed, or their time is over.
+// attack opens this many streams, from always different addresses, and waits until they are closed
+// or have timed out.
 func (m *member) attack(streams int, assault func(*member, net.Conn)) {
 	var tasks sync.WaitGroup
 	few := make(chan struct{}, 400)
@@ -206,8 +206,9 @@ func (m *member) attack(streams int, assault func(*member, net.Conn)) {
 	tasks.Wait()
 }
 
-// Without the key nobody makes an agent hold more than a few MiB, however many
-// streams there are; 400 at a time of the 3,000, so that each sends what it can.
+// TestStrangersCostLittle checks that without the key nobody can make an agent hold more than a few
+// MiB, however many streams there are. Of the 3,000 streams 400 run at a time, so that each sends
+// what it can.
 func TestStrangersCostLittle(t *testing.T) {
 	m := newPrey(t, 1).start()
 	try := func(streams int, name string) {
@@ -226,7 +227,7 @@ func TestStrangersCostLittle(t *testing.T) {
 	}
 }
 
-// strange is all that was counted.
+// strange returns all refusals that were counted.
 func (m *member) strange() float64 {
 	n := m.rejected(reasonKey) + m.rejected(reasonLabel)
 	for _, why := range refused {
@@ -235,7 +236,8 @@ func (m *member) strange() float64 {
 	return n
 }
 
-// Meanwhile members find each other, exchange, and notice who is dead.
+// TestRingLivesUnderAttack checks that during an attack members find each other, exchange, and
+// notice dead members.
 func TestRingLivesUnderAttack(t *testing.T) {
 	p := newPrey(t, 3)
 	first := p.start()

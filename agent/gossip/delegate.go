@@ -29,7 +29,7 @@ var (
 	_ memberlist.EventDelegate = (*delegate)(nil)
 )
 
-// NodeMeta is the own headline.
+// NodeMeta returns the headline of this agent.
 func (d *delegate) NodeMeta(limit int) []byte {
 	meta := *d.meta.Load()
 	if len(meta) > limit {
@@ -45,16 +45,16 @@ func (d *delegate) GetBroadcasts(int, int) [][]byte { return nil }
 // LocalState is not empty, because memberlist calls MergeRemoteState only then.
 func (d *delegate) LocalState(bool) []byte { return []byte{metaVersion} }
 
-// MergeRemoteState is called after a full exchange, whoever began it; what the
-// peer knows has been taken over by then.
+// MergeRemoteState is called after a full exchange, whoever began it; what the peer knows has been
+// merged already.
 func (d *delegate) MergeRemoteState([]byte, bool) { d.table.setSynced() }
 
 func (d *delegate) reject(err error) error             { d.count(err); return err }
 func (d *delegate) NotifyUpdate(node *memberlist.Node) { d.NotifyJoin(node) }
 
-// NotifyAlive decides whether a message about a member is believed at all.
-// Messages about this very agent pass: memberlist refutes the ones that are not
-// its own, which is how a restarted agent gets past its former incarnation.
+// NotifyAlive decides whether a message about a member is believed at all. Messages about this
+// agent itself pass: memberlist refutes those that are not its own, which is how a restarted agent
+// gets past its former incarnation.
 func (d *delegate) NotifyAlive(node *memberlist.Node) error {
 	if node.Name == d.self {
 		return nil
@@ -71,9 +71,9 @@ func (d *delegate) NotifyAlive(node *memberlist.Node) error {
 	return nil
 }
 
-// NotifyMerge refuses the whole exchange when any living member of the other side
-// belongs to another database: two clusters must never flow together. Members
-// that are only malformed are left out one by one by NotifyAlive.
+// NotifyMerge refuses the whole exchange when any living member of the other side belongs to
+// another database: two clusters must never merge. Members that are only malformed are left out one
+// by one by NotifyAlive.
 func (d *delegate) NotifyMerge(peers []*memberlist.Node) error {
 	for _, peer := range peers {
 		if peer.State != memberlist.StateAlive || peer.Name == d.self {
@@ -104,7 +104,7 @@ func (d *delegate) NotifyJoin(node *memberlist.Node) {
 	d.metrics.members.Set(float64(d.table.alive()))
 }
 
-// upToDate tells whether memberlist tells the own headline.
+// upToDate reports whether memberlist sends the current headline.
 func (d *delegate) upToDate() bool { return bytes.Equal(*d.told.Load(), *d.meta.Load()) }
 
 // NotifyLeave is called when a member is declared dead or has said good-bye.

@@ -29,9 +29,9 @@ const (
 	firstRead    = 4 << 10
 )
 
-// gate is between the network and memberlist. Nothing gets through that does not
-// come with the label and the key, or that no agent sends: memberlist buffers up
-// to 20 MiB of each stream before it looks at the key, and trusts who has it.
+// gate is between the network and memberlist. It lets through only what has the label and the key
+// and what agents send: memberlist buffers up to 20 MiB of each stream before it checks the key,
+// and trusts every holder of it.
 type gate struct {
 	memberlist.Transport
 	label  []byte
@@ -41,7 +41,8 @@ type gate struct {
 	refuse func(why reason, from string)
 
 	places places
-	// indirect bounds what others have this agent ask of third ones: memberlist keeps a goroutine and two timers for each.
+	// indirect limits the indirect pings that others ask of this agent: memberlist keeps a
+	// goroutine and two timers for each.
 	indirect *rate.Limiter
 	opening  sync.Mutex // one long message is decrypted at a time
 	packets  chan *memberlist.Packet
@@ -89,7 +90,7 @@ func (g *gate) takePackets() {
 	}
 }
 
-// checkPacket answers why a packet is refused, or "".
+// checkPacket returns why a packet is refused, or "".
 func (g *gate) checkPacket(b []byte) reason {
 	switch body, ok := bytes.CutPrefix(b, g.label); {
 	case len(b) > maxMessage:
@@ -131,7 +132,7 @@ func (g *gate) takeStreams() {
 	}
 }
 
-// enter answers nil when there is no place for a stream.
+// enter returns nil when there is no place for a stream.
 func (g *gate) enter(conn net.Conn, from netip.Addr) *place {
 	switch {
 	case g.knows(from):
@@ -143,7 +144,7 @@ func (g *gate) enter(conn net.Conn, from netip.Addr) *place {
 	}
 }
 
-// admit hands a stream on once its message is here and is one of an agent.
+// admit passes a stream to memberlist once its message is complete and is one of an agent.
 func (g *gate) admit(conn net.Conn, place *place) {
 	stop := context.AfterFunc(g.closing, func() { _ = conn.Close() })
 	defer stop()
@@ -163,7 +164,7 @@ func (g *gate) admit(conn net.Conn, place *place) {
 	}
 }
 
-// DialTimeout bounds what the other side answers.
+// DialTimeout connects to a member, and bounds what the other side answers.
 func (g *gate) DialTimeout(to string, timeout time.Duration) (net.Conn, error) {
 	address, err := netip.ParseAddrPort(to)
 	if err != nil {
@@ -181,13 +182,13 @@ func (g *gate) DialTimeout(to string, timeout time.Duration) (net.Conn, error) {
 	return &incoming{Conn: conn, gate: g, place: place}, nil
 }
 
-// errRefused is what memberlist reads of an answer that is refused.
+// errRefused is the error that memberlist gets instead of a refused answer.
 type errRefused struct{ reason reason }
 
 func (e errRefused) Error() string { return "refused: " + string(e.reason) }
 
-// incoming is a stream of which one message is read and checked before memberlist
-// reads any of it. Nothing is read behind that message.
+// incoming is a stream of which one message is read and checked before memberlist reads any of it.
+// Nothing after that message is read.
 type incoming struct {
 	net.Conn
 	gate  *gate
@@ -223,7 +224,7 @@ func (s *incoming) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// unframed reads on without encryption: where a message ends is nowhere said.
+// unframed reads on without encryption, where nothing says where a message ends.
 func (s *incoming) unframed(b []byte) (int, error) {
 	if s.came >= maxState || !s.place.hold(s.came) {
 		s.gate.refuse(reasonBytes, remoteOf(s.Conn).String())
@@ -239,7 +240,7 @@ func (s *incoming) Close() error {
 	return s.Conn.Close()
 }
 
-// receive answers why the message is refused, or "" when it is there.
+// receive returns why the message is refused, or "" if it is complete.
 func (s *incoming) receive() reason {
 	s.received = true
 	start := time.Now()
@@ -285,7 +286,7 @@ func (s *incoming) receive() reason {
 	return ""
 }
 
-// fill reads until there are so many bytes. What is held grows with what came.
+// fill reads until there are size bytes. Its buffer grows with what has arrived.
 func (s *incoming) fill(b []byte, size int) ([]byte, reason) {
 	for len(b) < size {
 		if len(b) == cap(b) {
@@ -304,7 +305,7 @@ func (s *incoming) fill(b []byte, size int) ([]byte, reason) {
 	return b, ""
 }
 
-// checkMessage is of a whole encrypted message with its header.
+// checkMessage checks a whole encrypted message with its header.
 func (g *gate) checkMessage(b []byte) reason {
 	if len(b) > freeBytes {
 		g.opening.Lock()

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Strangers may take all places and bytes that they have; those who are known have
-// others, and so have the answers to this agent's own calls.
+// TestKnownDoNotWaitForStrangers checks that strangers can take only their own places and bytes:
+// known peers, and the answers to this agent's own calls, have others.
 func TestKnownDoNotWaitForStrangers(t *testing.T) {
 	var p places
 	at := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}) }
@@ -64,7 +64,7 @@ func TestKnownDoNotWaitForStrangers(t *testing.T) {
 	require.NotNil(t, p.take(stranger, at(2)))
 }
 
-// said is a connection on which somebody has said all that he says.
+// said is a connection on which the peer has sent all that it sends.
 type said struct {
 	net.Conn
 	io.Reader
@@ -75,7 +75,7 @@ func (said) SetReadDeadline(time.Time) error { return nil }
 func (said) Close() error                    { return nil }
 func (said) RemoteAddr() net.Addr            { return &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)} }
 
-// allocated is what is allocated meanwhile, by the try in which others allocate least.
+// allocated returns what do allocates, by the try in which others allocate least.
 func allocated(do func()) uint64 {
 	var before, after runtime.MemStats
 	least := uint64(math.MaxUint64)
@@ -106,7 +106,7 @@ func (g *gate) seal(plain []byte) []byte {
 	return append(append(bytes.Clone(g.label), head...), body...)
 }
 
-// A claim costs nothing.
+// TestClaimsCostNothing checks that a claimed length costs nothing.
 func TestClaimsCostNothing(t *testing.T) {
 	g := testGate()
 	claim := append(bytes.Clone(g.label), messageEncrypted, 0, 0x1f, 0xff, 0xff, 1)
@@ -117,7 +117,7 @@ func TestClaimsCostNothing(t *testing.T) {
 	}), uint64(64<<10))
 }
 
-// FuzzStream: what is allocated grows with what came, whatever it claims.
+// FuzzStream checks that allocations grow with what has arrived, whatever length it claims.
 func FuzzStream(f *testing.F) {
 	g := testGate()
 	f.Add([]byte{})
@@ -142,7 +142,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// FuzzMessage: what passes, memberlist decodes with memory that grows with what came.
+// FuzzMessage checks that memberlist decodes what passes with memory that grows with its size.
 func FuzzMessage(f *testing.F) {
 	f.Add(packed(messagePing, pingBody{SeqNo: 1 << 31, Node: "x"}))
 	f.Add(packed(messageExchange, exchangeHeader{Nodes: 1}, nodeState{Name: "x", Addr: []byte{1, 2, 3, 4}, Vsn: versions}))
@@ -177,7 +177,8 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// A call that nobody answers, and a stream that nobody takes, leave no place taken.
+// TestPlacesAreGivenBack checks that a call without an answer, and a stream that nobody reads, free
+// their places.
 func TestPlacesAreGivenBack(t *testing.T) {
 	one, other := sockets2(t, "127.0.0.1")
 	g := newGate(one, "12345678", func() [][]byte { return [][]byte{testKey} }, func(netip.Addr) bool { return false }, everybody, func(reason, string) {})
@@ -205,7 +206,7 @@ func TestPlacesAreGivenBack(t *testing.T) {
 	require.Zero(t, g.places.all)
 }
 
-// Without encryption, too.
+// TestInsecureStreamsAreBounded checks that streams are bounded without encryption too.
 func TestInsecureStreamsAreBounded(t *testing.T) {
 	one, _ := sockets2(t, "127.0.0.1")
 	refusals := make(chan reason, 10)
@@ -223,7 +224,7 @@ func TestInsecureStreamsAreBounded(t *testing.T) {
 	require.Equal(t, reasonBytes, <-refusals)
 }
 
-// Who has taken all places of strangers keeps no member waiting.
+// TestMembersGoFirst checks that members do not wait when strangers have taken all their places.
 func TestMembersGoFirst(t *testing.T) {
 	p := newPrey(t, 2)
 	require.NoError(t, p.sockets[1].Shutdown()) // named, and not there
@@ -253,8 +254,9 @@ func TestMembersGoFirst(t *testing.T) {
 	require.Positive(t, n, "an answer")
 }
 
-// Of strangers, those from the pods' networks go before those from elsewhere who have not shown
-// the key: a pod that joins, and is known to nobody yet, finds a place among streams of strangers.
+// TestStrangersFromElsewhereMakeRoom checks that strangers from outside the pods' networks that
+// have not shown the key make room for strangers from there, so that a pod that joins, and is not
+// known yet, finds a place.
 func TestStrangersFromElsewhereMakeRoom(t *testing.T) {
 	var p places
 	at := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}) }
@@ -286,9 +288,9 @@ func TestStrangersFromElsewhereMakeRoom(t *testing.T) {
 	require.Equal(t, limits[stranger].streams, p.all[stranger].streams)
 }
 
-// A pod that starts is heard at once, though strangers from elsewhere have taken all places. One on
-// a node that is new, in a network that nobody has been told of yet, is heard like any while they
-// have not, and once the Service names it when they have.
+// TestPodsOfNewNetworksAreHeard checks that a new pod is heard at once even if strangers from
+// elsewhere have taken all places. A pod on a new node, in a network that is not known yet, is
+// heard at once if they have not, and otherwise once the Service names it.
 func TestPodsOfNewNetworksAreHeard(t *testing.T) {
 	p := newPrey(t, 2)
 	require.NoError(t, p.sockets[1].Shutdown()) // it is there later
@@ -325,7 +327,8 @@ func TestPodsOfNewNetworksAreHeard(t *testing.T) {
 	require.True(t, answered(elsewhere), "the Service names it, coordinator or not")
 }
 
-// Who is slow is let go: after 2 s without label and length, and after 5 in all.
+// TestSlowStreamsEnd checks that slow streams end: after 2 s without label and length, and after 5
+// s in all.
 func TestSlowStreamsEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		claims bool

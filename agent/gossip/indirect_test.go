@@ -9,8 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestIndirectPingsAreBounded: who has the key, or plays one packet of a member again, has an agent ping others: each takes a goroutine
-// and two timers for half a second, and a packet to wherever it says.
+// TestIndirectPingsAreBounded checks that indirect pings are limited. With the key, or by replaying
+// a member's packet, an attacker makes an agent ping others: each ping takes a goroutine and two
+// timers for half a second, and sends a packet to any address.
 func TestIndirectPingsAreBounded(t *testing.T) {
 	m := newPrey(t, 1).start()
 	type indirect struct {

@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// seeds is with how many peers a joining agent exchanges everything. With one
-	// a cold start of hundreds takes minutes, with three seconds.
+	// seeds is the number of peers with which a joining agent exchanges everything. With one a cold
+	// start of hundreds takes minutes, with three seconds.
 	seeds = 3
-	// rounds of seeds that are tried before names are resolved again.
+	// rounds is how many rounds of seeds are tried before names are resolved again.
 	rounds = 3
 
 	lookupTimeout = 5 * time.Second
 	firstBackoff  = 500 * time.Millisecond
 	lastBackoff   = 10 * time.Second
-	// An agent goes on looking for peers that its roster does not have, the less
-	// often the longer there are none: broadcasts of a cold start get lost, and
-	// after a partition memberlist itself never calls the other side.
+	// An agent continues to look for peers that its roster lacks, less often the longer it finds
+	// none: broadcasts of a cold start get lost, and after a partition memberlist itself never
+	// calls the other side.
 	firstRecheck = 2 * time.Second
 	lastRecheck  = 20 * time.Second
 )
 
-// joiner finds peers, at first and ever again.
+// joiner finds peers, at the start and from time to time.
 type joiner struct {
 	mesh *Mesh
 	list *memberlist.Memberlist
@@ -58,7 +58,7 @@ func (j *joiner) run(ctx context.Context) {
 	}
 }
 
-// result of an attempt.
+// result is the result of an attempt.
 type result uint8
 
 const (
@@ -95,8 +95,8 @@ func (j *joiner) attempt(ctx context.Context) result {
 		}
 	}
 	if others == 0 {
-		// Alone, if the name already knows of this agent; else the name service is
-		// late, and who is alone cannot be told.
+		// The agent is alone if the name service already lists it; else the name service is late,
+		// and nothing can be concluded.
 		if !listed {
 			return failed
 		}
@@ -142,8 +142,8 @@ func (j *joiner) attempt(ctx context.Context) result {
 	}
 }
 
-// exchange does a full exchange with each peer at the same time, and answers with
-// how many it succeeded.
+// exchange does a full exchange with all peers at the same time, and returns with how many it
+// succeeded.
 func (j *joiner) exchange(peers []netip.AddrPort) int {
 	var (
 		tasks sync.WaitGroup

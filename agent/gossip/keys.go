@@ -13,11 +13,11 @@ import (
 
 const (
 	keyBytes = 32
-	// keyGrace is for how long a key is accepted that is not listed any more. The
-	// files of a Secret arrive at each pod at another time, up to two minutes apart,
-	// and until then peers go on sending with that key.
+	// keyGrace is how long a key is accepted after it is no longer listed. The files of a Secret
+	// arrive at each pod at another time, up to two minutes apart, and until then peers go on
+	// sending with that key.
 	keyGrace = 5 * time.Minute
-	// keySweep is how often it is looked whether a key's grace is over.
+	// keySweep is how often keys are checked for the end of their grace.
 	keySweep = 30 * time.Second
 )
 
@@ -53,7 +53,7 @@ func checkKeys(list [][]byte) error {
 	return nil
 }
 
-// use sends with the first of list from now on, and receives with all of them.
+// use encrypts with the first key of the list from now on, and decrypts with all.
 func (k *keys) use(list [][]byte) error {
 	if err := checkKeys(list); err != nil {
 		return err
@@ -103,9 +103,8 @@ func (k *keys) forget(now time.Time) {
 	}
 }
 
-// Rekey takes new keys, the first to send with. Nobody is cut off while every
-// member has the others' first key among its own, or had it less than five
-// minutes ago.
+// Rekey sets new keys; the first one encrypts. No member is cut off while every member has the
+// others' first key among its own, or had it less than five minutes ago.
 func (m *Mesh) Rekey(list [][]byte) error {
 	if m.keys == nil {
 		return errors.New("gossip: encryption cannot be turned on while running")

@@ -10,7 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/door"
 )
 
-// TestRefusedGossipIsRemembered: with its reason, and who sent it.
+// TestRefusedGossipIsRemembered checks that refused gossip is kept with its reason and its sender.
 func TestRefusedGossipIsRemembered(t *testing.T) {
 	m := NewMetrics(prometheus.NewRegistry())
 	m.Lately = &door.Refusals{}

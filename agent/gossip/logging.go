@@ -15,14 +15,13 @@ const (
 	logBurst  = 20
 	logPeriod = 10 * time.Second
 	logBytes  = 300
-	// strangerQuiet is how long no stranger must have been heard for the next one
-	// to be logged again.
+	// strangerQuiet is how long strangers must be silent before the next one is logged again.
 	strangerQuiet = 10 * time.Minute
 )
 
-// refusals are how memberlist tells that it dropped something before any
-// delegate saw it; it tells that nowhere else. The first that fits counts: a
-// label is a stranger's own text.
+// refusals are the log lines with which memberlist reports that it dropped something before any
+// delegate saw it. It reports that nowhere else. The first match counts, because a label is a
+// stranger's own text.
 var refusals = []struct {
 	text   []byte
 	reason reason
@@ -85,8 +84,8 @@ func (w *logWriter) Write(line []byte) (int, error) {
 	return n, nil
 }
 
-// refused counts what a stranger sent, and logs the first of it: strangers go on
-// for as long as they have the address.
+// refused counts what a stranger sent, and logs the first of it, because strangers continue for as
+// long as they have the address.
 func (w *logWriter) refused(why reason, line []byte) {
 	w.metrics.count(why, sender(line))
 	w.mu.Lock()
@@ -102,7 +101,8 @@ func (w *logWriter) refused(why reason, line []byte) {
 	}
 }
 
-// sender is whom a line names: "from 10.0.0.1:7946" or, of memberlist, "from=10.0.0.1:7946".
+// sender returns the address in a line: "from 10.0.0.1:7946" or, of memberlist,
+// "from=10.0.0.1:7946".
 func sender(line []byte) string {
 	if m := senders.FindSubmatch(line); m != nil {
 		return string(m[1])

@@ -15,30 +15,29 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// Options of a Mesh. Namespace, Cluster, ClusterUID, Pod, PodUID, Address and
-// Peers are required, and Keys unless Insecure says that there is no encryption.
+// Options are the options of a Mesh. Namespace, Cluster, ClusterUID, Pod, PodUID, Address and Peers
+// are required, and Keys unless Insecure says that there is no encryption.
 type Options struct {
 	Namespace, Cluster, ClusterUID string
 	Pod, PodUID                    string
 
-	// Address is bound, for TCP and UDP, and told to the others. Port 0 takes a
-	// free one.
+	// Address is bound for TCP and UDP, and announced to the others. Port 0 takes a free one.
 	Address netip.AddrPort
-	// Keys are 32 bytes each; the first is sent with, all are received with.
+	// Keys are 32 bytes each. The first encrypts, all decrypt.
 	Keys [][]byte
-	// Insecure: no encryption and no authentication, for development only.
+	// Insecure turns off encryption and authentication, for development only.
 	Insecure bool
 
-	// Peers answers where agents of the cluster may be found, itself included.
+	// Peers returns the addresses at which agents of the cluster may be, including this one.
 	Peers func(context.Context) ([]netip.AddrPort, error)
 
-	// Allowed tells whether anything is taken from an address, or believed of a
-	// member there; it may change its mind. Default: any.
+	// Allowed reports whether to accept anything from an address, or about a member there. Its
+	// answer may change. Default: any.
 	Allowed func(netip.Addr) bool
 
-	// Near tells whether an address is where pods of the database are known to be. Whoever
-	// comes from elsewhere is heard like anybody, and makes room when strangers are too
-	// many. It may change its mind. Default: all are.
+	// Near reports whether pods of the database are known to be in the network of an address.
+	// Streams from elsewhere are accepted too, and are ended first if there are too many strangers.
+	// Its answer may change. Default: all are near.
 	Near func(netip.Addr) bool
 
 	// Transport replaces the network.
@@ -67,29 +66,29 @@ func (o *Options) validate() error {
 // measurements that these were chosen by.
 const (
 	gossipInterval = 200 * time.Millisecond
-	// gossipNodes is how many others are told in one interval. With 8 as many resends,
-	// each of a ring of nine tells all others, and nobody is missed by chance.
+	// gossipNodes is how many others get news in one interval. With 8, and as many resends, each
+	// member of a ring of nine tells all others, so that nobody is missed by chance.
 	gossipNodes   = 8
 	probeInterval = time.Second
 	probeTimeout  = 500 * time.Millisecond
 	suspicionMult = 4
-	// resends times the number of digits of the ring's size is how often each member
-	// passes news on. Who is missed by chance waits minutes for an exchange: with
-	// memberlist's 4 and 10 % loss that is somebody of a hundred in one news of fourteen;
-	// with 6 and no loss it was one of nine in one news of three hundred.
+	// resends times the number of digits of the ring's size is how often each member passes news
+	// on. A member that is missed by chance waits minutes for an exchange: with memberlist's 4 and
+	// 10 % loss that is one member of a hundred in one news of fourteen; with 6 and no loss it was
+	// one of nine in one news of three hundred.
 	resends = gossipNodes
-	// indirectChecks is how many are asked to try before a member is suspected. With
+	// indirectChecks is how many members are asked for a ping before a member is suspected. With
 	// memberlist's 3 suspicions are most of the traffic when 10 % is lost.
 	indirectChecks = 5
 	// pushPullInterval grows with the ring, to ten minutes for 200.
 	pushPullInterval = 150 * time.Second
 	streamTimeout    = 5 * time.Second
-	// toTheDead is for how long the dead are still told things, so that one who is not
-	// can object. With memberlist's 30 s, half of all that is passed on after a split
-	// goes to the other half, and one news in twenty misses somebody of twenty.
+	// toTheDead is how long news is still sent to dead members, so that one that is alive can
+	// object. With memberlist's 30 s, half of all that is passed on after a split goes to the other
+	// half, and one news in twenty misses somebody of twenty.
 	toTheDead = time.Second
-	// reclaim is when a dead member may be back under another address: the same
-	// pod, whose network was made anew.
+	// reclaim is the time after which a dead member may be back under another address: the same pod
+	// with a new network.
 	reclaim = 5 * time.Second
 
 	announceTimeout = 500 * time.Millisecond
@@ -111,7 +110,7 @@ type Mesh struct {
 	publish  chan struct{}
 }
 
-// New checks the options and binds nothing yet.
+// New checks the options. It does not bind yet.
 func New(o Options) (*Mesh, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("gossip: %w", err)
@@ -149,8 +148,8 @@ func New(o Options) (*Mesh, error) {
 	c.TCPTimeout = streamTimeout
 	c.DeadNodeReclaimTime = reclaim
 	c.GossipToTheDeadTime = toTheDead
-	// A compressor of memberlist is 72 KiB, made anew for each packet; DESIGN.md has
-	// what it spared. What others have compressed is not read, see gate.
+	// A compressor of memberlist is 72 KiB, made again for each packet; DESIGN.md has what it
+	// spared. What others have compressed is not read, see gate.
 	c.EnableCompression = false
 	m.log = newLog(o.Logger, o.Metrics)
 	c.Logger = m.log.lines()
@@ -166,8 +165,8 @@ func New(o Options) (*Mesh, error) {
 	return m, m.Publish(&rollcallv1.Headline{Pod: o.Pod, PodUid: o.PodUID})
 }
 
-// Publish makes h the own headline. The caller keeps Pod and PodUid those of the
-// options and lets Sequence grow; h may be changed afterwards.
+// Publish makes h the headline of this agent. The caller keeps Pod and PodUid those of the options
+// and lets Sequence grow; h may be changed afterwards.
 func (m *Mesh) Publish(h *rollcallv1.Headline) error {
 	if h.GetPod() != m.options.Pod || h.GetPodUid() != m.options.PodUID {
 		return fmt.Errorf("gossip: headline of pod %q is not this agent's", h.GetPod())
@@ -188,12 +187,10 @@ func (m *Mesh) Publish(h *rollcallv1.Headline) error {
 	return nil
 }
 
-// Roster answers a copy of what is known, and a channel that is closed once
-// something else is.
+// Roster returns a copy of what is known, and a channel that is closed once something else is.
 func (m *Mesh) Roster() (Roster, <-chan struct{}) { return m.table.copy() }
 
-// Run takes part until ctx ends, then says good-bye. It fails only when it cannot
-// start.
+// Run takes part in the gossip until ctx ends, then leaves. It fails only if it cannot start.
 func (m *Mesh) Run(ctx context.Context) error {
 	config := *m.config
 	if config.Transport == nil {
@@ -231,8 +228,8 @@ func (m *Mesh) Run(ctx context.Context) error {
 	return nil
 }
 
-// hears tells whether what comes from an address is read at all. Who is refused
-// here costs a number in the metric, and the first of them a line in the log.
+// hears reports whether to read anything from an address. Each refusal here is counted, and the
+// first is logged.
 func (m *Mesh) hears(from netip.Addr) bool {
 	from = from.Unmap()
 	if m.options.Allowed(from) {
@@ -259,12 +256,12 @@ func (m *Mesh) publishLoop(ctx context.Context, list *memberlist.Memberlist) {
 		case <-ctx.Done():
 			return
 		case <-m.publish:
-			// Only queued: UpdateNode would otherwise wait until the last
-			// retransmission, and a newer headline with it. The error says no
-			// more than that the wait was cut short.
+			// The update is only queued: UpdateNode would otherwise wait until the last
+			// retransmission, and delay a newer headline. The error only says that the wait was cut
+			// short.
 			_ = list.UpdateNode(time.Nanosecond)
-			// It has no effect when memberlist refutes a suspicion at the same
-			// time: what it says then has a higher incarnation.
+			// The update has no effect if memberlist refutes a suspicion at the same time, because
+			// that message has a higher incarnation.
 			for ctx.Err() == nil && !m.delegate.upToDate() {
 				_ = list.UpdateNode(time.Nanosecond)
 			}

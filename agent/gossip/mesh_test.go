@@ -41,8 +41,8 @@ func TestDeadAndLeft(t *testing.T) {
 	})
 }
 
-// The same pod name comes back with another UID and address while its predecessor
-// has only just fallen silent.
+// TestRecreatedPodIsANewMember checks that a pod name may come back with another UID and address
+// just after the earlier pod fell silent.
 func TestRecreatedPodIsANewMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRing(t, newNetwork(4))
@@ -62,7 +62,8 @@ func TestRecreatedPodIsANewMember(t *testing.T) {
 	})
 }
 
-// An agent that restarts in the same pod says something else under the same name.
+// TestRestartedAgentIsBelieved checks that a restarted agent in the same pod is believed, although
+// it says something else under the same name.
 func TestRestartedAgentIsBelieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRing(t, newNetwork(5))
@@ -106,8 +107,8 @@ func TestPartitionHeals(t *testing.T) {
 	})
 }
 
-// After a split nothing is passed on to the other half once it has been told that it is
-// dead: half of all news would be lost there.
+// TestNothingIsPassedOnToTheDead checks that after a split nothing is sent to the other half once
+// it counts as dead, because half of all news would be lost there.
 func TestNothingIsPassedOnToTheDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRing(t, newNetwork(6))

@@ -21,25 +21,24 @@ const (
 )
 
 const (
-	// maxNodes of an exchange: the roster, and as many again that died and that
+	// maxNodes bounds the nodes of an exchange: the roster, and as many again that died and that
 	// memberlist still has: it forgets them after a round of probes, a second for each.
 	maxNodes = 2 * maxEntries
-	// maxState is an exchange's size: each entry of a full roster has 512 bytes of
-	// metadata, a name of at most 262, an address, and the names of the fields, less
-	// than 1 KiB in all. Those of agents have about 300 bytes, so all that maxNodes
-	// admits fits, too.
+	// maxState is the size of an exchange: each entry of a full roster has 512 bytes of metadata, a
+	// name of at most 262, an address, and the names of the fields, less than 1 KiB in all. Those
+	// of agents have about 300 bytes, so all that maxNodes admits fits, too.
 	maxState = maxEntries << 10
-	// maxMessage is that of all else. memberlist fills packets up to 1,400 bytes.
+	// maxMessage is the size of any other message. memberlist fills packets up to 1,400 bytes.
 	maxMessage = 2 << 10
-	// maxUserState: agents send one byte, see LocalState.
+	// maxUserState bounds the user state. Agents send one byte, see LocalState.
 	maxUserState = 64
-	// nodeVersions are of protocols; each node has so many.
+	// nodeVersions is the number of protocol versions of each node.
 	nodeVersions = 6
 )
 
-// checkStream answers why a decrypted message of a stream is refused, or "". Only
-// what agents send passes: memberlist makes room for as many nodes and bytes as a
-// message claims, decompresses up to 40 MiB, and panics at one that is empty.
+// checkStream returns why a decrypted message of a stream is refused, or "". Only what agents send
+// passes: memberlist makes room for as many nodes and bytes as a message claims, decompresses up to
+// 40 MiB, and panics at one that is empty.
 func checkStream(b []byte) reason {
 	if len(b) == 0 {
 		return reasonContent
@@ -73,7 +72,7 @@ func checkPacket(b []byte) reason {
 	return checkSingle(b)
 }
 
-// indirectPings are those of a packet that checkPacket has passed.
+// indirectPings returns the number of indirect pings in a packet that checkPacket has passed.
 func indirectPings(b []byte) (n int) {
 	if len(b) > 5 && b[0] == messageChecksum {
 		b = b[5:]
@@ -109,8 +108,8 @@ func checkSingle(b []byte) reason {
 	return reasonContent
 }
 
-// checkCompound: a number, as many lengths of two bytes, and the messages, none of
-// which is a compound itself.
+// checkCompound checks a compound: a number, as many lengths of two bytes, and the messages, none
+// of which is a compound itself.
 func checkCompound(b []byte) reason {
 	parts := int(b[0])
 	if len(b) < 1+2*parts {
@@ -133,8 +132,8 @@ func checkCompound(b []byte) reason {
 	return ""
 }
 
-// checkExchange: a header that says how many nodes and bytes of state follow, and
-// exactly those.
+// checkExchange checks an exchange: a header that says how many nodes and bytes of state follow,
+// and exactly those.
 func checkExchange(b []byte) reason {
 	var nodes, state uint64
 	rest, ok := flat(b, func(key []byte, v scalar) bool {
@@ -176,7 +175,7 @@ func checkFlat(b []byte, kind byte) reason {
 	return ""
 }
 
-// checkNode is of an alive message, too.
+// checkNode checks a node of an exchange or of an alive message.
 func checkNode(b []byte) ([]byte, bool) {
 	versions := false
 	rest, ok := flat(b, func(key []byte, v scalar) bool {
@@ -201,9 +200,8 @@ type scalar struct {
 	text     []byte
 }
 
-// flat reads a map of msgpack whose values are scalars; memberlist has no others.
-// It answers what follows. Nothing is allocated, and no length is believed that
-// is longer than what is there.
+// flat reads a map of msgpack whose values are scalars; memberlist has no others. It returns what
+// follows. It allocates nothing, and believes no length that is longer than what is there.
 func flat(b []byte, field func(key []byte, v scalar) bool) ([]byte, bool) {
 	if len(b) == 0 {
 		return nil, false

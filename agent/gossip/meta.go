@@ -32,7 +32,7 @@ const (
 
 type tag [tagBytes]byte
 
-// errRejected carries the reason that the metric counts.
+// errRejected has the reason that the metric counts.
 type errRejected struct {
 	reason reason
 	detail string
@@ -40,10 +40,9 @@ type errRejected struct {
 
 func (e errRejected) Error() string { return string(e.reason) + ": " + e.detail }
 
-// encode answers metadata of at most MaxMeta bytes. What does not fit is left
-// out, the least needed first: roles from the last on, then zone, node, address.
-// Pod, UID and the enums always fit, because Kubernetes bounds names to 253
-// bytes and UIDs to 36.
+// encode returns metadata of at most MaxMeta bytes. What does not fit is left out, the least
+// important first: roles from the last on, then zone, node, address. Pod, UID and the enums always
+// fit, because Kubernetes bounds names to 253 bytes and UIDs to 36.
 func encode(t tag, leaving bool, h *rollcallv1.Headline) ([]byte, error) {
 	h = proto.CloneOf(h)
 	for {
@@ -101,16 +100,16 @@ func decode(t tag, name string, meta []byte) (*rollcallv1.Headline, error) {
 // leaving reads the flag of metadata that decode has accepted.
 func leaving(meta []byte) bool { return meta[1]&flagLeaving != 0 }
 
-// memberName is unique for each life of a pod: a recreated pod is a new member,
-// so it needs nobody's consent to have another address than its predecessor.
-// Probes carry two names each, so of the UID there is a digest only.
+// memberName is unique for each life of a pod: a recreated pod is a new member, so it may have
+// another address than the pod before it. Probes carry two names each, so the name has only a
+// digest of the UID.
 func memberName(pod, uid string) string {
 	sum := sha256.Sum256([]byte(uid))
 	return pod + "/" + hex.EncodeToString(sum[:4])
 }
 
-// tagOf separates the database clusters. It is the label, which goes with every
-// packet and is authenticated, and for that reason short.
+// tagOf returns the tag that separates the database clusters. It is the label, which every packet
+// carries authenticated; so it is short.
 func tagOf(namespace, cluster, clusterUID string) (tag, error) {
 	if namespace == "" || cluster == "" || clusterUID == "" {
 		return tag{}, errors.New("namespace, cluster and cluster UID must all be known")

@@ -43,7 +43,8 @@ func TestMetaRoundTrip(t *testing.T) {
 	}
 }
 
-// Whatever is said fits, and what matters most is dropped last.
+// TestMetaIsTrimmed checks that any headline fits, and that the most important fields are dropped
+// last.
 func TestMetaIsTrimmed(t *testing.T) {
 	label := testTag(t, "x")
 	long := strings.Repeat("x", 253)

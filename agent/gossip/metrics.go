@@ -37,13 +37,13 @@ const (
 
 var refused = []reason{reasonStreams, reasonBytes, reasonSize, reasonUnfinished, reasonCompressed, reasonContent}
 
-// Metrics outlive a Mesh: an agent that changes clusters keeps counting.
+// Metrics outlive a Mesh, so that an agent that changes clusters keeps counting.
 type Metrics struct {
 	members  prometheus.Gauge
 	rejected *prometheus.CounterVec
 	refused  *prometheus.CounterVec
 	joins    *prometheus.CounterVec
-	// Lately remembers for people what was refused. Default: nothing does.
+	// Lately remembers refusals for people. Default: none.
 	Lately *door.Refusals
 }
 
@@ -82,7 +82,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-// count tells apart who is none of ours and what is too much.
+// count counts a refusal, either as one of a stranger or as one of too much load.
 func (m *Metrics) count(why reason, from string) {
 	m.Lately.Note("gossip: "+string(why), from)
 	if slices.Contains(refused, why) {

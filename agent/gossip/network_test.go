@@ -29,7 +29,7 @@ type network struct {
 	random *rand.Rand
 	ends   map[netip.AddrPort]*transport
 	loss   float64 // of packets; what is lost of a stream comes late
-	// split tells whether nothing gets from a to b.
+	// split reports whether nothing gets from a to b.
 	split   func(a, b netip.AddrPort) bool
 	latency time.Duration
 
@@ -45,7 +45,7 @@ func newNetwork(seed uint64) *network {
 	}
 }
 
-// transport is put on the network in the place of whoever had the address.
+// transport joins the network, in place of any member that had the address.
 func (n *network) transport(own netip.AddrPort) *transport {
 	t := &transport{
 		network: n,
@@ -57,7 +57,8 @@ func (n *network) transport(own netip.AddrPort) *transport {
 	return t
 }
 
-// addresses of everybody who is listening, as a headless Service would answer.
+// addresses returns the addresses of everybody who is listening, as a headless Service would
+// answer.
 func (n *network) addresses() []netip.AddrPort {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -68,7 +69,7 @@ func (n *network) addresses() []netip.AddrPort {
 	return all
 }
 
-// reach answers the receiving end, or nil when nothing gets there.
+// reach returns the receiving end, or nil when nothing gets there.
 func (n *network) reach(from *transport, to netip.AddrPort) *transport {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -78,14 +79,14 @@ func (n *network) reach(from *transport, to netip.AddrPort) *transport {
 	return n.ends[to]
 }
 
-// lost tells whether the next packet is.
+// lost reports whether the next packet is.
 func (n *network) lost() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.random.Float64() < n.loss
 }
 
-// lostEitherWay tells whether the next packet or its answer is.
+// lostEitherWay reports whether the next packet or its answer is.
 func (n *network) lostEitherWay() bool {
 	there, back := n.lost(), n.lost()
 	return there || back
@@ -164,7 +165,7 @@ func (t *transport) Shutdown() error {
 	return nil
 }
 
-// unplug takes the member off the network, whatever it goes on saying.
+// unplug removes the member from the network, whatever it still sends.
 func (t *transport) unplug() {
 	t.network.set(func() {
 		if t.network.ends[t.own] == t {

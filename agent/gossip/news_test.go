@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNewsMissesNobodyInASmallRing: each of nine members tells all others, mostly at once. (A probe
-// that carries the news before counts as one of its resends, so not always.) When each told six,
-// who heard it was chance.
+// TestNewsMissesNobodyInASmallRing checks that each of nine members tells all others, mostly at
+// once. (A probe that carries the news before counts as one of its resends, so not always.) With
+// six resends, it was chance who heard it.
 func TestNewsMissesNobodyInASmallRing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size, news = 9, 20
@@ -20,7 +20,7 @@ func TestNewsMissesNobodyInASmallRing(t *testing.T) {
 			r.add(i)
 		}
 		until(t, 20*time.Second, "all see all", r.whole())
-		time.Sleep(30 * time.Second) // until what the start made everybody say is said
+		time.Sleep(30 * time.Second) // until the news of the start has been sent
 		first := 0
 		for i := range news {
 			knows := r.members[i%size].tells()

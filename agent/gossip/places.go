@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// class of a stream. Each has its own places and bytes, so that who is known does
-// not wait for strangers, and none of them keeps this agent from calling others.
+// class is the class of a stream. Each class has its own places and bytes, so that known peers do
+// not wait for strangers, and neither keeps this agent from calling others.
 type class uint8
 
 const (
-	stranger class = iota // comes from an address that is nobody's whom this agent knows
+	stranger class = iota // comes from an address of no peer that this agent knows
 	known                 // comes from a member's address, or one that the Service names
 	called                // this agent called
 	classes
@@ -26,7 +26,7 @@ var limits = [classes]struct{ streams, perAddress, bytes int }{
 	called:   {streams: 64, perAddress: 8, bytes: 2 * maxState},
 }
 
-// freeBytes of each stream are bounded by the number of streams alone, so that no
+// freeBytes is how many bytes of each stream are bounded only by the number of streams, so that no
 // probe, and no exchange of a few dozen members, waits for long messages.
 const freeBytes = 16 << 10
 
@@ -42,8 +42,8 @@ type places struct {
 	mu  sync.Mutex
 	all [classes]use
 	at  map[spot]use
-	// far are strangers from elsewhere than the pods' networks, the oldest first, as
-	// long as they have not shown the key. They make room for strangers from there.
+	// far are the strangers from outside the pods' networks, oldest first, as long as they have not
+	// shown the key. They make room for strangers from the pods' networks.
 	far []*place
 }
 
@@ -52,15 +52,15 @@ type place struct {
 	of    *places
 	at    spot
 	bytes int    // beyond freeBytes
-	end   func() // ends the stream; nil: it stays until it ends by itself
+	end   func() // ends the stream; nil means it stays until it ends by itself
 	gone  bool
 }
 
-// take answers nil when there is no place.
+// take returns nil when there is no place.
 func (p *places) take(c class, address netip.Addr) *place { return p.enter(c, address, nil) }
 
-// takeFar is for a stranger from elsewhere than the pods' networks; end ends his
-// stream when others need his place.
+// takeFar is take for a stranger from outside the pods' networks. end ends its stream if others
+// need the place.
 func (p *places) takeFar(address netip.Addr, end func()) *place {
 	return p.enter(stranger, address, end)
 }
@@ -86,8 +86,8 @@ func (p *places) enter(c class, address netip.Addr, end func()) *place {
 	return s
 }
 
-// makeRoom ends the oldest stream of those from elsewhere that holds so many bytes at
-// least. Callers hold the lock.
+// makeRoom ends the oldest stream from elsewhere that holds at least this many bytes. Callers hold
+// the lock.
 func (p *places) makeRoom(bytes int) bool {
 	i := slices.IndexFunc(p.far, func(s *place) bool { return s.bytes >= bytes })
 	if i < 0 {
@@ -99,7 +99,7 @@ func (p *places) makeRoom(bytes int) bool {
 	return true
 }
 
-// hold tells whether so many bytes of the stream's message may be held.
+// hold reports whether this many bytes of the stream's message may be held.
 func (s *place) hold(bytes int) bool {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
@@ -117,7 +117,7 @@ func (s *place) hold(bytes int) bool {
 	return true
 }
 
-// stay: what came had the key, so nobody else gets this place.
+// stay keeps this place for the stream, because what arrived had the key.
 func (s *place) stay() {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *place) free() {
 	s.release()
 }
 
-// release is of what holds the lock.
+// release frees the place. Callers hold the lock.
 func (s *place) release() {
 	if s.gone {
 		return

@@ -83,13 +83,13 @@ func (r *ring) stop() {
 	synctest.Wait()
 }
 
-// crash takes a member off the network without a word.
+// crash removes a member from the network without notice.
 func (m *member) crash() {
 	m.transport.unplug()
 	m.stop()
 }
 
-// say changes what a member tells of itself.
+// say changes what a member says of itself.
 func (m *member) say(change func(*rollcallv1.Headline)) {
 	change(m.headline)
 	m.headline.Sequence++
@@ -98,7 +98,7 @@ func (m *member) say(change func(*rollcallv1.Headline)) {
 	}
 }
 
-// sees answers how another pod looks from here, nil when unknown.
+// sees returns how another pod looks from here, nil when unknown.
 func (m *member) sees(pod string) *Entry {
 	m.table.mu.Lock()
 	defer m.table.mu.Unlock()
@@ -112,7 +112,7 @@ func (m *member) sees(pod string) *Entry {
 
 func (m *member) alive() int { return m.table.alive() }
 
-// until waits in steps of 20 ms of virtual time and answers how long it took.
+// until waits in steps of 20 ms of virtual time and returns how long it took.
 func until(t *testing.T, limit time.Duration, what string, done func() bool) time.Duration {
 	t.Helper()
 	start := time.Now()
@@ -137,7 +137,7 @@ func (r *ring) count(sees func(*member) bool) int {
 	return n
 }
 
-// knownTo tells whether a member has at least that word of m.
+// knownTo reports whether a member has at least this sequence of m.
 func (m *member) knownTo(sequence uint64) func(*member) bool {
 	name := m.delegate.self
 	return func(other *member) bool {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxEntries bounds what strangers with the key could make an agent remember.
+	// maxEntries bounds what attackers with the key can make an agent remember.
 	maxEntries = 2048
 	// keepGone is for how long a dead or departed pod's last headline is kept,
 	// unless the same pod is back before.
@@ -24,20 +24,20 @@ const (
 type Entry struct {
 	Headline *rollcallv1.Headline
 	Liveness rollcallv1.Liveness
-	// Since when it has this liveness.
+	// Since is when it changed to this liveness.
 	Since time.Time
 
 	address netip.AddrPort
 	leaving bool
 }
 
-// Roster is a copy: nothing in it changes any more.
+// Roster is a copy that does not change any more.
 type Roster struct {
 	// Entries are sorted by pod, then UID.
 	Entries []Entry
 	// Sequence grows with every change.
 	Sequence uint64
-	// Synced: a full exchange with a peer succeeded since start, or there is no peer.
+	// Synced means that a full exchange with a peer succeeded since start, or there is no peer.
 	Synced bool
 }
 
@@ -52,7 +52,7 @@ func (r Roster) Alive() int {
 	return n
 }
 
-// Epoch is the highest that any member, also a departed one, has told of, as far as
+// Epoch returns the highest epoch that any member, even a departed one, has announced, as far as
 // hearsay is believed (TestRumouredEpochsAreBounded).
 func (r Roster) Epoch() int64 {
 	var highest int64
@@ -77,7 +77,7 @@ func newTable() *table {
 	return &table{entries: map[string]Entry{}, changed: make(chan struct{})}
 }
 
-// put stores what a member says of itself. It answers false when the table is full.
+// put stores what a member says of itself. It returns false if the table is full.
 func (t *table) put(name string, address netip.AddrPort, leaving bool, h *rollcallv1.Headline) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -103,7 +103,7 @@ func (t *table) put(name string, address netip.AddrPort, leaving bool, h *rollca
 	return true
 }
 
-// room tells whether a member of that name may be stored.
+// room reports whether a member of that name may be stored.
 func (t *table) room(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -130,7 +130,7 @@ func (t *table) gone(name string) {
 	t.entries[name] = e
 	for other, o := range t.entries {
 		if other != name && o.Headline.Pod == e.Headline.Pod && o.Liveness == rollcallv1.Liveness_LIVENESS_ALIVE {
-			delete(t.entries, name) // its successor is there already
+			delete(t.entries, name) // the recreated pod is there already
 		}
 	}
 	t.bump()
@@ -145,7 +145,7 @@ func (t *table) setSynced() {
 	}
 }
 
-// forget drops what is gone for long. Callers hold the lock.
+// forget drops members that have been gone for long. Callers hold the lock.
 func (t *table) forget(now time.Time) {
 	for name, e := range t.entries {
 		if e.Liveness != rollcallv1.Liveness_LIVENESS_ALIVE && now.Sub(e.Since) > keepGone {
@@ -160,7 +160,7 @@ func (t *table) bump() {
 	t.changed = make(chan struct{})
 }
 
-// copy answers the roster and a channel that is closed when it has changed.
+// copy returns the roster and a channel that is closed when it has changed.
 func (t *table) copy() (Roster, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -185,8 +185,8 @@ func (t *table) setNamed(peers []netip.AddrPort) {
 	t.named = named
 }
 
-// knows tells whether an address is a member's, also of one that is gone, or one
-// that the Service names.
+// knows reports whether an address belongs to a member, even one that is gone, or is one that the
+// Service names.
 func (t *table) knows(ip netip.Addr) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 
 var speed = flag.Bool("speed", false, "measure at full length and print a table of the figures")
 
-// scale is how much is tried; `make bench` tries all of it. 200 members exchange
-// everything once in ten minutes, so that is what idle is averaged over.
+// scale is the size of the test; `make bench` runs all of it. 200 members exchange everything once
+// in ten minutes, so that is what idle is averaged over.
 type scale struct {
 	members, news int
 	idle, split   time.Duration
@@ -34,11 +34,11 @@ func testScale() scale {
 // figures are what was seen of one ring. Times are virtual.
 type figures struct {
 	cold      time.Duration
-	most, all []time.Duration // that each of the bad news took to 99 % and to all
+	most, all []time.Duration // that each bad news took to reach 99 % and all
 	wire      float64         // bytes per second that each member sends, headers included
 	processor float64         // of a core, each member
-	dead      int             // how often at one time somebody was dead in the eyes of another, wrongly
-	longest   time.Duration   // until the last one who thought so knew better
+	dead      int             // how many members at most were wrongly dead to others at one time
+	longest   time.Duration   // until the last one of them was corrected
 	merged    time.Duration   // after the end of a split
 }
 
@@ -77,7 +77,7 @@ func (s scale) measure(t *testing.T, loss float64) (f figures) {
 			roster, _ := m.Roster()
 			require.True(t, roster.Synced)
 		}
-		time.Sleep(30 * time.Second) // until what the start made everybody say is said
+		time.Sleep(30 * time.Second) // until the news of the start has been sent
 		f.idle(t, r, s.idle)
 		for i := range s.news {
 			f.news(t, r, r.members[i*17%s.members])
@@ -91,7 +91,7 @@ func (s scale) measure(t *testing.T, loss float64) (f figures) {
 	return f
 }
 
-// idle is a time in which nobody has anything to say, and nobody dies.
+// idle measures a time without news and without deaths.
 func (f *figures) idle(t *testing.T, r *ring, span time.Duration) {
 	wire, used := r.network.wire.Load(), processorTime(t)
 	members := len(r.members)
@@ -112,7 +112,7 @@ func (f *figures) idle(t *testing.T, r *ring, span time.Duration) {
 	f.processor = (processorTime(t) - used).Seconds() / span.Seconds() / float64(members)
 }
 
-// news is bad, and everybody is waited for.
+// news sends bad news, and waits until all have it.
 func (f *figures) news(t *testing.T, r *ring, bad *member) {
 	knows := bad.tells()
 	start := time.Now()
@@ -123,8 +123,8 @@ func (f *figures) news(t *testing.T, r *ring, bad *member) {
 	time.Sleep(2 * time.Second)
 }
 
-// split is into halves. Each goes on alone and has its own bad news, which the
-// other half has to hear of afterwards.
+// split splits the ring into halves. Each half has its own bad news, which the other half must hear
+// afterwards.
 func (f *figures) split(t *testing.T, r *ring, span time.Duration) {
 	half := len(r.members) / 2
 	first := map[netip.AddrPort]bool{}
@@ -187,24 +187,25 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// missed is when a member that news has missed hears of it in the next exchange with
-// somebody, at the latest.
+// missed is the time after which a member that news has missed hears of it at the latest, in its
+// next exchange.
 const missed = 10 * time.Minute
 
-// butOne is the longest without the very longest: who hears of news is chance, and
-// among n members one news in e^16/n (with 10 % loss e^14.4/n) misses somebody, who
-// waits for an exchange. Two of so few never do.
+// butOne returns the second longest time. Who hears of news is chance, and among n members one news
+// in e^16/n (with 10 % loss e^14.4/n) misses a member, which waits for an exchange. That never
+// happens twice in so few.
 func butOne(spans []time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(spans))
 	return sorted[len(sorted)-2]
 }
 
-// whole tells whether all see all.
+// whole reports whether all see all.
 func (r *ring) whole() func() bool {
 	return r.everybody(func(m *member) bool { return m.alive() == len(r.members) })
 }
 
-// tells makes a member say that its database has lost it, and answers who knows.
+// tells makes a member say that its database has lost it, and returns a function that reports
+// whether a member knows it.
 func (m *member) tells() func(*member) bool {
 	m.say(func(h *rollcallv1.Headline) { h.Member = rollcallv1.Membership_MEMBERSHIP_NOT_LIVE })
 	return m.knownTo(m.headline.Sequence)

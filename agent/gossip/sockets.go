@@ -27,15 +27,15 @@ const (
 	lastPause  = time.Second
 )
 
-// sockets is the network. It does what memberlist's own does, which takes 64 KiB
-// anew for each packet that it waits for: a fifth of all that an agent allocated.
+// sockets is the network. It replaces memberlist's own, which allocates 64 KiB for each packet that
+// it waits for: a fifth of all that an agent allocated.
 type sockets struct {
 	own     netip.AddrPort
 	tcp     *net.TCPListener
 	udp     *net.UDPConn
 	packets chan *memberlist.Packet
 	streams chan net.Conn
-	// hears tells from whom anything is taken.
+	// hears reports from which addresses to accept anything.
 	hears  func(netip.Addr) bool
 	logger *slog.Logger
 
@@ -46,7 +46,7 @@ type sockets struct {
 
 var _ memberlist.NodeAwareTransport = (*sockets)(nil)
 
-// listen binds TCP and UDP of the address; port 0 takes one that is free for both.
+// listen binds TCP and UDP on the address. Port 0 means one that is free for both.
 func listen(address netip.AddrPort, hears func(netip.Addr) bool, logger *slog.Logger) (*sockets, error) {
 	for try := 1; ; try++ {
 		s, err := bind(address, hears, logger)

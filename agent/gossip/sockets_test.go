@@ -71,7 +71,7 @@ func TestPacketsAndStreams(t *testing.T) {
 	}
 }
 
-// Of what comes from elsewhere nothing is read.
+// TestNothingIsTakenFromElsewhere checks that nothing is read from addresses that are not allowed.
 func TestNothingIsTakenFromElsewhere(t *testing.T) {
 	near, far := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")
 	refused := make(chan netip.Addr, 2)
@@ -103,7 +103,7 @@ func TestNothingIsTakenFromElsewhere(t *testing.T) {
 	require.Error(t, err, "it is closed")
 }
 
-// What nobody takes any more must not keep the sockets open.
+// TestShutdownWithWaitingCalls checks that unread connections do not keep the sockets open.
 func TestShutdownWithWaitingCalls(t *testing.T) {
 	one, other := sockets2(t, "127.0.0.1")
 	_, err := one.WriteTo([]byte("x"), other.own.String())

@@ -71,7 +71,7 @@ func compound(parts ...[]byte) []byte {
 	return append(b, bytes.Join(parts, nil)...)
 }
 
-// bombs are what whoever has the key can send, and no agent does.
+// bombs returns what an attacker with the key can send and no agent sends.
 func bombs(m *member) (streams, packets map[string][]byte) {
 	meta, err := encode(m.tag, false, &rollcallv1.Headline{Pod: "x", PodUid: "y"})
 	if err != nil {
@@ -107,8 +107,8 @@ func bombs(m *member) (streams, packets map[string][]byte) {
 	return streams, packets
 }
 
-// Whoever has the key, and sends what no agent sends, is refused and counted: no
-// agent dies of it, or holds more than the message.
+// TestBombsWithTheKeyAreRefused checks that what no agent sends is refused and counted, even with
+// the key: no agent dies of it, or holds more than the message.
 func TestBombsWithTheKeyAreRefused(t *testing.T) {
 	m := newPrey(t, 1).start()
 	streams, packets := bombs(m)
@@ -158,7 +158,7 @@ func TestBombsWithTheKeyAreRefused(t *testing.T) {
 	require.EqualValues(t, 3, m.refused(reasonCompressed))
 }
 
-// answers of an exchange that this agent began are held to the same.
+// TestBombsAsAnswersAreRefused checks the same for answers of an exchange that this agent began.
 func TestBombsAsAnswersAreRefused(t *testing.T) {
 	m := newPrey(t, 1).start()
 	streams, _ := bombs(m)

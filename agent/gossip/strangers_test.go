@@ -21,10 +21,10 @@ import (
 	"github.com/rollcall-dev/rollcall/test/locked"
 )
 
-// strangers are what would let a member be none of ours.
+// strangers are the ways in which a member can be a stranger.
 var strangers = map[string]struct {
 	change func(*Options)
-	reason reason // by which ours count it
+	reason reason // with which our members count it
 }{
 	"other key":         {func(o *Options) { o.Keys = [][]byte{bytes.Repeat([]byte{8}, 32)} }, reasonKey},
 	"no key":            {func(o *Options) { o.Keys, o.Insecure = nil, true }, reasonKey},
@@ -61,7 +61,8 @@ func TestStrangersStayOut(t *testing.T) {
 	}
 }
 
-// Whoever has all keys and sits where no pod of a database is stays out, too.
+// TestMembersOfOtherNetworksStayOut checks that a member outside the allowed networks stays out
+// even with all keys.
 func TestMembersOfOtherNetworksStayOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRing(t, newNetwork(7))
@@ -81,8 +82,8 @@ func TestMembersOfOtherNetworksStayOut(t *testing.T) {
 	})
 }
 
-// A pod on a node that is new has an address of a network that nobody was told of, and nobody will
-// be while the coordinator is away. It joins as fast as any.
+// TestMembersOfNewNetworksJoin checks that a pod on a new node, in a network that is unknown while
+// the coordinator is unavailable, joins as fast as any other.
 func TestMembersOfNewNetworksJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRing(t, newNetwork(7))
@@ -192,7 +193,7 @@ func TestUnlabelledIsRefused(t *testing.T) {
 	})
 }
 
-// What is too much is told apart from who is none of ours, and logged once as well.
+// TestRefusalsAreLoggedOnce checks that overload is logged once, separately from strangers.
 func TestRefusalsAreLoggedOnce(t *testing.T) {
 	var out bytes.Buffer
 	metrics := NewMetrics(nil)
@@ -206,7 +207,8 @@ func TestRefusalsAreLoggedOnce(t *testing.T) {
 	require.EqualValues(t, 100, testutil.ToFloat64(metrics.refused.WithLabelValues(string(reasonStreams))))
 }
 
-// What a stranger sends may look like anything; it counts by what refused it.
+// TestStrangersAreLoggedOnce checks that what a stranger sends is counted by the check that refused
+// it, whatever it looks like.
 func TestStrangersAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -24,8 +24,8 @@ func suspicion(incarnation uint32, member string) []byte {
 	return text(text(b, "From"), "somebody")
 }
 
-// A suspicion is refuted with what was told before, by the incarnation after the
-// one that a new headline was about to be told by.
+// TestTellsWhileItIsSuspected checks a new headline during a suspicion: memberlist refutes the
+// suspicion with the old headline, under the incarnation after that of the new one.
 func TestTellsWhileItIsSuspected(t *testing.T) {
 	network := newNetwork(1)
 	at := address(0)

@@ -10,7 +10,8 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// A change of any field of a headline is told, also of one that is added later.
+// TestSameHeadlineComparesEveryField checks that a change of any field of a headline is announced,
+// also of one that is added later.
 func TestSameHeadlineComparesEveryField(t *testing.T) {
 	was := &rollcallv1.Headline{Roles: []string{"overseer"}}
 	require.True(t, sameHeadline(was, proto.CloneOf(was)))

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Keys that change while gossip cannot start are the keys of the next attempt.
+// TestNextMeshHasTheKeysOfThen checks that the next attempt to start gossip uses the keys of that
+// time.
 func TestNextMeshHasTheKeysOfThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
@@ -30,7 +31,8 @@ func TestNextMeshHasTheKeysOfThen(t *testing.T) {
 	})
 }
 
-// TestPeersAreNotWaitedForForEver: without them orders are let in after syncTimeout.
+// TestPeersAreNotWaitedForForEver checks that orders are accepted after syncTimeout without any
+// peers.
 func TestPeersAreNotWaitedForForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := NewKeeper(time.Hour, slog.New(slog.DiscardHandler))

@@ -35,7 +35,7 @@ const (
 	MaxClaim   = 256
 )
 
-// Options of Peers. All are required.
+// Options are the options of Peers. All are required.
 type Options struct {
 	Pod         string // this agent's own
 	Mesh        *Keeper
@@ -222,7 +222,7 @@ func (p *Peers) Step(ctx context.Context, node string, step engines.Step) ([]byt
 	if err != nil {
 		if fence.ReasonOf(err) == fence.ReasonOtherRun {
 			p.mu.Lock()
-			to.clock = term.Clock{} // asked anew for the next step
+			to.clock = term.Clock{} // asked again for the next step
 			p.mu.Unlock()
 		}
 		// The current coordinator has not ordered anything here yet. Without this, a

@@ -99,8 +99,8 @@ func TestWhoIsListed(t *testing.T) {
 		_, err := p.link(e.Headline.Node)
 		require.ErrorContains(t, err, what)
 	}
-	// The database of a pod that was made anew has not answered yet: its agent is known by
-	// the pod.
+	// The database of a pod that was made again has not answered yet: its agent is known by the
+	// pod.
 	mesh.entries = []gossip.Entry{entry("p3", "3b", "", "127.0.0.1:3", true), entry("p4", "4", "", "127.0.0.1:4", false)}
 	link, err := p.link("p3")
 	require.NoError(t, err)

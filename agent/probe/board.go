@@ -18,7 +18,7 @@ type Board struct {
 	logger *slog.Logger
 	// Run identifies this process. It begins with the board.
 	Run term.Run
-	// Refusals are what the agent has refused recently. Nil: none.
+	// Refusals are what the agent has refused recently. Nil means none.
 	Refusals *door.Refusals
 
 	mu      sync.Mutex

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics of the probes of the local database.
+// Metrics are the metrics of the probes of the local database.
 type Metrics struct {
 	probes   *prometheus.CounterVec
 	duration prometheus.Histogram

@@ -18,7 +18,7 @@ const (
 	patience = 500 * time.Millisecond
 )
 
-// Options of a Prober. All are required.
+// Options are the options of a Prober. All are required.
 type Options struct {
 	Engine   *Slot
 	Interval time.Duration
@@ -39,7 +39,7 @@ type Prober struct {
 	wake chan struct{}
 
 	mu      sync.Mutex
-	waiting *asked // for the next probe; nil: nobody waits
+	waiting *asked // for the next probe; nil means nobody waits
 	giveUp  func() // cancels the probe under way; nil if it must not be cancelled
 }
 

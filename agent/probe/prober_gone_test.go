@@ -11,8 +11,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// TestWhoAsksAndGoesAwayTakesNoMemory: a database does not answer for as long as a look may take, and meanwhile somebody asks for
-// fresh reports and goes away, again and again.
+// TestWhoAsksAndGoesAwayTakesNoMemory checks that callers that ask for fresh reports and go away
+// take no memory, while the database does not answer for as long as a look may take.
 func TestWhoAsksAndGoesAwayTakesNoMemory(t *testing.T) {
 	begun := make(chan struct{}, 1)
 	engine := &agenttest.Engine{OnObserve: func(ctx context.Context) (engines.Observation, error) {

@@ -55,8 +55,8 @@ func TestAskedLooksAreNotBrokenOff(t *testing.T) {
 	})
 }
 
-// How long a member has not been live, or has been settled, does not begin anew because
-// somebody asks; and what was not looked at is no evidence of a failure.
+// How long a member has not been live, or has been settled, does not begin again because somebody
+// asks; and what was not looked at is no evidence of a failure.
 func TestDurationsOfASlowDatabase(t *testing.T) {
 	for _, c := range []struct {
 		seen engines.Observation
@@ -73,7 +73,8 @@ func TestDurationsOfASlowDatabase(t *testing.T) {
 				case <-time.After(8 * time.Second):
 				case <-ctx.Done():
 					brokenOff++
-					// An adapter may take a connection that was broken off for a database that is away.
+					// An adapter may take a connection that was broken off for a database that is
+					// unavailable.
 					return engines.Observation{Member: engines.MembershipNotLive}, nil
 				}
 				return c.seen, nil

@@ -125,8 +125,8 @@ func TestUnconfiguredProberSaysSo(t *testing.T) {
 	})
 }
 
-// TestALookThatLearnsNothingHasFailed: a database that answers, and not what it is asked,
-// raises the same alert as one that does not answer.
+// TestALookThatLearnsNothingHasFailed checks that a database that answers, and not what it is
+// asked, raises the same alert as one that does not answer.
 func TestALookThatLearnsNothingHasFailed(t *testing.T) {
 	for name, observe := range map[string]func(context.Context) (engines.Observation, error){
 		"an error": func(context.Context) (engines.Observation, error) {
@@ -199,8 +199,8 @@ func TestSightingsFollow(t *testing.T) {
 	}
 }
 
-// How long a member has not been live is evidence of a failure, so a blip, an unknown
-// or a time in which nobody looked must never count.
+// TestNotLiveHasNoGaps checks that a blip, an unknown or a time without probes never counts as not
+// live, because that duration is evidence of a failure.
 func TestNotLiveHasNoGaps(t *testing.T) {
 	const away, live, unknown, silent = engines.MembershipNotLive, engines.MembershipLive, engines.MembershipUnknown, engines.Membership(99)
 	for name, c := range map[string]struct {
@@ -252,7 +252,7 @@ func TestNotLiveHasNoGaps(t *testing.T) {
 				require.NotNil(t, got)
 				require.Equal(t, c.want, got.AsDuration())
 
-				// Another agent of the same pod knows nothing of it.
+				// Another agent of the same pod does not know it.
 				ctx, cancel = context.WithCancel(t.Context())
 				first := newTestProber(slotOf(&agenttest.Engine{OnObserve: func(context.Context) (engines.Observation, error) {
 					return engines.Observation{Member: away}, nil

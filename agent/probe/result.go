@@ -13,7 +13,7 @@ import (
 // Result is one probe of the database, with what follows from those before it. It is
 // immutable.
 type Result struct {
-	// Sequence grows by one with every probe of this process; 0: never probed.
+	// Sequence grows by one with every probe of this process; 0 means never probed.
 	Sequence uint64
 	// Started is when the probe began. Nothing in the result is older.
 	Started     time.Time
@@ -25,8 +25,8 @@ type Result struct {
 	NotLiveSince, settledSince time.Time
 }
 
-// Follow returns the result after r. An unknown interrupts both durations: it proves
-// neither that the member was still away nor that it was still settled.
+// Follow returns the result after r. An unknown interrupts both durations: it proves neither that
+// the member was still unavailable nor that it was still settled.
 func (r Result) Follow(started time.Time, o engines.Observation, err error) Result {
 	next := Result{Sequence: r.Sequence + 1, Started: started, Err: err, Node: r.Node}
 	if err != nil {
@@ -45,8 +45,8 @@ func (r Result) Follow(started time.Time, o engines.Observation, err error) Resu
 	return next
 }
 
-// interrupted returns the result with both durations starting anew, since nobody has
-// probed for a while after it.
+// interrupted returns the result with both durations starting again, since nobody has probed for a
+// while after it.
 func (r Result) interrupted() Result {
 	r.NotLiveSince, r.settledSince = time.Time{}, time.Time{}
 	return r

@@ -12,9 +12,8 @@ var (
 	ErrNotPeered = errors.New("the members of this database do nothing together")
 )
 
-// Slot holds the adapter of the current configuration. Callers get it anew each
-// time; a call that runs while the adapter is replaced fails and is repeated with
-// the new one.
+// Slot holds the adapter of the current configuration. Callers get it again each time; a call that
+// runs while the adapter is replaced fails and is repeated with the new one.
 type Slot struct {
 	mu     sync.Mutex
 	engine engines.Engine

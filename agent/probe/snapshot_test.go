@@ -68,7 +68,7 @@ func TestReportSaysWhatWasSeen(t *testing.T) {
 	require.Equal(t, rollcallv1.Phase_PHASE_WATCHING, h.Phase)
 }
 
-// Nothing that could not be learned may look like a fact.
+// TestUnknownStaysUnknown checks that nothing that could not be learned looks like a fact.
 func TestUnknownStaysUnknown(t *testing.T) {
 	b := testBoard()
 	v, _ := b.Latest()
@@ -125,7 +125,7 @@ func TestDigestIgnoresOnlyTime(t *testing.T) {
 	}
 }
 
-// Every field counts, also one that is added later.
+// TestSameFacts checks that every field counts, also one that is added later.
 func TestSameFacts(t *testing.T) {
 	require.True(t, sameFacts(observation(), observation()))
 	for _, c := range []struct {

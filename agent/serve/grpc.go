@@ -36,12 +36,12 @@ const (
 	maxUnread  = 4 << 20
 )
 
-// GRPCOptions are what the gRPC server serves, and to whom.
+// GRPCOptions are what the gRPC server serves, and to which clients.
 type GRPCOptions struct {
 	Service     *Service
 	PeerService *PeerService
-	// Keys are the certificate and the authorities. Nil: serve everything to
-	// everybody, without encryption.
+	// Keys are the certificate and the authorities. Nil means serve everything to everybody,
+	// without encryption.
 	Keys *trust.Keys
 	// ServerName is that of this database cluster's agents, config.ServerName.
 	ServerName string

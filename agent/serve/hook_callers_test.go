@@ -18,9 +18,9 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/stophook"
 )
 
-// TestCallersOfTheHookEndNoStopHook: who has the pod's token, and calls the hook while the kubelet
-// waits for it, joins; the kubelet, who is silent, keeps its connection, or it would kill the
-// database at once.
+// TestCallersOfTheHookEndNoStopHook checks that who has the pod's token, and calls the hook while
+// the kubelet waits for it, joins; the kubelet, who is silent, keeps its connection, or it would
+// kill the database at once.
 func TestCallersOfTheHookEndNoStopHook(t *testing.T) {
 	for name, address := range map[string]func(int) string{
 		"from one address": func(int) string { return "127.0.0.2" },

@@ -2,7 +2,7 @@ package serve
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics of requests and of those who make them.
+// Metrics are the metrics of requests and of those who make them.
 type Metrics struct {
 	orders *prometheus.CounterVec
 	// peerRequests were answered to other agents.

@@ -83,8 +83,7 @@ func (s *Service) planDrain(ctx context.Context, r *rollcallv1.PlanDrainRequest)
 	case err != nil:
 		return nil, engineError(ctx, err)
 	case refused != "":
-		// This is an error: an answer without undo bytes would mean that there is
-		// nothing to undo.
+		// Return an error: an answer without undo bytes would mean that there is nothing to undo.
 		return nil, fence.Refuse(codes.FailedPrecondition, fence.ReasonOtherClaim, nil, "%s", refused)
 	}
 	return &rollcallv1.PlanDrainResponse{Undo: planned.Undo, Setting: planned.Setting.Name, SettingUndo: planned.Setting.Undo}, nil

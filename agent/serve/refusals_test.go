@@ -16,8 +16,8 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// TestRefusalsGoWithReports: of callers, connections, the stop hook and gossip; and
-// nobody is woken up by one.
+// TestRefusalsGoWithReports checks that reports carry the refusals of callers, connections, the
+// stop hook and gossip, and that a refusal wakes up no watcher.
 func TestRefusalsGoWithReports(t *testing.T) {
 	b := probe.NewBoard(&rollcallv1.Identity{Pod: "search-0"}, slog.New(slog.DiscardHandler))
 	b.Refusals = &door.Refusals{}

@@ -30,7 +30,8 @@ func (c *counted[Message]) Send(*Message) error {
 	return nil
 }
 
-// Who is silent for 15 s is taken for one that hangs.
+// TestStreamsAreNeverSilentForLong checks that streams send something often, because a stream that
+// is silent for 15 s counts as hung.
 func TestStreamsAreNeverSilentForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logger := slog.New(slog.DiscardHandler)

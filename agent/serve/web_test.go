@@ -15,9 +15,9 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/stophook"
 )
 
-// TestStrangersEndNoStopHook: the kubelet says nothing while the hook runs, and is not
-// taken for somebody silent. Strangers who hold all there is, from its own address even,
-// keep neither it nor a look at /healthz out.
+// TestStrangersEndNoStopHook checks that the kubelet says nothing while the hook runs, and is not
+// taken for somebody silent. Strangers who hold all there is, from its own address even, keep
+// neither it nor a look at /healthz out.
 func TestStrangersEndNoStopHook(t *testing.T) {
 	require.Positive(t, HTTPLimits.Grace, "a kubelet calls once, and what it sends must be read: see door.TestWhoHasJustComeIsRead")
 	began, goOn := make(chan struct{}), make(chan struct{})

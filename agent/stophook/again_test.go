@@ -14,8 +14,9 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// TestRefusedStopsKeepNoPodStopping: whoever has the token calls again and again while the database refuses to hand over, as one
-// does that has nobody to hand over to. The pod is not said to stop for ever: nobody would tend it, or roll the others.
+// TestRefusedStopsKeepNoPodStopping calls the hook again and again with the token while the
+// database refuses to hand over, as a database without other members does. The pod must not be
+// announced as stopping for ever: it would not be repaired, and the other pods would not be rolled.
 func TestRefusedStopsKeepNoPodStopping(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
@@ -33,8 +34,8 @@ func TestRefusedStopsKeepNoPodStopping(t *testing.T) {
 	})
 }
 
-// TestStopAmongRefusedOnesIsCarriedOut: as soon as the database hands over again, so does the next call, from wherever it comes,
-// and the pod is said to stop.
+// TestStopAmongRefusedOnesIsCarriedOut checks that as soon as the database can hand over again, the
+// next call hands over, from wherever it comes, and the pod is announced as stopping.
 func TestStopAmongRefusedOnesIsCarriedOut(t *testing.T) {
 	for _, from := range []string{FromElsewhere, FromNode} {
 		stopTest(t, func(t *testing.T, s *stopping) {

@@ -35,9 +35,8 @@ func (s *stopping) applied() (n int) {
 	return n
 }
 
-// TestHookIsCarriedOutOncePerCoolDown: whoever shows the token by fraud has the pod
-// hand over once, however often and from wherever it calls, for as long as the
-// container lives on.
+// TestHookIsCarriedOutOncePerCoolDown checks that a caller with a stolen token makes the pod hand
+// over once, however often and from wherever it calls, for as long as the container lives on.
 func TestHookIsCarriedOutOncePerCoolDown(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		began := time.Now()
@@ -56,8 +55,8 @@ func TestHookIsCarriedOutOncePerCoolDown(t *testing.T) {
 	})
 }
 
-// TestStrangersUseUpNoCallOfTheKubelet: what others call from elsewhere holds no call
-// from where the kubelet is known to call from; the reverse does.
+// TestStrangersUseUpNoCallOfTheKubelet checks that calls from elsewhere do not hold a call from
+// where the kubelet is known to call; the reverse holds them.
 func TestStrangersUseUpNoCallOfTheKubelet(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		s.Call(t.Context(), FromElsewhere)
@@ -75,8 +74,8 @@ func TestStrangersUseUpNoCallOfTheKubelet(t *testing.T) {
 	})
 }
 
-// TestUnavailableDuringTheHandoff: a database that follows nobody for a moment because it hands
-// over was not stopped by that.
+// TestUnavailableDuringTheHandoff checks that a database that is unavailable for a moment because
+// it hands over does not count as stopped.
 func TestUnavailableDuringTheHandoff(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
@@ -91,8 +90,8 @@ func TestUnavailableDuringTheHandoff(t *testing.T) {
 	})
 }
 
-// TestEachStopOfTheContainerIsCarriedOut: a kubelet whose probe fails again and again
-// stops the container each time, and each time it was away in between.
+// TestEachStopOfTheContainerIsCarriedOut checks that a kubelet whose probe fails again and again
+// stops the container each time, and each time it was unavailable in between.
 func TestEachStopOfTheContainerIsCarriedOut(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		for n := range 3 {
@@ -106,7 +105,7 @@ func TestEachStopOfTheContainerIsCarriedOut(t *testing.T) {
 	})
 }
 
-// TestWhatWasNotCarriedOutHoldsNoStop: a hook that did nothing, or whose drain was
+// TestWhatWasNotCarriedOutHoldsNoStop checks that a hook that did nothing, or whose drain was
 // refused, is no reason to refuse the next one.
 func TestWhatWasNotCarriedOutHoldsNoStop(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
@@ -127,8 +126,8 @@ func TestWhatWasNotCarriedOutHoldsNoStop(t *testing.T) {
 	})
 }
 
-// TestRefusedDrainHoldsNoStop: what the database refuses to do is not done, and is
-// asked for again by the next stop.
+// TestRefusedDrainHoldsNoStop checks that the next stop asks again for a drain that the database
+// refused.
 func TestRefusedDrainHoldsNoStop(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		done := s.engine.OnDrain
@@ -143,8 +142,8 @@ func TestRefusedDrainHoldsNoStop(t *testing.T) {
 	})
 }
 
-// TestCoolDownOutlivesTheAgent: it counts by the machine's clock, which nobody sets,
-// and ends with the machine; of a stop whose agent ended the next agent goes on.
+// TestCoolDownOutlivesTheAgent checks that the cool-down counts by the time since boot, which
+// nobody sets, and ends with a reboot. The next agent continues a stop whose agent ended.
 func TestCoolDownOutlivesTheAgent(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		s.Call(t.Context(), FromElsewhere)
@@ -176,8 +175,8 @@ func TestCoolDownOutlivesTheAgent(t *testing.T) {
 	})
 }
 
-// TestStopIsGoneOnWithAfterARestart: the agent ends in the middle of a true stop, and
-// the kubelet, which was started anew, too, asks the next agent.
+// TestStopIsGoneOnWithAfterARestart checks that the next agent continues a real stop if the agent
+// ends in the middle of it and the kubelet, which has restarted too, calls again.
 func TestStopIsGoneOnWithAfterARestart(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		began := time.Now()
@@ -203,8 +202,8 @@ func TestStopIsGoneOnWithAfterARestart(t *testing.T) {
 	})
 }
 
-// TestCallerThatGoesAwayUsesUpTheStop: the work goes on to its end, and who calls
-// again joins it, or begins nothing.
+// TestCallerThatGoesAwayUsesUpTheStop checks that the work continues to its end if the caller goes
+// away, and that a further call joins it or begins nothing.
 func TestCallerThatGoesAwayUsesUpTheStop(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {

@@ -11,8 +11,9 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// A claim can end without the agent of its pod: another agent has undone it, or the
-// DatabaseCluster was deleted. The pod leads again for a day, and then its node is drained.
+// TestHookOfAPodDrainedLongAgo checks the hook after a claim that ended without the pod's agent,
+// because another agent has undone it or the DatabaseCluster was deleted. The pod leads again for a
+// day, and then its node is drained.
 func TestHookOfAPodDrainedLongAgo(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		o := handOff("claim-1")
@@ -28,7 +29,7 @@ func TestHookOfAPodDrainedLongAgo(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		require.Equal(t, rollcallv1.Drain_DRAIN_DRAINED, s.drainState())
 		require.Contains(t, s.Stop(t.Context()), "Handoff done")
-		// Not under the claim: nobody would undo that any more.
+		// Not under the claim, which nobody would undo any more.
 		require.Equal(t, []string{"apply stop-uid Handoff"}, s.noted()[1:])
 
 		s.becomes(engines.MembershipNotLive)

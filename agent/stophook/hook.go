@@ -44,7 +44,7 @@ const (
 	stillHereNothingDone = 15 * time.Second
 )
 
-// Options of a Hook. All are required but Peers.
+// Options are the options of a Hook. All are required but Peers.
 type Options struct {
 	Drainer *drain.Drainer
 	Engine  *probe.Slot
@@ -53,7 +53,7 @@ type Options struct {
 	Clock   state.Clock
 	Grace   time.Duration
 	Drain   func() config.Drain
-	// Peers returns the other members. Nil: they are unknown.
+	// Peers returns the other members. Nil means they are unknown.
 	Peers   func() []engines.Peer
 	Metrics *Metrics
 	Logger  *slog.Logger
@@ -61,16 +61,14 @@ type Options struct {
 
 // Hook is the stop hook, and what follows if the pod was not stopped.
 //
-// Invariants: the hook does nothing if the pod is drained under a claim whose order
-// has not expired. It ends within the grace period less a margin; within
-// answerTimeout if the database does not answer; and, if its data stays, within
-// notMemberFor once it is no member any more and within othersLeavingFor if all
-// others leave too. The agent undoes only what the hook did, and only after the
-// database is live again in this same pod. While the database was never away, the
-// hook hands over once per cool-down for callers from elsewhere, and once for
-// callers from where the kubelet is known to call. Callers from elsewhere for whom
-// nothing is handed over have the pod announced as stopping for only part of the
-// time.
+// Invariants: the hook does nothing if the pod is drained under a claim whose order has not
+// expired. It ends within the grace period less a margin; within answerTimeout if the database does
+// not answer; and, if its data stays, within notMemberFor once it is no member any more and within
+// othersLeavingFor if all others leave too. The agent undoes only what the hook did, and only after
+// the database is live again in this same pod. While the database was never away, the hook hands
+// over once per cool-down for callers from elsewhere, and once for callers from where the kubelet
+// is known to call. If nothing is handed over for callers from elsewhere, their calls announce the
+// pod as stopping for only part of the time.
 type Hook struct {
 	Options
 

@@ -105,7 +105,8 @@ func TestHookEndsWithinTheGracePeriod(t *testing.T) {
 	})
 }
 
-// When all pods are deleted at once, the last one has nobody to hand over to.
+// TestHookEndsWithoutOtherMembers checks that the hook ends if all pods are deleted at once, since
+// the last one cannot hand over.
 func TestHookEndsWithoutOtherMembers(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		s.engine.OnDrain = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
@@ -235,7 +236,7 @@ func TestClaimTakesOver(t *testing.T) {
 	})
 }
 
-// The agent is killed while the database is away; the next one of the pod knows.
+// The agent is killed while the database is unavailable; the next one of the pod knows.
 func TestRestartedAgentUndoesTheHook(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		s.Stop(t.Context())
@@ -251,8 +252,8 @@ func TestRestartedAgentUndoesTheHook(t *testing.T) {
 	})
 }
 
-// The agent restarts after its node's clock was set, by whatever, while the hook's work
-// stands: it is undone as soon as without that.
+// TestHookIsUndoneWhateverTheClockDid checks that the hook's work is undone as soon as usual if the
+// node's clock is set before the agent restarts.
 func TestHookIsUndoneWhateverTheClockDid(t *testing.T) {
 	for _, step := range []time.Duration{-time.Hour, time.Hour} {
 		stopTest(t, func(t *testing.T, s *stopping) {

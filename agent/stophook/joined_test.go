@@ -12,8 +12,9 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// TestKubeletThatJoinsHasItsWholeTime: whoever has the token has called 40 s before, and the database takes longer to hand over
-// than that one has left. The kubelet is answered at the end of its own time, not of that one's.
+// TestKubeletThatJoinsHasItsWholeTime checks that the kubelet is answered at the end of its own
+// time: a caller with the token has called 40 s before, and the database takes longer to hand over
+// than that caller has left.
 func TestKubeletThatJoinsHasItsWholeTime(t *testing.T) {
 	for takes, want := range map[time.Duration]string{70 * time.Second: "Handoff done", time.Hour: "timeout"} {
 		stopTest(t, func(t *testing.T, s *stopping) {
@@ -33,8 +34,9 @@ func TestKubeletThatJoinsHasItsWholeTime(t *testing.T) {
 	}
 }
 
-// TestRefusedStopsAreNotRememberedForEver: what is called from the node's own address again and again, as by a probe of another
-// pod, is refused by the database each time, and was to be undone each time.
+// TestRefusedStopsAreNotRememberedForEver calls the hook many times from the node's own address, as
+// a probe of another pod may. The database refuses each time, and the undo bytes that are kept stay
+// bounded.
 func TestRefusedStopsAreNotRememberedForEver(t *testing.T) {
 	for name, c := range map[string]struct {
 		undo func() string
@@ -64,8 +66,8 @@ func TestRefusedStopsAreNotRememberedForEver(t *testing.T) {
 	}
 }
 
-// TestStopEndsAnUndo: the database is slow to take back what a stop that came to nothing had begun, and a true stop comes meanwhile.
-// What that one hands over is not taken back at once.
+// TestStopEndsAnUndo checks that a real stop ends the slow undo of an earlier stop that came to
+// nothing. What the real stop hands over is not undone at once.
 func TestStopEndsAnUndo(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		s.file.Evacuate = true

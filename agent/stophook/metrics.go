@@ -2,7 +2,7 @@ package stophook
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics of the stop hook.
+// Metrics are the metrics of the stop hook.
 type Metrics struct {
 	runs  *prometheus.CounterVec // by result
 	Calls *prometheus.CounterVec // by from and result

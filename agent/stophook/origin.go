@@ -68,7 +68,7 @@ var (
 // plain is the address as it is compared: without an IPv4 prefix or a zone.
 func plain(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
-// defaultGateways reads the routes anew: one may be added after the agent starts.
+// defaultGateways reads the routes again: one may be added after the agent starts.
 func defaultGateways() []netip.Addr {
 	var found []netip.Addr
 	for file, parse := range map[string]func(io.Reader) []netip.Addr{

@@ -53,9 +53,9 @@ func TestWhereTheStopHookWasCalledFrom(t *testing.T) {
 	}
 }
 
-// TestUnknownAddressesAreTaken: no kubelet is refused for an address that only its
-// network knows. Who names networks has the others refused, but by an agent that
-// does not know its node's addresses.
+// TestUnknownAddressesAreTaken checks that no kubelet is refused for an address that only its
+// network knows. If networks are configured, others are refused, except by an agent that does not
+// know its node's addresses.
 func TestUnknownAddressesAreTaken(t *testing.T) {
 	require.False(t, bridged().Refuses(FromElsewhere))
 	strict := bridged("10.9.0.0/16")

@@ -8,8 +8,8 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// stale is when what was heard is too old to time an order by: two clocks that
-// differ by 0.02 % are a tenth of a second apart then.
+// stale is the age at which what was heard is too old for timing an order: by then, two clocks that
+// differ by 0.02 % are a tenth of a second apart.
 const stale = 10 * time.Minute
 
 // Clock is the uptime of an agent's run as another process knows it, by that
@@ -20,13 +20,13 @@ const stale = 10 * time.Minute
 type Clock struct {
 	incarnation uint64
 	heard       time.Time // last
-	// start is the least of (arrival - uptime): the true one and the quickest journey.
+	// start is the least of (arrival - uptime): the true start plus the shortest delay.
 	start Least
 	base  time.Time // that start counts from
 }
 
-// Hear takes note of an answer that came at a time by our clock. One without an
-// uptime is of an agent that takes no terms.
+// Hear records an answer that arrived at a time of the local clock. An answer without an uptime
+// comes from an agent that does not support terms.
 func (c *Clock) Hear(incarnation uint64, uptime *durationpb.Duration, arrived time.Time) {
 	if !uptime.IsValid() {
 		*c = Clock{}
@@ -39,19 +39,19 @@ func (c *Clock) Hear(incarnation uint64, uptime *durationpb.Duration, arrived ti
 	c.start.Add(arrived, arrived.Sub(c.base)-uptime.AsDuration())
 }
 
-// Started is when the run that was heard last began, or later by no more than
-// the quickest journey; false when that is not known.
+// Started returns when the run that was heard last began, or a time later by at most the shortest
+// delay; false if that is not known.
 func (c *Clock) Started() (time.Time, bool) {
 	return c.base.Add(c.start.Value()), !c.base.IsZero()
 }
 
-// Knows tells whether a term can be named now.
+// Knows reports whether a term can be computed now.
 func (c *Clock) Knows(now time.Time) bool {
 	return !c.base.IsZero() && now.Sub(c.heard) < stale
 }
 
-// Term names the end of an order by the agent's clock; zero is no end. Call it
-// only when the clock Knows.
+// Term returns the end of an order by the agent's clock; zero means no end. Call it only if the
+// clock Knows.
 func (c *Clock) Term(end time.Time) *rollcallv1.Term {
 	t := &rollcallv1.Term{Incarnation: c.incarnation}
 	if started, _ := c.Started(); !end.IsZero() {

@@ -1,6 +1,6 @@
-// Package term says until when an order is good, without a clock that two
-// machines share. An agent counts its uptime by a clock that no one sets and tells
-// it with what it answers; who orders names the uptime past which nothing is to
-// be written. What was told before an order was sent bounds its delay: an order
-// that arrives later than it is good for is over, however long it was under way.
+// Package term limits how long an order is valid, without a clock that two machines share. An agent
+// counts its uptime by a clock that nobody sets, and sends it with its answers. The sender of an
+// order names the uptime after which nothing may be written. What the agent sent before the order
+// was sent bounds the order's delay: an order that arrives after its term has expired, however long
+// it was under way.
 package term

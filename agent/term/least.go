@@ -5,7 +5,7 @@ import "time"
 // period is how long values are remembered, at least.
 const period = time.Minute
 
-// Least is the smallest of what was added in the last minute, or two.
+// Least is the smallest value that was added in the last minute or two.
 type Least struct {
 	known bool
 	// newest and older are the smallest of the present period and of the one before.
@@ -13,7 +13,7 @@ type Least struct {
 	begun         time.Time // of the present period
 }
 
-// Add takes one more value.
+// Add adds a value.
 func (l *Least) Add(now time.Time, value time.Duration) {
 	switch {
 	case !l.known:
@@ -24,5 +24,5 @@ func (l *Least) Add(now time.Time, value time.Duration) {
 	l.newest = min(l.newest, value)
 }
 
-// Value is the smallest; zero when nothing was added.
+// Value returns the smallest value; zero if nothing was added.
 func (l *Least) Value() time.Duration { return min(l.newest, l.older) }

@@ -13,9 +13,9 @@ import (
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// Whatever the wall clocks of both machines say, and however long messages are
-// under way, what the sender holds for over is over, and what is sent in time is
-// good for its time less the quickest journey.
+// TestTermEndsWhenItsSenderSays checks that a term that has ended for its sender has ended for the
+// agent, whatever the wall clocks of both machines say and however long messages take, and that an
+// order that is sent in time is valid for its term less the shortest delay.
 func TestTermEndsWhenItsSenderSays(t *testing.T) {
 	for seed := range uint64(2000) {
 		random := rand.New(rand.NewPCG(seed, 7))
@@ -67,7 +67,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// What is known of a run is nothing about the next one, and goes out of date.
+// TestClockOfARun checks that what is known of a run says nothing about the next one, and expires.
 func TestClockOfARun(t *testing.T) {
 	var c Clock
 	require.False(t, c.Knows(noon))

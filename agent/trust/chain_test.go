@@ -13,8 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMadeUpAuthoritiesCostNothing: behind a certificate a peer shows a hundred that bear the authority's name and a key of 521
-// bits. Agents judge each connection once a second, all of them while they hold the lock that a handshake waits for.
+// TestMadeUpAuthoritiesCostNothing checks that behind a certificate a peer shows a hundred that
+// bear the authority's name and a key of 521 bits. Agents judge each connection once a second, all
+// of them while they hold the lock that a handshake waits for.
 func TestMadeUpAuthoritiesCostNothing(t *testing.T) {
 	now := time.Now()
 	name := pkix.Name{CommonName: "rollcall-ca 2026-11-26"}

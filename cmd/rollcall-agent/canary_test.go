@@ -29,10 +29,10 @@ import (
 	"github.com/rollcall-dev/rollcall/test/locked"
 )
 
-// Every sign in it means something in a DSN, a URL, JSON, HTML or a format.
+// Every character in it is special in a DSN, a URL, JSON, HTML or a format.
 const canaryPassword = "c4n/%s:@tcp(w)?x=1&<\"é-7f3a9c51"
 
-// databases refuse in the ways in which passwords have got into errors.
+// databases refuse logins in the ways that have put passwords into errors.
 var databases = map[string]func(t *testing.T) net.Listener{
 	"refuses": func(t *testing.T) net.Listener {
 		return served(t, func(rw http.ResponseWriter, r *http.Request) {

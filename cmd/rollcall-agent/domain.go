@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// podDomain is what follows the pod's name in its own name in the DNS, with the dot
-// before it: the kubelet writes both into the hosts file of a pod of a StatefulSet.
-// Empty where it does not, as with hostNetwork.
+// podDomain returns the domain behind the pod's name in the DNS, with a leading dot. The kubelet
+// writes it into the hosts file of a pod of a StatefulSet. It is empty if the kubelet does not, as
+// with hostNetwork.
 func podDomain() string {
 	hostname, err := os.Hostname()
 	if err != nil {

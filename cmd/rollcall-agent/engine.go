@@ -15,21 +15,21 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// source is what adapters need beside a configuration.
+// source is what adapters need besides a configuration.
 type source struct {
-	// credentials is the directory of the database's credentials, which adapters read
-	// anew when they need them; state one that lives as long as the pod, or empty.
+	// credentials is the directory of the database's credentials, which adapters read again when
+	// they need them; state one that lives as long as the pod, or empty.
 	credentials, state string
 	// secret is the name of the Secret whose files are in credentials, where it is known.
 	secret string
 	pod    string
-	// config is the directory of the agent's own key, and self its own program: with it
-	// fdbcli is started so that it does not reach that. Empty: it does.
+	// config is the directory of the agent's own key, and self its own program: self starts fdbcli
+	// without access to config. Empty means that fdbcli has access.
 	config, self string
 	log          *slog.Logger
 }
 
-// engineFrom answers what makes the adapter that a configuration asks for.
+// engineFrom returns what makes the adapter that a configuration asks for.
 func engineFrom(from source) func(config.File, engines.Peers) (engines.Engine, error) {
 	return func(f config.File, peers engines.Peers) (engines.Engine, error) {
 		files := secretFiles{from.credentials, f.Withheld(from.secret)}
@@ -51,7 +51,7 @@ func engineFrom(from source) func(config.File, engines.Peers) (engines.Engine, e
 // secretFiles are those of the mounted Secret, and why they must not be used, or empty.
 type secretFiles struct{ dir, withheld string }
 
-// user is who the files say the agent is.
+// user returns the credentials in the files.
 func (s secretFiles) user(prefix string) credentials.Source {
 	read := credentials.FromFiles(s.dir, prefix)
 	if s.withheld == "" {
@@ -68,8 +68,7 @@ func (s secretFiles) user(prefix string) credentials.Source {
 func solrEngine(c config.Connection, files secretFiles) (engines.Engine, error) {
 	return solr.New(solr.Options{
 		Access: accessOf(c, files),
-		// On unless it is turned off: what an evacuation moved away would else never
-		// come back.
+		// On by default: what an evacuation moved away would otherwise never come back.
 		BalanceAfterUpdate: c.BalanceAfterUpdate == nil || *c.BalanceAfterUpdate,
 	})
 }

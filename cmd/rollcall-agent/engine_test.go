@@ -10,8 +10,8 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/config"
 )
 
-// What the mounted Secret has is used once the coordinator says that it may be; without a
-// password there is nothing that could be withheld.
+// TestCredentialsAreWithheld checks that the mounted Secret is used only once the coordinator
+// allows it. Without a password there is nothing to withhold.
 func TestCredentialsAreWithheld(t *testing.T) {
 	dir := t.TempDir()
 	withheld := secretFiles{dir, "no label: kubectl label"}
@@ -34,7 +34,8 @@ func TestCredentialsAreWithheld(t *testing.T) {
 	}
 }
 
-// The agent goes by the name of the Secret that it has, and not by what is named now.
+// TestEngineFromWithholds checks that the name of the mounted Secret counts, not the one that is
+// configured now.
 func TestEngineFromWithholds(t *testing.T) {
 	create := engineFrom(source{credentials: t.TempDir(), secret: "mine", state: t.TempDir(), pod: "db-0"})
 	tls := config.Connection{TLS: config.ConnectionTLS{Enabled: true}}

@@ -10,8 +10,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/foundationdb"
 )
 
-// hidden are the directories that fdbcli does not need: that of the agent's own key, and of
-// the database's, which it shows with TLS only.
+// hidden returns the directories that fdbcli does not need: that of the agent's own key, and
+// without TLS that of the database's credentials.
 func (from source) hidden(tls bool) []string {
 	if tls {
 		return []string{from.config}
@@ -19,8 +19,8 @@ func (from source) hidden(tls bool) []string {
 	return []string{from.config, from.credentials}
 }
 
-// confined is what starts fdbcli with these directories out of its reach, or nothing where
-// the kernel cannot.
+// confined returns the command prefix that starts fdbcli without access to these directories, or
+// nothing if the kernel cannot do that.
 func (from source) confined(hidden []string) []string {
 	if from.self == "" {
 		return nil
@@ -33,7 +33,8 @@ func (from source) confined(hidden []string) []string {
 	return before
 }
 
-// foundationDBEngine: certificate and key are those of the database's Secret.
+// foundationDBEngine returns the adapter of FoundationDB. Certificate and key are those of the
+// database's Secret.
 func foundationDBEngine(c config.Connection, files secretFiles, from source) (engines.Engine, error) {
 	if c.TLS.ServerName != "" {
 		return nil, errors.New("connection.tls.serverName: FoundationDB verifies no name; leave it out")

@@ -28,12 +28,11 @@ const (
 	// A sidecar shares its node with a database, so it collects early and often:
 	// its heap is a few MiB, and collecting it costs next to nothing.
 	collectPercent = 25
-	// processors that run at the same time: there is work for a few milliseconds of
-	// each second, and each processor more, of dozens where nothing limits a container,
-	// costs memory of its own and a wake-up each time that work comes.
+	// processors is how many processors run at the same time. There is work for a few milliseconds
+	// of each second, and each further processor costs memory and a wake-up each time.
 	processors = 1
-	// memoryLimit is where the collector works harder still; more than that is
-	// needed only by databases of tens of thousands of replicas.
+	// memoryLimit is where the garbage collector works harder. Only databases of tens of thousands
+	// of replicas need more.
 	memoryLimit = 64 << 20
 )
 
@@ -43,7 +42,7 @@ func main() {
 		os.Exit(1)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	// Logs are looked at on terminals, and have words of databases in them.
+	// Logs are shown on terminals, and contain text from databases.
 	stdout, stderr := printable.NewWriter(os.Stdout), printable.NewWriter(os.Stderr)
 	err := run(ctx, os.Args[1:], os.Getenv, stdout, stderr)
 	stop()
@@ -150,7 +149,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	return a.Run(ctx)
 }
 
-// usable answers the directory if it is one, else "".
+// usable returns the directory if it is one, else "".
 func usable(dir string, logger *slog.Logger) string {
 	if dir == "" {
 		return ""

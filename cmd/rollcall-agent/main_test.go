@@ -63,7 +63,8 @@ func TestEngines(t *testing.T) {
 	}
 }
 
-// TestLagLimit: what the DatabaseCluster says reaches the adapter, which refuses nonsense.
+// TestLagLimit checks that what the DatabaseCluster says reaches the adapter, which refuses
+// nonsense.
 func TestLagLimit(t *testing.T) {
 	create := engineFrom(source{credentials: t.TempDir(), state: t.TempDir(), pod: "db-0"})
 	for seconds, fits := range map[int64]bool{0: true, 30: true, -1: false} {

@@ -35,8 +35,8 @@ const (
 	shards   = 250
 )
 
-// ringSize is 50 where figures are wanted; all of them but one run in the test's
-// own process, which is slow where others use the machine too.
+// ringSize is 50 for measurements. All members but one run in the test's own process, which is slow
+// on a busy machine.
 var ringSize = 8
 
 var gossipKey = bytes.Repeat([]byte{5}, 32)
@@ -194,7 +194,7 @@ func eventually(t *testing.T, log *locked.Buffer, what string, done func() bool)
 	}
 }
 
-// memory answers a figure of the kernel in bytes.
+// memory returns a figure of the kernel in bytes.
 func memory(t *testing.T, pid int, name string) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	require.NoError(t, err)
@@ -206,7 +206,7 @@ func memory(t *testing.T, pid int, name string) int64 {
 	return kib << 10
 }
 
-// cpu answers the time that the process has used, in clock ticks of 10 ms.
+// cpu returns the CPU time that the process has used, in clock ticks of 10 ms.
 func cpu(t *testing.T, pid int) time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	require.NoError(t, err)

@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// How the agent is built small; agent/DESIGN.md has what each flag spares.
+// How the agent is built small; agent/DESIGN.md says what each flag saves.
 const (
 	tags       = "grpcnotrace,nethttpomithttp2"
 	noInlining = "-gcflags=all=-l"
 	alignment  = "-funcalign=16"
 )
 
-// TestEverybodyBuildsItSmall: there are three places that build programs for pods.
+// TestEverybodyBuildsItSmall checks the three places that build programs for pods.
 func TestEverybodyBuildsItSmall(t *testing.T) {
 	for _, place := range []string{"Makefile", "deploy/docker/agent.Dockerfile", "test/cluster/image/own.go"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(place)))
@@ -28,7 +28,8 @@ func TestEverybodyBuildsItSmall(t *testing.T) {
 	}
 }
 
-// TestLinksNothingHeavy: each of these was found in the program, and needed by nobody in it.
+// TestLinksNothingHeavy checks that packages that were once linked without need are not linked
+// again.
 func TestLinksNothingHeavy(t *testing.T) {
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", tags, ".")
 	list.Env = append(os.Environ(), "CGO_ENABLED=0")

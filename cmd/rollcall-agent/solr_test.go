@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// fakeSolr answers what an agent asks of a node of a database with 50 nodes and
-// 1,000 replicas: 250 shards of four copies.
+// fakeSolr returns what an agent asks of a node of a database with 50 nodes and 1,000 replicas: 250
+// shards of four copies.
 func fakeSolr(t testing.TB, node string, nodes, shards int) *httptest.Server {
 	names := make([]string, nodes)
 	for i := range names {

@@ -14,7 +14,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
-// announcer tells the callers of a standby whom to ask instead.
+// announcer tells the callers of a standby who leads.
 type announcer struct {
 	ctx     context.Context
 	client  kubernetes.Interface
@@ -27,7 +27,7 @@ type announcer struct {
 	current string
 }
 
-// lead says that this coordinator leads until the answer is called.
+// lead notes that this coordinator leads until stop is called.
 func (a *announcer) lead() (stop func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -39,7 +39,7 @@ func (a *announcer) lead() (stop func()) {
 	}
 }
 
-// heard is told of each new leader, in a goroutine of its own.
+// heard is called for each new leader, in a goroutine of its own.
 func (a *announcer) heard(identity string) {
 	a.mu.Lock()
 	a.current = identity
@@ -57,7 +57,7 @@ func (a *announcer) heard(identity string) {
 	}
 }
 
-// address of another coordinator's gRPC service; empty when it cannot be told,
+// address returns the address of another coordinator's gRPC service; empty when it cannot be told,
 // as for one that runs outside of the Kubernetes cluster.
 func (a *announcer) address(identity string) string {
 	ctx, cancel := context.WithTimeout(a.ctx, 10*time.Second)

@@ -26,7 +26,7 @@ import (
 	"github.com/rollcall-dev/rollcall/test/race"
 )
 
-// envFlooded has the test's program be a coordinator, with this kubeconfig.
+// envFlooded makes the test's program run as a coordinator with this kubeconfig.
 const envFlooded = "ROLLCALL_TEST_FLOODED"
 
 // TestFlooded is the coordinator of TestFloodLeavesTheLeaderItsTurns, in a process of its own.
@@ -42,10 +42,10 @@ func TestFlooded(t *testing.T) {
 	require.NoError(t, run(t.Context(), o, slog.New(slog.NewTextHandler(os.Stderr, nil))))
 }
 
-// TestFloodLeavesTheLeaderItsTurns: who sends the webhook handshakes and reviews of true pods as fast
-// as he can, from many addresses, takes processor time from the leader, and no more than its
-// share of a queue: on a single processor it renews its lease and never loses it, and decides on
-// a DatabaseCluster as it changes. How much that is, is compared with what is asked for in the same time.
+// TestFloodLeavesTheLeaderItsTurns floods the webhook with handshakes and reviews of real pods from
+// many addresses. The flood takes processor time from the leader, but no more than its share of a
+// queue: on a single processor the leader renews its lease and never loses it, and decides on a
+// DatabaseCluster as it changes. The numbers are compared with what is required in the same time.
 func TestFloodLeavesTheLeaderItsTurns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("floods of a quarter of a minute")
@@ -134,7 +134,7 @@ func flood(ctx context.Context, webhook string, handshakes, reviews int, shaken,
 		for i := range n {
 			dialer := &tls.Dialer{
 				NetDialer: &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 66, 0, byte(1+i%16))}, Timeout: 10 * time.Second},
-				Config:    &tls.Config{InsecureSkipVerify: true}, // whoever attacks does not care whom
+				Config:    &tls.Config{InsecureSkipVerify: true}, // an attacker does not verify the server
 			}
 			all.Go(func() {
 				for ctx.Err() == nil {

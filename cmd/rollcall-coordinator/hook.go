@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
 )
 
-// hook is what the webhook is known by: its certificates, and its registration.
+// hook has the webhook's certificates and its registration.
 type hook struct {
 	keeper       *pki.Webhook
 	coordinators *inject.Coordinators
@@ -35,7 +35,7 @@ func newHook(client kubernetes.Interface, o options, keeper *pki.Keeper, log *sl
 	return h, nil
 }
 
-// look has the registration be looked at now.
+// look triggers a check of the registration.
 func (h *hook) look() {
 	select {
 	case h.wake <- struct{}{}:
@@ -43,7 +43,8 @@ func (h *hook) look() {
 	}
 }
 
-// register keeps the registration current: when authorities or coordinators have changed, and now and then.
+// register keeps the registration current. It checks it when authorities or coordinators have
+// changed, and periodically.
 func (h *hook) register(ctx context.Context, keeper *pki.Keeper) error {
 	var running sync.WaitGroup
 	defer running.Wait()

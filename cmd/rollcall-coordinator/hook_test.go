@@ -25,8 +25,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
 )
 
-// versions is an installation in which coordinators of this version and of the one before
-// come and go. An API server shakes hands with each webhook, ten times a second around each change.
+// versions is an installation in which coordinators of this version and of the previous one come
+// and go. An API server does a handshake with each webhook ten times a second around each change.
 type versions struct {
 	t      *testing.T
 	client *fake.Clientset
@@ -127,7 +127,7 @@ func (v *versions) write(bundle []byte) {
 	}
 }
 
-// end takes a coordinator away: it serves no more a moment before its pod is gone.
+// end removes a coordinator. It stops serving a moment before its pod is gone.
 func (v *versions) end(name string) {
 	v.ends[name]()
 	delete(v.ends, name)
@@ -136,7 +136,8 @@ func (v *versions) end(name string) {
 	require.NoError(v.t, v.client.CoreV1().Pods(v.opts.namespace).Delete(v.t.Context(), name, metav1.DeleteOptions{}))
 }
 
-// pass lets time go by. Whatever the API server calls must be answered by a certificate that it trusts.
+// pass lets time pass. Every webhook that the API server calls must have a certificate that it
+// trusts.
 func (v *versions) pass(d time.Duration) {
 	step := 100 * time.Millisecond
 	if d > time.Minute {
@@ -160,8 +161,8 @@ func (v *versions) pass(d time.Duration) {
 	}
 }
 
-// shake makes a connection and then judges the certificate: who refuses in the middle of a handshake would
-// wait for the other end of a pipe.
+// shake makes a connection and checks the certificate afterwards: refusing in the middle of a
+// handshake would wait for the other end of a pipe.
 func shake(pool *x509.CertPool, server *tls.Config) error {
 	near, far := net.Pipe()
 	defer near.Close()
@@ -201,9 +202,9 @@ func (v *versions) bundleOf(secrets ...string) (all []byte) {
 	return all
 }
 
-// TestWebhookIsTrustedThroughUpgradeAndRollback: at no moment does the API server meet a certificate
-// that it does not trust, while coordinators of the version before, which know one authority only, are
-// replaced one by one, and the reverse; nor while either authority rotates.
+// TestWebhookIsTrustedThroughUpgradeAndRollback checks that the API server never meets a
+// certificate that it does not trust, while coordinators of the version before, which know one
+// authority only, are replaced one by one, and the reverse; nor while either authority rotates.
 func TestWebhookIsTrustedThroughUpgradeAndRollback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVersions(t)

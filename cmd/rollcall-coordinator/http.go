@@ -21,7 +21,7 @@ import (
 // maxScrapes is how many may read metrics at a time: a Prometheus or two, and a person.
 const maxScrapes = 4
 
-// newHandler serves health and metrics. ready answers why the coordinator is not.
+// newHandler serves health and metrics. ready returns why the coordinator is not ready.
 func newHandler(gatherer prometheus.Gatherer, ready func() error) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
@@ -87,7 +87,7 @@ func servePage(ctx context.Context, listener net.Listener, keeper *pki.Keeper, h
 	return serve(ctx, tls.NewListener(listener, keeper.ServerTLS()), server, log)
 }
 
-// vouchedFor answers only those whose certificate counts at this moment.
+// vouchedFor returns only those whose certificate counts at this moment.
 func vouchedFor(refuses func([]*x509.Certificate) error, handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := refuses(r.TLS.PeerCertificates); err != nil {

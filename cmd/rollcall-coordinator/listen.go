@@ -12,7 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/door"
 )
 
-// Who comes to each listener, and how often at most while all is well.
+// The clients of each listener, and how many connections they have at most in normal operation.
 var (
 	// The API servers, which keep a connection each, and send many reviews over it.
 	webhookLimits = door.Limits{Strangers: 64, PerPeer: 16, Known: 64}
@@ -67,8 +67,8 @@ func (o options) webhookCallers() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// webhookTLS has the webhook demand a certificate of these authorities. Without
-// them it demands none, as an API server shows one only when it is told to.
+// webhookTLS makes the webhook require a client certificate of these authorities. Without them it
+// requires none, because an API server sends one only if configured.
 func webhookTLS(conf *tls.Config, callers *x509.CertPool) *tls.Config {
 	if callers == nil {
 		return conf
@@ -79,7 +79,8 @@ func webhookTLS(conf *tls.Config, callers *x509.CertPool) *tls.Config {
 		if err != nil {
 			return nil, err
 		}
-		// The library would try whatever is shown beside the certificate, before anybody is asked: a hundred signatures each time.
+		// The library would verify every certificate in the chain before our own check: up to a
+		// hundred signatures each time.
 		own.ClientAuth, own.ClientCAs = tls.RequireAnyClientCert, callers
 		own.VerifyConnection = func(state tls.ConnectionState) error { return isOf(callers, state.PeerCertificates) }
 		return own, nil
@@ -87,10 +88,10 @@ func webhookTLS(conf *tls.Config, callers *x509.CertPool) *tls.Config {
 	return conf
 }
 
-// mostShown is a certificate with as many authorities between it and --webhook-client-ca as anybody has.
+// mostShown is the longest chain that is accepted: a certificate and its intermediate authorities.
 const mostShown = 4
 
-// isOf: a chain that was shown leads to one of these authorities.
+// isOf reports whether the chain leads to one of these authorities.
 func isOf(callers *x509.CertPool, shown []*x509.Certificate) error {
 	if n := len(shown); n == 0 || n > mostShown {
 		return fmt.Errorf("%d certificates were shown; exactly one is allowed, with %d between it and the authority at most", n, mostShown-1)

@@ -90,9 +90,9 @@ func inUse() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// TestSlowHeadersTakeNothing: 6,000 connections that begin a request and do not end it take
-// a few MiB at most, and keep neither an API server nor the kubelet out, which come
-// from an address of theirs.
+// TestSlowHeadersTakeNothing checks that 6,000 connections that begin a request and do not end it
+// take a few MiB at most, and keep neither an API server nor the kubelet out, which come from an
+// address of theirs.
 func TestSlowHeadersTakeNothing(t *testing.T) {
 	p := newPort(t, nil)
 	apiserver := p.caller("127.0.0.2")
@@ -139,8 +139,8 @@ func TestSlowHeadersTakeNothing(t *testing.T) {
 	t.Logf("%d KiB", took>>10)
 }
 
-// TestStrangersEndNoKeptConnection: an API server's connection, which it keeps between its reviews, outlives
-// strangers who come from the same address, as behind NAT.
+// TestStrangersEndNoKeptConnection checks that an API server's connection, which it keeps between
+// its reviews, outlives strangers who come from the same address, as behind NAT.
 func TestStrangersEndNoKeptConnection(t *testing.T) {
 	p := newPort(t, nil)
 	apiserver := p.caller("127.0.0.2")
@@ -179,7 +179,8 @@ func clientHello(t *testing.T) []byte {
 	return message[:n]
 }
 
-// TestWebhookDemandsCertificates of the authority that it was given, and of no other.
+// TestWebhookDemandsCertificates checks that the webhook demands certificates of the authority that
+// it was given, and of no other.
 func TestWebhookDemandsCertificates(t *testing.T) {
 	issuer, err := pki.NewKeeper(fake.NewClientset(), pki.Options{Namespace: "other", Service: "s"})
 	require.NoError(t, err)

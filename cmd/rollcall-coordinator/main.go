@@ -1,6 +1,5 @@
-// Command rollcall-coordinator runs beside others of its kind, of which one is
-// elected; that one rolls changes through the database clusters. All of them
-// serve the webhook, and answer gRPC and HTTP.
+// Command rollcall-coordinator is the coordinator. One of several replicas is elected leader, and
+// rolls changes through the database clusters. All replicas serve the webhook, gRPC and HTTP.
 package main
 
 import (
@@ -14,12 +13,12 @@ import (
 	"github.com/rollcall-dev/rollcall/cmd/printable"
 )
 
-// collectPercent is how much garbage there may be beside what lives until it is collected. Most of what lives is facts of
-// pods that hardly change: collecting them twice as often costs little, and the memory between collections is halved
-// (deploy/docs/results.md).
+// collectPercent is how much garbage may accumulate, relative to live memory, until it is
+// collected. Most live memory is facts of pods that hardly change: collecting them twice as often
+// costs little, and the memory between collections is halved (deploy/docs/results.md).
 const collectPercent = 50
 
-// stderr is looked at on terminals, by kubectl logs, and has words of databases in it.
+// stderr is shown on terminals, by kubectl logs, and contains text from databases.
 var stderr = printable.NewWriter(os.Stderr)
 
 func main() {

@@ -172,7 +172,7 @@ func TestAnnouncer(t *testing.T) {
 	a.heard("gone")
 	require.Empty(t, address())
 
-	// News of another that arrives late does not end our own reign.
+	// Late news of another leader does not end our own leadership.
 	stop := a.lead()
 	board.Lead()
 	a.heard("other")

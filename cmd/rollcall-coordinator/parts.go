@@ -16,7 +16,7 @@ type part struct {
 	run func(ctx context.Context) error
 }
 
-// partTimeout is how long a part may take to end before it is left behind.
+// partTimeout is how long a part may take to end before it is abandoned.
 const partTimeout = 15 * time.Second
 
 // runParts starts the parts in order, waits until ctx ends or one of them does,

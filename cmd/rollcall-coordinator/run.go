@@ -35,7 +35,7 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// clients of the API server.
+// clients are the clients of the API server.
 type clients struct {
 	kubernetes kubernetes.Interface
 	clusters   v1alpha1.Clients
@@ -43,8 +43,8 @@ type clients struct {
 	lease kubernetes.Interface
 	// metadata is for Secrets of which nothing else is read.
 	metadata metadata.Interface
-	// people is for questions about those who ask: however many there are, other
-	// work does not wait behind them.
+	// people is for reviews of callers. However many there are, other work does not wait behind
+	// them.
 	people kubernetes.Interface
 }
 
@@ -56,7 +56,7 @@ func newClients(o options, m *metrics) (clients, error) {
 	config.UserAgent = "rollcall-coordinator/" + versionText()
 	election, asking := rest.CopyConfig(config), rest.CopyConfig(config)
 	asking.QPS = -1 // the gate has a limit of its own, at which it refuses and does not wait
-	config.QPS = -1 // API Priority and Fairness shares the server out: it knows how busy that is, and a client does not
+	config.QPS = -1 // API Priority and Fairness knows how busy the server is; a client does not
 	if o.apiQPS > 0 {
 		// One for both clients.
 		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(float32(o.apiQPS), 2*o.apiQPS)
@@ -76,8 +76,7 @@ func newClients(o options, m *metrics) (clients, error) {
 	return c, nil
 }
 
-// run is the program: it wires the rooms of package coordinator's house and
-// runs them until ctx ends.
+// run is the program: it wires the parts of the coordinator and runs them until ctx ends.
 func run(ctx context.Context, o options, log *slog.Logger) error {
 	log.Info("starting", "version", versionText(), "identity", o.identity, "namespace", o.namespace)
 	registry := prometheus.NewRegistry()
@@ -261,7 +260,7 @@ func recheck(ctx context.Context, keeper *pki.Keeper, streams *agents.Agents) er
 	}
 }
 
-// waitUntil asks again and again, and answers false when ctx ends before.
+// waitUntil polls until done, and returns false if ctx ends first.
 func waitUntil(ctx context.Context, done func() bool) bool {
 	wait := 100 * time.Millisecond
 	for !done() {
@@ -275,7 +274,8 @@ func waitUntil(ctx context.Context, done func() bool) bool {
 	return true
 }
 
-// agentTLS is asked at every handshake with an agent.
+// agentTLS returns the TLS configuration for a handshake with an agent. It is called at every
+// handshake.
 func agentTLS(keeper *pki.Keeper) func() (*tls.Config, error) {
 	own := keeper.AgentTLS("", "")
 	return func() (*tls.Config, error) {
@@ -295,7 +295,7 @@ func lookup(cache *kube.Cache) inject.Lookup {
 	}
 }
 
-// tellRearmed says that a guard which had expired refuses again.
+// tellRearmed records an Event when an expired guard refuses again.
 func tellRearmed(recorder *status.Recorder) func(kube.Key, string) {
 	return func(key kube.Key, uid string) {
 		recorder.Record(status.Event{Cluster: key, ClusterUID: uid, Reason: status.EventGuardEnforced,
@@ -303,7 +303,7 @@ func tellRearmed(recorder *status.Recorder) func(kube.Key, string) {
 	}
 }
 
-// provide makes what the agents of a database cluster need.
+// provide creates what the agents of a database cluster need.
 func provide(provisioner *provision.Provisioner) func(context.Context, kube.ClusterObjects) (time.Time, error) {
 	return func(ctx context.Context, objects kube.ClusterObjects) (time.Time, error) {
 		result, err := provisioner.Ensure(ctx, objects.Cluster, objects.PodNetworks(), coordinator.MountedSecrets(objects)...)

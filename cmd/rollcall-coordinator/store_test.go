@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// store is as much of an API server as a coordinator needs that leads a database without pods:
-// objects by path, and watches of DatabaseClusters.
+// store is the part of an API server that a coordinator of a database without pods needs: objects
+// by path, and watches of DatabaseClusters.
 type store struct {
 	over chan struct{}
 
@@ -32,7 +32,7 @@ func newStore() *store {
 	return &store{over: make(chan struct{}), objects: map[string]map[string]any{}}
 }
 
-// end lets watches go.
+// end ends the watches.
 func (s *store) end() { close(s.over) }
 
 // collections are lists, not objects.
@@ -186,7 +186,7 @@ func answer(w http.ResponseWriter, code int, value any) {
 	_ = json.NewEncoder(w).Encode(value)
 }
 
-// renewals of the lease.
+// renewals returns the renewals of the lease.
 func (s *store) renewals() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,7 +211,7 @@ func (s *store) generation() int64 {
 	return n
 }
 
-// change is what a person does, and answers the generation.
+// change is what a person does, and returns the generation.
 func (s *store) change() int64 {
 	object := numbers(s.get(theCluster))
 	next := s.generation() + 1

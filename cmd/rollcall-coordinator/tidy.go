@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// tidyAfter is for how long no database must have come to rest before memory is given back: they often do so together.
+// tidyAfter is how long no further database must have come to rest before memory is returned: they
+// often come to rest together.
 const tidyAfter = 10 * time.Second
 
-// tidier gives memory back to the system after work. At rest next to nothing is allocated, so that the runtime by itself
-// would keep for minutes what a rollout has needed.
+// tidier returns memory to the system after work. At rest hardly anything is allocated, so the
+// runtime by itself would keep for minutes what a rollout has needed.
 type tidier struct {
 	tidy func()
 
@@ -30,8 +31,8 @@ func (t *tidier) rested() {
 	t.timer.Reset(tidyAfter)
 }
 
-// tidy collects, and gives back what is free. Each collection halves stacks that have become too large; they are small
-// again after three.
+// tidy collects garbage, and returns free memory. Each collection halves stacks that have become
+// too large; they are small again after three.
 func tidy() {
 	for range 3 {
 		runtime.GC()

@@ -25,7 +25,7 @@ func bomb() string {
 	return b.String()
 }
 
-// TestBombsAreRefused: a document that says the same over and over, or nests without
+// TestBombsAreRefused checks that a document that says the same over and over, or nests without
 // end, is no snapshot and no manifest, and finding that out costs little.
 func TestBombsAreRefused(t *testing.T) {
 	set := "apiVersion: apps/v1\nkind: StatefulSet\n"

@@ -29,7 +29,7 @@ case $code in
 esac
 `
 
-// Whoever ends a wait by Ctrl-C reads that it was interrupted.
+// TestAnInterruptedWait checks that a wait that is ended by Ctrl-C says that it was interrupted.
 func TestAnInterruptedWait(t *testing.T) {
 	w := newWorld(t, rolling(t))
 	ctx, interrupt := context.WithCancel(t.Context())

@@ -16,7 +16,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// contract are the commands that people may count on, and what each prints with -o.
+// contract lists the commands that users may rely on, and what each prints with -o.
 var contract = map[string][]string{
 	"get": {"json", "yaml", "wide"}, "status": {"json", "yaml"}, "explain": {"json", "yaml"}, "plan": {"json", "yaml"},
 	"snapshot": {"json", "yaml"}, "watch": nil, "pause": nil, "resume": nil, "approve": nil, "override": nil, "restart": nil,
@@ -67,7 +67,7 @@ func TestGetWide(t *testing.T) {
 	}
 }
 
-// What a shell offers where a name is wanted is what there is.
+// TestNamesAreCompleted checks that shells complete the names that exist.
 func TestNamesAreCompleted(t *testing.T) {
 	w := newWorld(t, rolling(t))
 	w.object(&v1alpha1.DatabaseCluster{})

@@ -19,12 +19,12 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// written is what people read: a Markdown file, with what of it is code.
+// written is a Markdown file with its code blocks.
 type written struct {
 	file  string // from the root of the repository
 	prose string // without code blocks
 	spans []string
-	// blocks of code, fenced or indented, without the indentation.
+	// blocks are the blocks of code, fenced or indented, without the indentation.
 	blocks []string
 }
 
@@ -72,7 +72,7 @@ func writtenIn(file, text string) written {
 			end()
 		case fenced, line == "" && len(block) > 0:
 			block = append(block, line)
-		case indent >= 7, indent >= 4 && !list: // beneath an item of a list text is indented by up to 3
+		case indent >= 7, indent >= 4 && !list: // text below a list item is indented by up to 3
 			block = append(block, line)
 		default:
 			end()
@@ -210,7 +210,7 @@ func elsewhere(t *testing.T) map[string]bool {
 	return out
 }
 
-// hasFlag: the word is a flag of the command, or no flag at all.
+// hasFlag reports whether the word is a flag of the command, or no flag at all.
 func hasFlag(cmd *cobra.Command, word string) bool {
 	name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
 	cmd.InitDefaultHelpFlag()
@@ -224,7 +224,7 @@ func hasFlag(cmd *cobra.Command, word string) bool {
 	return short(cmd.Flags()) || short(cmd.InheritedFlags())
 }
 
-// What a page tells people to type is there.
+// TestCommandsOfThePagesExist checks that the commands in the pages exist.
 func TestCommandsOfThePagesExist(t *testing.T) {
 	root := newRoot("rollcall", genericiooptions.NewTestIOStreamsDiscard())
 	root.InitDefaultCompletionCmd()
@@ -268,7 +268,8 @@ func TestCommandsOfThePagesExist(t *testing.T) {
 	require.Greater(t, seen["flag"], 10, "flags are found")
 }
 
-// A DatabaseCluster that a page shows, or a part of its spec, has only fields that there are.
+// TestDatabaseClustersOfThePagesAreOnes checks that DatabaseClusters in the pages, and parts of
+// their specs, have only existing fields.
 func TestDatabaseClustersOfThePagesAreOnes(t *testing.T) {
 	whole, pieces := 0, 0
 	for _, p := range pages(t) {
@@ -291,7 +292,8 @@ func TestDatabaseClustersOfThePagesAreOnes(t *testing.T) {
 	require.GreaterOrEqual(t, pieces, 2)
 }
 
-// What the concepts show of commands is what those print, on the snapshot that they show.
+// TestConceptsShowWhatIsPrinted checks that the output in concepts.md is what the commands print
+// for its snapshot.
 func TestConceptsShowWhatIsPrinted(t *testing.T) {
 	const file = "deploy/docs/concepts.md"
 	text, err := os.ReadFile(filepath.Join(repository, file))

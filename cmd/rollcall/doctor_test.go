@@ -17,8 +17,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// TestDoctorOnACluster: what a namespace has is examined together with what the coordinator
-// knows of its databases; what may not be read is said, and the rest is examined.
+// TestDoctorOnACluster checks that what a namespace has is examined together with what the
+// coordinator knows of its databases; what may not be read is said, and the rest is examined.
 func TestDoctorOnACluster(t *testing.T) {
 	w := newWorld(t, rolling(t, func(s *model.Snapshot) { s.Pods[0].Report = nil }))
 	labels := map[string]string{v1alpha1.LabelCluster: "search"}

@@ -221,7 +221,7 @@ func TestEnrollGoesOn(t *testing.T) {
 	require.Equal(t, []string{"dry POST databaseclusters", "POST databaseclusters"}, e.writes)
 }
 
-// Whom the coordinator does not answer, the Events tell.
+// TestEnrollByEvents checks that enroll uses Events if the coordinator does not answer.
 func TestEnrollByEvents(t *testing.T) {
 	e := newEnrollWorld(t, rolling(t), solr("search"))
 	e.ports["7950"] = "127.0.0.1:1"

@@ -11,7 +11,8 @@ import (
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 )
 
-// What -o writes says what there is, and has no rune that steers a terminal.
+// TestDocumentsEscapeWhatSteersATerminal checks that the output of -o is complete, and has no
+// character that controls a terminal.
 func TestDocumentsEscapeWhatSteersATerminal(t *testing.T) {
 	var all []rune
 	for r := rune(1); r < 0x2100; r++ {

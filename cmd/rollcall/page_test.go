@@ -49,8 +49,8 @@ func get(t *testing.T, url string, headers ...string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// TestPageThroughTheAPIServer: the page of the elected coordinator, with the
-// reader's certificate, and another one's when that is elected.
+// TestPageThroughTheAPIServer checks that the page of the elected coordinator, with the reader's
+// certificate, and another one's when that is elected.
 func TestPageThroughTheAPIServer(t *testing.T) {
 	d := rolling(t)
 	w := newWorld(t, d)
@@ -88,7 +88,8 @@ func TestPageThroughTheAPIServer(t *testing.T) {
 	end()
 }
 
-// TestPageWantsAReader: who shows no certificate, or that of an agent, gets nothing.
+// TestPageWantsAReader checks that a client without a certificate, or with that of an agent, gets
+// nothing.
 func TestPageWantsAReader(t *testing.T) {
 	w := newWorld(t, rolling(t))
 	_, err := http.Get("https://" + w.ports["7952"] + "/")

@@ -30,9 +30,9 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/people"
 )
 
-// review answers the coordinator's questions about people: the token t is Ada's,
-// who may read in namespace prod, and u is Bob's, who may read nothing. The token
-// r is the bot's, which is good for the coordinator alone.
+// review returns the coordinator's questions about people: the token t is Ada's, who may read in
+// namespace prod, and u is Bob's, who may read nothing. The token r is the bot's, which is good for
+// the coordinator alone.
 func (w *world) review(action k8stesting.Action) (bool, runtime.Object, error) {
 	switch review := action.(k8stesting.CreateAction).GetObject().(type) {
 	case *authenticationv1.TokenReview:

@@ -27,7 +27,7 @@ func TestScripts(t *testing.T) {
 		Dir:           "testdata/script",
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(env *testscript.Env) error {
-			// No kubeconfig of whoever runs the tests.
+			// Do not use the kubeconfig of the user who runs the tests.
 			env.Setenv("KUBECONFIG", env.WorkDir+"/none")
 			env.Setenv("HOME", env.WorkDir)
 			return nil

@@ -1,5 +1,5 @@
-// Package credentials is who an adapter is to its database: read anew each time, and
-// printed nowhere.
+// Package credentials reads the user and password with which an adapter logs in to its database. It
+// reads them each time, and never prints them.
 package credentials
 
 import (
@@ -15,8 +15,8 @@ import (
 // anonymous.
 type Source func() (user string, password Secret, err error)
 
-// FromDir reads the files "username" and "password" of a mounted Secret anew each
-// time. Neither file there: anonymous.
+// FromDir reads the files "username" and "password" of a mounted Secret each time. If neither file
+// exists, the user is anonymous.
 func FromDir(dir string) Source { return FromFiles(dir, "") }
 
 // FromFiles is FromDir for files whose names begin with a prefix.

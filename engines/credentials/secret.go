@@ -20,7 +20,7 @@ func (s Secret) Reveal() string {
 	return *s.value
 }
 
-// Hidden stands in texts where a secret was.
+// Hidden replaces a secret in texts.
 const Hidden = "[hidden]"
 
 func (s Secret) String() string               { return Hidden }

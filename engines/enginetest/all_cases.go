@@ -9,9 +9,9 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// handOverAll: each member is handed over under a claim of its own, so nobody who stays
-// is left. Members must not give each other what they lead for ever: it comes to rest
-// somewhere, and then those who wait for nothing can go.
+// handOverAll hands over each member under a claim of its own, so there is no member that stays.
+// Members must not pass on what they lead for ever: it must come to rest somewhere, and then the
+// members that wait for nothing can go.
 func handOverAll(s *suite) {
 	type handoff struct {
 		engine engines.Engine
@@ -38,7 +38,7 @@ func handOverAll(s *suite) {
 			if progress.State == engines.ProgressDone {
 				done++
 			}
-			moved = moved || !slices.Equal(before, s.leads()) // also if it is back at the end of the round
+			moved = moved || !slices.Equal(before, s.leads()) // even if it is back at the end of the round
 			words = append(words, progress.State.String()+" "+progress.Detail)
 		}
 		if rest++; done == 0 || moved {

@@ -1,6 +1,6 @@
 package enginetest
 
-// cases of the suite, in the order in which they run.
+// cases are the cases of the suite, in the order in which they run.
 var cases = []testCase{
 	{"facts", false, facts},
 	{"observe a healthy database", false, observeHealthy},

@@ -197,7 +197,7 @@ func evacuateTwice(s *suite) {
 	s.restoreCleanly(s.engine(1), undo)
 }
 
-// requireEmptied: nothing is lost with the data of member 0.
+// requireEmptied fails if anything would be lost with the data of member 0.
 func (s *suite) requireEmptied(o engines.Observation) {
 	s.Helper()
 	require.Zero(s, s.db.Leads(0))

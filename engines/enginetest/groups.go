@@ -8,7 +8,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// Group of the observation with this ID.
+// Group returns the group of the observation with this ID.
 func Group(t testing.TB, o engines.Observation, id string) engines.Group {
 	t.Helper()
 	for _, g := range o.Groups {
@@ -20,7 +20,7 @@ func Group(t testing.TB, o engines.Observation, id string) engines.Group {
 	return engines.Group{}
 }
 
-// States of the group's members, by node.
+// States returns the states of the group's members, by node.
 func States(t testing.TB, o engines.Observation, id string) map[string]engines.MemberState {
 	t.Helper()
 	out := map[string]engines.MemberState{}

@@ -12,61 +12,59 @@ import (
 
 // Harness starts databases for the suite.
 type Harness struct {
-	// Start gives a healthy database: at least three members, groups with a copy on
-	// member 0, member 0 leading at least two groups, member 2 able to lead all of
-	// them (unless it is Leaderless), and a free place elsewhere for every copy of
-	// members 0 and 2. It may be the
-	// same one each time if it is as new.
+	// Start returns a healthy database: at least three members, groups with a copy on member 0,
+	// member 0 leading at least two groups, member 2 able to lead all of them (unless it is
+	// Leaderless), and a free place elsewhere for every copy of members 0 and 2. It may be the same
+	// one each time if it is as new.
 	Start func(t *testing.T) Database
-	// Patience bounds one operation against a server that does not work, and must
-	// be above the adapter's own time limits. 0: 5 s.
+	// Patience bounds one operation against a server that does not work. It must be longer than the
+	// adapter's own timeouts. 0 means 5 s.
 	Patience time.Duration
-	// Eventually bounds a whole prepare or restore. 0: 10 s.
+	// Eventually bounds a whole drain or restore. 0 means 10 s.
 	Eventually time.Duration
-	// NoEvacuate leaves evacuation out, for databases where it takes too long.
+	// NoEvacuate skips evacuation, for databases in which it takes too long.
 	NoEvacuate bool
-	// Role: what a member leads is a role of the whole database, as that of a primary
-	// whose replicas have all its data. It is given away by its own agent only, and for
-	// good: done is a prepare that has left nothing behind, and to evacuate a member is
-	// to hand its role over.
+	// Role means that what a member leads is a role of the whole database, as that of a primary
+	// whose replicas have all its data. Only the member's own agent gives it away, and for good: a
+	// drain that is done leaves nothing behind, and evacuating a member means handing over its
+	// role.
 	Role bool
-	// Leaderless: nobody leads anything, so a handoff gives nothing away and leaves no
-	// entry of its own; what prepares mark and take back is seen where they empty a
-	// member.
+	// Leaderless means that no member leads anything, so a handoff gives nothing away and leaves no
+	// entry. The suite checks marks and their removal with evacuations.
 	Leaderless bool
 	// Virtual runs each case in virtual time, for databases that are all in memory.
 	Virtual bool
 }
 
-// Database is one running database as the suite sees it. Everything but Engine
-// reads and steers the servers past the adapter.
+// Database is one running database as the suite sees it. Everything but Engine reads and controls
+// the servers without the adapter.
 type Database struct {
-	// Members by name, as in Observation.Node.
+	// Members are the names of the members, as in Observation.Node.
 	Members []string
-	// Engine makes an engine for a member, as a new agent would. The suite closes it.
+	// Engine returns an engine for a member, as a new agent would make it. The suite closes it.
 	Engine func(member int) engines.Engine
 	// Fault makes a member's server misbehave until it is set to Healthy.
 	Fault func(member int, fault Fault)
-	// FailChanges lets so many changes through to any member and fails all later
-	// ones; negative: all work again.
+	// FailChanges lets this many changes through to any member and fails all later ones; negative
+	// means that all work again.
 	FailChanges func(after int)
 	// Leads counts the groups that the member leads, Hosts the copies on it.
 	Leads, Hosts func(member int) int
-	// Leftovers names what prepares have put into the database and nobody has
-	// restored, nil when it is as it was.
+	// Leftovers names what drains have put into the database and nobody has restored; nil if there
+	// is nothing.
 	Leftovers func() []string
-	// Leaves has the others told that a member is prepared, as the agents of a Peered
-	// engine do. Nil: they do nothing together.
+	// Leaves tells the other members that a member is drained, as the agents of a Peered engine do.
+	// Nil if the engine is not Peered.
 	Leaves func(member int)
-	// Foreign puts something into the database that looks like what a prepare would
-	// write, but is somebody else's. Nil: there is nothing of the kind.
+	// Foreign puts something into the database that looks like what a drain writes, but is not
+	// Rollcall's. Nil if there is nothing of the kind.
 	Foreign func() (stillThere func() bool)
 	// Secrets must not appear in any output.
 	Secrets []string
-	// Connections counts open client connections to the servers. Nil: not counted.
+	// Connections counts open client connections to the servers. Nil means not counted.
 	Connections func() int
-	// Close ends what the harness itself has in this process, before the suite looks
-	// for what was left behind. Nil: nothing.
+	// Close releases what the harness itself has in this process, before the suite looks for leaks.
+	// Nil means that there is nothing.
 	Close func()
 }
 
@@ -75,21 +73,21 @@ type Fault uint8
 
 const (
 	Healthy Fault = iota
-	// Gone: connections are refused or reset.
+	// Gone refuses or resets connections.
 	Gone
-	// Hung: requests are accepted and never answered.
+	// Hung accepts requests and never answers.
 	Hung
-	// Garbage: answers are not what the protocol says.
+	// Garbage sends answers that are not those of the protocol.
 	Garbage
-	// Endless: answers do not stop.
+	// Endless sends answers that do not end.
 	Endless
-	// Truncated: answers break off in the middle.
+	// Truncated breaks off answers in the middle.
 	Truncated
-	// WrongServer: a well-formed answer of something that is not this database.
+	// WrongServer sends well-formed answers of something that is not this database.
 	WrongServer
-	// Denied: the credentials are not accepted, and the refusal repeats them.
+	// Denied rejects the credentials, and repeats them in the refusal.
 	Denied
-	// Failing: every request ends in the server's own error.
+	// Failing answers every request with the server's own error.
 	Failing
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// strays returns the stacks of goroutines that an engine would leave behind: its
-// own, those of HTTP and database/sql clients, and processes being waited for.
+// strays returns the stacks of goroutines that an engine could leave behind: its own, those of HTTP
+// and database/sql clients, and those that wait for processes.
 func strays() []string {
 	buf := make([]byte, 1<<20)
 	for {
@@ -36,7 +36,8 @@ func strays() []string {
 	return out
 }
 
-// requireNoneLeft waits: closing is not instantaneous.
+// requireNoneLeft fails if goroutines or connections are left. It waits for a while, because
+// closing is not instantaneous.
 func requireNoneLeft(t *testing.T, before int, connections func() int) {
 	t.Helper()
 	var left []string

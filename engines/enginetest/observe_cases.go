@@ -55,7 +55,8 @@ func observeHealthy(s *suite) {
 	}
 }
 
-// observeAgrees: groups and members come in a fixed order, so reports compare.
+// observeAgrees checks that groups and members come in a fixed order, so that reports can be
+// compared.
 func observeAgrees(s *suite) {
 	first := s.settled(s.engine(0))
 	for i := 1; i < len(s.db.Members); i++ {
@@ -94,8 +95,8 @@ func requireNothingKnown(s *suite, f Fault, o engines.Observation, err error) {
 	}
 }
 
-// observeAfterFault: what was known before a fault is not answered during it, and
-// the engine that lived through it works again.
+// observeAfterFault checks that Observe does not return old knowledge during a fault, and that the
+// same engine works after it.
 func observeAfterFault(s *suite) {
 	e := s.engine(0)
 	for _, f := range Faults {

@@ -10,8 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// peered is the member's engine, if its members do some things together; the others
-// have nothing to be held to.
+// peered returns the member's engine if it is Peered, and skips the test otherwise.
 func (s *suite) peered(member int) engines.Peered {
 	s.Helper()
 	e := s.engine(member)
@@ -22,7 +21,7 @@ func (s *suite) peered(member int) engines.Peered {
 	return watchedPeer{p, e}
 }
 
-// looksAreBounded: what a member says of itself, whatever its server does.
+// looksAreBounded checks that a member's look is bounded, whatever its server does.
 func looksAreBounded(s *suite) {
 	e := s.peered(0)
 	if e == nil {
@@ -43,7 +42,7 @@ func looksAreBounded(s *suite) {
 	}
 }
 
-// wrongSteps change nothing.
+// wrongSteps checks that invalid steps change nothing.
 func wrongSteps(s *suite) {
 	e := s.peered(0)
 	if e == nil {
@@ -62,7 +61,7 @@ func wrongSteps(s *suite) {
 	require.Equal(s, before, s.db.Leads(0))
 }
 
-// repairIsIdle: in a healthy database there is nothing to repair.
+// repairIsIdle checks that there is nothing to repair in a healthy database.
 func repairIsIdle(s *suite) {
 	for i := range s.db.Members {
 		e := s.peered(i)
@@ -76,7 +75,7 @@ func repairIsIdle(s *suite) {
 	require.Empty(s, s.db.Leftovers())
 }
 
-// watchedPeer keeps what comes out of what only such engines do, too.
+// watchedPeer is watched for engines that are Peered.
 type watchedPeer struct {
 	engines.Peered
 	watched *watched

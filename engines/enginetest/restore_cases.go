@@ -61,7 +61,7 @@ func restoreLeavesOthers(s *suite) {
 	s.restoreCleanly(second, undoTwo)
 }
 
-// marking is the kind of prepare that leaves something behind until it is restored.
+// marking is the kind of drain that leaves something behind until it is restored.
 func (s *suite) marking() engines.Kind {
 	if s.h.Leaderless {
 		return engines.Evacuate
@@ -69,7 +69,7 @@ func (s *suite) marking() engines.Kind {
 	return engines.Handoff
 }
 
-// successor is the member that takes over, though it has handed over itself.
+// successor is the member that takes over, even if it has handed over itself.
 func (s *suite) successor(member int) []string {
 	if s.h.Leaderless {
 		return nil
@@ -77,8 +77,8 @@ func (s *suite) successor(member int) []string {
 	return []string{s.db.Members[member]}
 }
 
-// others is what is there of a prepare that is done: its entries in the database, or
-// who has the role now.
+// others returns the traces of a drain that is done: its entries in the database, or the member
+// that has the role now.
 func (s *suite) others() any {
 	s.Helper()
 	if !s.h.Role {
@@ -102,7 +102,7 @@ func foreignStays(s *suite) {
 	require.True(s, stillThere())
 }
 
-// sweep removes what a crashed agent of this member left, and nothing else.
+// sweep checks that Sweep removes what a crashed agent of this member left, and nothing else.
 func sweep(s *suite) {
 	first, second := s.engine(0), s.engine(2)
 	mine, theirs := s.order(s.marking()), s.order(s.marking())

@@ -74,7 +74,7 @@ func runCase(t *testing.T, h Harness, c testCase) {
 	c.run(s)
 }
 
-// captureLogs takes what goes to the default logger while the case runs.
+// captureLogs captures the default logger while the case runs.
 func captureLogs(t *testing.T) func() string {
 	var mu sync.Mutex
 	var out bytes.Buffer
@@ -107,7 +107,7 @@ func (s *suite) order(kind engines.Kind) engines.Order {
 	return engines.Order{Kind: kind, Claim: fmt.Sprintf("claim-%d", s.claims)}
 }
 
-// within runs f and fails when it takes longer than the harness' patience.
+// within runs f and fails if it takes longer than the harness's patience.
 func (s *suite) within(what string, f func(ctx context.Context)) {
 	s.Helper()
 	start := time.Now()
@@ -115,8 +115,8 @@ func (s *suite) within(what string, f func(ctx context.Context)) {
 	require.Less(s, time.Since(start), s.h.Patience, "%s took too long", what)
 }
 
-// try calls f once and gives it as much time as an agent would: what cannot be
-// finished may go on until its context ends.
+// try calls f once and gives it as much time as an agent would. Work that cannot be finished may go
+// on until its context ends.
 func (s *suite) try(f func(ctx context.Context) (engines.Progress, error)) (engines.Progress, error) {
 	ctx, cancel := context.WithTimeout(s.Context(), s.h.Patience)
 	defer cancel()
@@ -131,7 +131,7 @@ func (s *suite) plan(e engines.Engine, order engines.Order) []byte {
 	return undo
 }
 
-// apply repeats until Done.
+// apply repeats Drain until Done.
 func (s *suite) apply(e engines.Engine, order engines.Order, undo []byte) {
 	s.Helper()
 	s.repeat("apply", func() (engines.Progress, error) { return e.Drain(s.Context(), order, undo) })
@@ -142,7 +142,7 @@ func (s *suite) restore(e engines.Engine, undo []byte) {
 	s.repeat("restore", func() (engines.Progress, error) { return e.Restore(s.Context(), undo) })
 }
 
-// prepared plans the order and applies it until it is done.
+// prepared plans the order and drains until the drain is done.
 func (s *suite) prepared(e engines.Engine, order engines.Order) (undo []byte) {
 	s.Helper()
 	undo = s.plan(e, order)
@@ -150,7 +150,7 @@ func (s *suite) prepared(e engines.Engine, order engines.Order) (undo []byte) {
 	return undo
 }
 
-// restoreCleanly restores until nothing of ours is left.
+// restoreCleanly restores until nothing of Rollcall's is left.
 func (s *suite) restoreCleanly(e engines.Engine, undo []byte) {
 	s.Helper()
 	s.restore(e, undo)
@@ -175,7 +175,7 @@ func (s *suite) repeat(what string, f func() (engines.Progress, error)) {
 	}
 }
 
-// settled waits until the database is whole, as a member sees it.
+// settled waits until the database is complete, as a member sees it.
 func (s *suite) settled(e engines.Engine) engines.Observation {
 	s.Helper()
 	deadline := time.Now().Add(s.h.Eventually)

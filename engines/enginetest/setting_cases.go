@@ -8,8 +8,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// settingOf is the member's engine with the setting that its prepares change, as it
-// is now. An adapter whose prepares change none has nothing to be held to.
+// settingOf returns the member's engine with the setting that its drains change, as it is now. It
+// skips the test if the adapter's drains change none.
 func (s *suite) settingOf(member int, order engines.Order) (engines.SettingChanger, engines.Setting) {
 	s.Helper()
 	e, ok := s.engine(member).Engine.(engines.SettingChanger)
@@ -26,7 +26,7 @@ func (s *suite) settingOf(member int, order engines.Order) (engines.SettingChang
 	return e, setting
 }
 
-// What belongs to the whole database is changed only by an order that names it.
+// sharedOnlyWhenNamed checks that a cluster setting is changed only by an order that names it.
 func sharedOnlyWhenNamed(s *suite) {
 	order := s.order(engines.Handoff)
 	e, before := s.settingOf(0, order)

@@ -14,8 +14,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// watched passes everything on to an engine and keeps what comes out of it, so
-// that each case can be searched for secrets.
+// watched forwards everything to an engine and keeps its output, so that each case can search it
+// for secrets.
 type watched struct {
 	engines.Engine
 	mu  sync.Mutex

@@ -12,12 +12,11 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// Wire connects members of one database in one process, as their agents do over
-// the network: one writer at a time on each, bounded times and sizes, no step past
-// its time. It works in virtual time too.
+// Wire connects members of one database in one process as their agents do over the network, with
+// one writer at a time on each, bounded times and sizes, and no step after its time. It works in
+// virtual time too.
 //
-// Invariant: an error of Step says nothing about whether the step was taken, as
-// with agents.
+// Invariant: an error of Step does not say whether the step was taken, as with agents.
 type Wire struct {
 	mu      sync.Mutex
 	members map[string]*end
@@ -42,29 +41,29 @@ type Link uint8
 // The states of a link.
 const (
 	Whole Link = iota
-	// Cut: refused at once, as by a host without the agent.
+	// Cut refuses at once, as a host without the agent does.
 	Cut
-	// Silent: nothing arrives and nobody answers.
+	// Silent loses what is asked, so nobody answers.
 	Silent
-	// Deaf: what is asked arrives and is done, but the answer is lost.
+	// Deaf delivers what is asked, which is done, but loses the answer.
 	Deaf
 )
 
 // end is one member on the wire.
 type end struct {
-	engine  engines.Peered // nil: it has no agent now
+	engine  engines.Peered // nil means it has no agent now
 	busy    chan struct{}  // one writer
 	since   time.Time
 	leaving bool
 }
 
-// NewWire has no members.
+// NewWire returns a wire without members.
 func NewWire() *Wire {
 	return &Wire{members: map[string]*end{}, links: map[[2]string]Link{}, delays: map[string]time.Duration{}}
 }
 
-// Connect puts members on the wire, by node. An engine takes the place of that
-// which was there; nil: the member's agent is gone, and the member is still listed.
+// Connect puts members on the wire, by node. An engine replaces the one that was there. Nil means
+// that the member's agent is gone; the member is still listed.
 func (w *Wire) Connect(members map[string]engines.Peered) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,15 +77,15 @@ func (w *Wire) Connect(members map[string]engines.Peered) {
 	}
 }
 
-// Link sets how from reaches to; an empty name is everybody.
+// Link sets how from reaches to; an empty name stands for all members.
 func (w *Wire) Link(from, to string, link Link) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.links[[2]string{from, to}] = link
 }
 
-// Delay lets everything arrive at the node that much later, also when nobody
-// waits for the answer any more.
+// Delay delays everything that is sent to the node, also if the caller no longer waits for the
+// answer.
 func (w *Wire) Delay(to string, by time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,19 +99,19 @@ func (w *Wire) Leaving(node string, leaving bool) {
 	w.members[node].leaving = leaving
 }
 
-// Watch tells f of each step before it is sent; what it answers is the link for
-// this one, unless it is Whole.
+// Watch calls f for each step before it is sent. What f returns is the link for this step, unless
+// it is Whole.
 func (w *Wire) Watch(f func(from, to string, step engines.Step) Link) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.watch = f
 }
 
-// Wait returns when everything that is under way has arrived and is done.
+// Wait returns when everything that was sent has arrived and is done.
 func (w *Wire) Wait() { w.late.Wait() }
 
-// Alone calls f while nothing else writes on the node: a test calls PlanDrain, Drain,
-// Restore and Repair in it, as the agent does.
+// Alone calls f while nothing else writes on the node. Tests call PlanDrain, Drain, Restore and
+// Repair in it, as the agent does.
 func (w *Wire) Alone(node string, f func()) {
 	busy := w.busy(node)
 	busy <- struct{}{}
@@ -129,8 +128,8 @@ func (w *Wire) busy(node string) chan struct{} {
 	return w.members[node].busy
 }
 
-// From is what the member on the node reaches. It may be had before the members
-// are connected.
+// From returns the peers of the member on the node. It may be called before the members are
+// connected.
 func (w *Wire) From(node string) engines.Peers { return wired{w, node} }
 
 type wired struct {
@@ -138,7 +137,7 @@ type wired struct {
 	from string
 }
 
-// List implements engines.Peers; pods are called as their nodes.
+// List implements engines.Peers. Pods have the names of their nodes.
 func (p wired) List() []engines.Peer {
 	p.wire.mu.Lock()
 	defer p.wire.mu.Unlock()
@@ -190,7 +189,7 @@ func (p wired) Step(ctx context.Context, node string, step engines.Step) ([]byte
 	})
 }
 
-// link is the worst that was set for the two. Callers hold the lock.
+// link returns the worst link that was set for the two. Callers hold the lock.
 func (w *Wire) link(from, to string) Link {
 	for _, pair := range [][2]string{{from, to}, {from, ""}, {"", to}, {"", ""}} {
 		if link := w.links[pair]; link != Whole {
@@ -200,8 +199,7 @@ func (w *Wire) link(from, to string) Link {
 	return Whole
 }
 
-// call has what is asked done on the node. What has been sent arrives, whether
-// or not the caller waits.
+// call runs the request on the node. What has been sent arrives, whether or not the caller waits.
 func (w *Wire) call(ctx context.Context, from, to string, link Link, f func(context.Context, *end) ([]byte, error)) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// scribe notes the steps that it takes; the rest of it is never called.
+// scribe records the steps that it takes; its other methods are never called.
 type scribe struct {
 	engines.Peered
 	answer []byte
@@ -92,7 +92,8 @@ func TestWireLinks(t *testing.T) {
 	})
 }
 
-// What was sent arrives although nobody waits any more, but not past its time.
+// TestWireDelivers checks that what was sent arrives even if the caller no longer waits, but not
+// after its time.
 func TestWireDelivers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, a, b := wireOfTwo()

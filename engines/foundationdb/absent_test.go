@@ -15,9 +15,9 @@ import (
 	"github.com/rollcall-dev/rollcall/test/race"
 )
 
-// TestEvacuateAnAbsentProcess: a pod whose process is away is done when the database
-// has everything without it, and not before; its seat is another's by then. So it is
-// when it goes before the order, and in the middle of it.
+// TestEvacuateAnAbsentProcess checks that a pod whose process is unavailable is done when the
+// database has everything without it, and not before; its seat is another's by then. So it is when
+// it goes before the order, and in the middle of it.
 func TestEvacuateAnAbsentProcess(t *testing.T) {
 	n := 0
 	for _, version := range []string{"7.3.63", "7.1.67", "7.4.5"} {
@@ -115,12 +115,12 @@ func evacuateAbsent(t *testing.T, version, when string, byOther bool) {
 	require.Empty(t, s.leftovers())
 }
 
-// hasDown: what the group has of the pod is down, and remembered for a while.
+// hasDown reports whether what the group has of the pod is down, and remembered for a while.
 func hasDown(g engines.Group, pod string) bool {
 	return slices.ContainsFunc(g.Members, func(m engines.Member) bool { return m.Node == pod && m.State == engines.MemberDown })
 }
 
-// TestAbsentProcessIsNotDoneTooEarly: of data that are nowhere else it is waited for.
+// TestAbsentProcessIsNotDoneTooEarly checks that the drain waits while data are nowhere else.
 func TestAbsentProcessIsNotDoneTooEarly(t *testing.T) {
 	s := simulate(t, fdbsimtest.Options{Redundancy: model.Single, Scale: -1})
 	s.Settle()
@@ -145,7 +145,7 @@ func TestAbsentProcessIsNotDoneTooEarly(t *testing.T) {
 	require.NotContains(t, s.Model().Holding(), pod)
 }
 
-// TestAbsentProcessOfOldVersions: they know no locality that could be waited for.
+// TestAbsentProcessOfOldVersions checks that they know no locality that could be waited for.
 func TestAbsentProcessOfOldVersions(t *testing.T) {
 	for _, version := range []string{"6.3.25", "7.1.41"} {
 		s := simulate(t, fdbsimtest.Options{Version: version, Scale: -1})
@@ -158,7 +158,7 @@ func TestAbsentProcessOfOldVersions(t *testing.T) {
 	}
 }
 
-// TestSeatsOfAbsentProcesses: by the name of the pod, or where it was last.
+// TestSeatsOfAbsentProcesses checks that by the name of the pod, or where it was last.
 func TestSeatsOfAbsentProcesses(t *testing.T) {
 	s := snapshot{status: &status{}, last: map[string]whereabouts{"fdb-1": {endpoints: []string{"10.0.0.1:4500"}}}}
 	for seat, want := range map[string]bool{
@@ -174,7 +174,7 @@ func TestSeatsOfAbsentProcesses(t *testing.T) {
 	require.False(t, s.leaves("10.0.0.1:4500", "fdb-1"))
 }
 
-// TestWhereEverybodyWas: the last place of each, for a week.
+// TestWhereEverybodyWas checks that the last place of each, for a week.
 func TestWhereEverybodyWas(t *testing.T) {
 	at := func(instance, address string) process { return process{instance: instance, address: address} }
 	var m memory

@@ -24,7 +24,7 @@ func apply(t *testing.T, e *Engine, o engines.Order, undo []byte) engines.Progre
 	return p
 }
 
-// finish applies until it is done, and answers what was waited for.
+// finish applies until it is done, and returns what was waited for.
 func finish(t *testing.T, s *simulated, e *Engine, o engines.Order, undo []byte) []string {
 	var waits []string
 	for range 200 {
@@ -49,7 +49,7 @@ func requireCareful(t *testing.T, s *simulated) {
 	}
 }
 
-// TestMaintenanceOfAZone: it is set for pods of one zone together, waits for that of
+// TestMaintenanceOfAZone checks that it is set for pods of one zone together, waits for that of
 // another, and ends only when it is ours.
 func TestMaintenanceOfAZone(t *testing.T) {
 	s := simulate(t, fdbsimtest.Options{Scale: -1})
@@ -85,7 +85,7 @@ func TestMaintenanceOfAZone(t *testing.T) {
 	require.Equal(t, engines.ProgressRunning, p.State)
 	require.Contains(t, p.Detail, "zone zone-a is under maintenance")
 
-	// The pod is away: its database waits for it, and so do we.
+	// The pod is unavailable: its database waits for it, and so do we.
 	s.Kill(first)
 	s.Advance(5 * time.Minute)
 	n := s.engine(neighbour)
@@ -116,7 +116,7 @@ func TestMaintenanceOfAZone(t *testing.T) {
 	requireCareful(t, s)
 }
 
-// TestEvacuateStepByStep: first the seat, then the exclusion, then fdbcli's own word.
+// TestEvacuateStepByStep checks that first the seat, then the exclusion, then fdbcli's own word.
 func TestEvacuateStepByStep(t *testing.T) {
 	s := simulate(t, fdbsimtest.Options{Scale: 20})
 	s.Settle()
@@ -162,7 +162,7 @@ func TestEvacuateStepByStep(t *testing.T) {
 	requireCareful(t, s)
 }
 
-// TestForeignExclusionOfThePod: somebody decommissions it; we add nothing, and take
+// TestForeignExclusionOfThePod checks that somebody decommissions it; we add nothing, and take
 // nothing away.
 func TestForeignExclusionOfThePod(t *testing.T) {
 	s := simulate(t, fdbsimtest.Options{Scale: 20})
@@ -184,7 +184,8 @@ func TestForeignExclusionOfThePod(t *testing.T) {
 	require.Contains(t, s.Model().Excluded, target)
 }
 
-// TestForeignExclusionOfAnAddress: of the pod alone it is told, and not when it is by more.
+// TestForeignExclusionOfAnAddress checks that an exclusion by address is reported for the pod
+// alone, and not when more than its address excludes it.
 func TestForeignExclusionOfAnAddress(t *testing.T) {
 	s := simulate(t, fdbsimtest.Options{Scale: 20})
 	s.Settle()
@@ -225,7 +226,7 @@ func TestEvacuationsThatCannotEnd(t *testing.T) {
 	require.Empty(t, s.Model().Excluded)
 }
 
-// TestWaits: nothing begins while the database is in no state for it.
+// TestWaits checks that nothing begins while the database is in no state for it.
 func TestWaits(t *testing.T) {
 	s := simulate(t, fdbsimtest.Options{Scale: -1})
 	s.Settle()
@@ -245,8 +246,8 @@ func TestWaits(t *testing.T) {
 	require.Empty(t, s.Model().Maintenance.Zone)
 }
 
-// TestLateAnswers: a warning before the document is no fault, an answer that is lost
-// is no confirmation.
+// TestLateAnswers checks that a warning before the document is no fault, an answer that is lost is
+// no confirmation.
 func TestLateAnswers(t *testing.T) {
 	s := simulate(t, fdbsimtest.Options{Scale: 20})
 	s.Settle()
@@ -276,7 +277,7 @@ func TestLateAnswers(t *testing.T) {
 	require.Zero(t, s.hosts(s.pods[0]))
 }
 
-// TestUndoIsChecked: only what this adapter could have planned.
+// TestUndoIsChecked checks that only what this adapter could have planned.
 func TestUndoIsChecked(t *testing.T) {
 	good := `{"v":1,"kind":"Evacuate","claim":"c","node":"fdb-0","targets":["locality_instance_id:fdb-0"],"mark":"locality_rollcall:c/fdb-0"}`
 	_, err := readUndo([]byte(good))

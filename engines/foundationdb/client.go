@@ -49,7 +49,7 @@ const maxText = 1 << 20
 // when it is well.
 const grace = time.Second
 
-// run runs a command and answers its words.
+// run runs a command and returns its words.
 func (c *client) run(ctx context.Context, command string) (answer, error) {
 	var out bytes.Buffer
 	stderr, err := c.start(ctx, command, func(stdout io.Reader) error {

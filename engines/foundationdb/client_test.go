@@ -31,7 +31,8 @@ func scripted(t *testing.T, script string, change func(*Options)) (*Engine, stri
 	return e, dir
 }
 
-// TestHungProcessesEnd: with their children, also those that mind no signal.
+// TestHungProcessesEnd checks that hung processes are ended with their children, also those that
+// ignore signals.
 func TestHungProcessesEnd(t *testing.T) {
 	e, dir := scripted(t, "trap '' TERM INT HUP\n(trap '' TERM; echo $BASHPID >$d/child; exec sleep 1000) &\necho $$ >$d/parent\nwait\nsleep 1000\n", func(o *Options) { o.Timeout = time.Second })
 	pids := func() (all []string) { // of those that have got so far
@@ -67,7 +68,7 @@ func TestHungProcessesEnd(t *testing.T) {
 	require.Eventually(t, gone, time.Minute, 20*time.Millisecond)
 }
 
-// ended: no such process, or one that nobody has waited for yet.
+// ended reports whether there is no such process, or only one that nobody has waited for yet.
 func ended(pid string) bool {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err != nil || strings.Contains(string(stat), ") Z ")
@@ -86,7 +87,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	require.Len(t, a.stderr, maxText)
 }
 
-// TestStreamsAndExitCodes: streams are kept apart, and exit codes say nothing.
+// TestStreamsAndExitCodes checks that streams are kept apart, and exit codes say nothing.
 func TestStreamsAndExitCodes(t *testing.T) {
 	e, _ := scripted(t, "echo out; echo err >&2; exit 3\n", nil)
 	a, err := e.client.run(t.Context(), "coordinators")
@@ -126,7 +127,7 @@ func TestFdbcliIsStartedByAnother(t *testing.T) {
 	}
 }
 
-// TestOneAtATime: two callers never have two processes.
+// TestOneAtATime checks that two callers never have two processes.
 func TestOneAtATime(t *testing.T) {
 	e, _ := scripted(t, "mkdir $d/running || echo two; sleep 0.2; rmdir $d/running\n", func(o *Options) { o.Timeout = time.Minute })
 	results, failures := make(chan string), make(chan error, 3)
@@ -189,7 +190,7 @@ func TestClusterFile(t *testing.T) {
 	require.NoDirExists(t, missing.dir)
 }
 
-// TestLoader: libraries that lie beside fdbcli are used with their own loader.
+// TestLoader checks that libraries that lie beside fdbcli are used with their own loader.
 func TestLoader(t *testing.T) {
 	e, dir := scripted(t, "echo plain\n", nil)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "lib"), 0o755))

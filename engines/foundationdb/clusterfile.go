@@ -75,8 +75,8 @@ func (c *clusterFile) authorities() string { return filepath.Join(c.dir, "ca.crt
 
 func (c *clusterFile) path() string { return filepath.Join(c.dir, "fdb.cluster") }
 
-// ready returns the path of a copy that fdbcli may use. It is made anew when the
-// source has changed: until then fdbcli's own changes are the newer ones.
+// ready returns the path of a copy that fdbcli may use. It is made again when the source has
+// changed: until then fdbcli's own changes are the newer ones.
 func (c *clusterFile) ready() (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,8 +124,8 @@ func (c *clusterFile) copied() (connection, error) {
 	return parseConnection(text)
 }
 
-// belongs tells whether an answer is of this database. Its coordinators and id
-// change; who gives it another description changes the file too.
+// belongs reports whether an answer is of this database. Its coordinators and id change; who gives
+// it another description changes the file too.
 func (c *clusterFile) belongs(connectionString string) error {
 	answered, err := parseConnection(connectionString)
 	if err != nil {

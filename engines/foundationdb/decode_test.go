@@ -20,7 +20,7 @@ func TestDecodeStatus(t *testing.T) {
 	text := example(t).text()
 	for name, c := range map[string]struct {
 		text  string
-		wrong string // part of the error; empty: none
+		wrong string // part of the error; empty means none
 	}{
 		"document":             {text, ""},
 		"a warning before it":  {"\nWARNING: Long delay (Ctrl-C to interrupt)\n" + text, ""},
@@ -108,7 +108,7 @@ func large(processes int) []byte {
 	return data
 }
 
-// TestLargeStatusIsSmall: of a large document little is kept.
+// TestLargeStatusIsSmall checks that little of a large document is kept.
 func TestLargeStatusIsSmall(t *testing.T) {
 	data := large(200)
 	var before, after runtime.MemStats

@@ -14,7 +14,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// Engine is the adapter. Safe for concurrent use; fdbcli runs once at a time.
+// Engine is the adapter. It is safe for concurrent use; fdbcli runs once at a time.
 type Engine struct {
 	options Options
 	client  *client
@@ -27,7 +27,7 @@ type Engine struct {
 
 var _ engines.SettingChanger = (*Engine)(nil)
 
-// New makes an engine; nothing is run yet.
+// New returns an engine. It does not run anything yet.
 func New(options Options) (*Engine, error) {
 	options = options.withDefaults()
 	if err := options.validate(); err != nil {
@@ -65,7 +65,7 @@ func bornAt(dir string) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// Facts of FoundationDB.
+// Facts returns the facts of FoundationDB.
 func (e *Engine) Facts() engines.Facts {
 	return engines.Facts{
 		Name: "FoundationDB",
@@ -82,7 +82,7 @@ func (e *Engine) Facts() engines.Facts {
 	}
 }
 
-// Plan returns what Restore must put back.
+// PlanDrain returns what Restore must undo.
 func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, error) {
 	if err := order.CheckAny(); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, er
 	return u.encode()
 }
 
-// asked looks at a database that must be there to be told anything.
+// asked looks at the database, which must be available for a change.
 func (e *Engine) asked(ctx context.Context) (snapshot, error) {
 	s, err := e.look(ctx)
 	switch {
@@ -152,8 +152,7 @@ func refused(format string, args ...any) engines.Progress {
 	return engines.Progress{State: engines.ProgressRefused, Detail: fmt.Sprintf(format, args...)}
 }
 
-// ready tells why the database is in no state in which something may be taken away;
-// empty: it is.
+// ready returns why the database cannot spare anything now; empty means that it can.
 func (e *Engine) ready(s snapshot) string {
 	switch h := s.health(e.options.Recovered); h.Verdict {
 	case engines.VerdictGreen, engines.VerdictRecoverable:
@@ -163,7 +162,7 @@ func (e *Engine) ready(s snapshot) string {
 	}
 }
 
-// Close ends what runs; calls that follow fail with ErrClosed.
+// Close ends what runs. Later calls fail with ErrClosed.
 func (e *Engine) Close() error {
 	e.client.close()
 	e.client.turn <- struct{}{} // wait for the one that runs

@@ -3,22 +3,22 @@ package foundationdb
 import "errors"
 
 var (
-	// ErrClosed: the engine was closed.
+	// ErrClosed means that the engine was closed.
 	ErrClosed = errors.New("foundationdb engine is closed")
-	// ErrTimeout: fdbcli did not end in time, and was ended.
+	// ErrTimeout means that fdbcli did not end in time, and was ended.
 	ErrTimeout = errors.New("fdbcli did not answer in time")
-	// ErrTooMuch: fdbcli printed more than an answer may have.
+	// ErrTooMuch means that fdbcli printed more than an answer may have.
 	ErrTooMuch = errors.New("fdbcli printed too much")
-	// ErrStatus: what fdbcli printed is not a status document of FoundationDB.
+	// ErrStatus means that what fdbcli printed is not a status document of FoundationDB.
 	ErrStatus = errors.New("not a status document")
-	// ErrUnavailable: the database itself could not be asked.
+	// ErrUnavailable means that the database itself could not be asked.
 	ErrUnavailable = errors.New("the database is unavailable")
-	// ErrRecovering: nothing is included while a recovery is under way.
+	// ErrRecovering means that nothing is included while a recovery is under way.
 	ErrRecovering = errors.New("the database is recovering")
-	// ErrWrongDatabase: the answer is of another database than the cluster file's.
+	// ErrWrongDatabase means that the answer is of another database than the cluster file's.
 	ErrWrongDatabase = errors.New("another database answered")
-	// ErrNotThere: the database has no process of the pod.
+	// ErrNotThere means that the database has no process of the pod.
 	ErrNotThere = errors.New("no process of the pod is in the database")
-	// ErrCommand: fdbcli said that it did not do what it was told.
+	// ErrCommand means that fdbcli said that it did not do what it was told.
 	ErrCommand = errors.New("fdbcli refused")
 )

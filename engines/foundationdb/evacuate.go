@@ -10,14 +10,12 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// evacuate empties a pod whose data will be lost: first its seat among the
-// coordinators, which no exclusion moves, then everything else. It is done when the
-// status says that nothing is left, and fdbcli's own words say for each of its
-// processes that it is safe to remove it.
+// evacuate empties a pod whose data will be lost: first its seat among the coordinators, which no
+// exclusion moves, then everything else. It is done when the status says that nothing is left, and
+// fdbcli's own words say for each of its processes that it is safe to remove it.
 //
-// A pod whose process is away is emptied, too: what it had is made again elsewhere,
-// and exclude waits for storage servers that are away as it does for others, from the
-// versions on that exclude by locality.
+// A pod whose process is unavailable is emptied too: its data are rebuilt elsewhere, and exclude
+// waits for unavailable storage servers as for others, in versions that exclude by locality.
 //
 // It never says failed, which gives data up, and never FORCE.
 func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s snapshot) (engines.Progress, error) {
@@ -59,8 +57,8 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s sn
 	return e.confirm(ctx, u, s, own)
 }
 
-// noPlace tells why the data of the pod can never be elsewhere: there would be fewer
-// zones with storage than copies.
+// noPlace returns why the data of the pod can never be elsewhere: there would be fewer zones with
+// storage than copies.
 func (s snapshot) noPlace(node string) string {
 	copies, known := s.copies()
 	if !known {
@@ -78,8 +76,8 @@ func (s snapshot) noPlace(node string) string {
 	return ""
 }
 
-// maintained says why nothing is excluded: whoever works in a zone takes processes of
-// it down, and the database, which waits for these, does not count what is missing.
+// maintained returns why nothing is excluded during maintenance: processes of the zone go down, and
+// the database, which waits for them, does not count what is missing.
 func (s snapshot) maintained() string {
 	return fmt.Sprintf("zone %s is under maintenance for %d s more: until that ends, or somebody says maintenance off, nothing is excluded",
 		engines.OneLine(s.maintenance), int(s.remaining))
@@ -116,8 +114,7 @@ func (s snapshot) uncovered(own []process) string {
 	return ""
 }
 
-// held tells what the pod still has, or why the status cannot be relied on; empty:
-// nothing.
+// held returns what the pod still has, or why the status cannot be trusted; empty means nothing.
 func (s snapshot) held(node string) string {
 	for _, p := range s.of(node) {
 		switch {

@@ -7,9 +7,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// handoff: the pod comes back with its data and its seats, so nothing is moved. The
-// database is told to wait for the zone, and must be in a state in which something
-// may be taken away.
+// handoff moves nothing, because the pod comes back with its data and its seats. It makes the
+// database wait for the zone, and waits until the database can spare the pod.
 func (e *Engine) handoff(ctx context.Context, order engines.Order, node string, s snapshot) (engines.Progress, error) {
 	if len(s.of(node)) == 0 {
 		return running("%s has no process in the database", engines.OneLine(node)), nil
@@ -28,7 +27,7 @@ func (e *Engine) handoff(ctx context.Context, order engines.Order, node string, 
 	if why := e.ready(s); why != "" {
 		return running("%s", why), nil
 	}
-	// An order that came too late is not begun, also where nothing is written.
+	// An order that came too late is not begun, even if it writes nothing.
 	if err := engines.InTime(order.NotAfter); err != nil {
 		return engines.Progress{}, err
 	}

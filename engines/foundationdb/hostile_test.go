@@ -37,7 +37,7 @@ type printer struct {
 
 func (p printer) Write(b []byte) (int, error) { return p.Writer.Write(b) }
 
-// TestHostileStatus: whatever status json is, an agent stays within its memory.
+// TestHostileStatus checks that whatever status json is, an agent stays within its memory.
 func TestHostileStatus(t *testing.T) {
 	endless := func(head, each string) webtest.Hostile {
 		return webtest.Endless(head, func(i int) string {
@@ -73,7 +73,7 @@ func TestHostileStatus(t *testing.T) {
 	}
 }
 
-// TestLargestStatus: thousands of processes with all that fdbcli prints of each are read
+// TestLargestStatus checks that thousands of processes with all that fdbcli prints of each are read
 // within an agent's memory.
 func TestLargestStatus(t *testing.T) {
 	data := large(2500)
@@ -90,7 +90,7 @@ func TestLargestStatus(t *testing.T) {
 	require.Less(t, peak.Live-int64(len(data)), int64(webtest.AgentLimit/2))
 }
 
-// TestTooMuchIsUnknown: what fdbcli prints beyond measure is said, counted, and nothing
+// TestTooMuchIsUnknown checks that what fdbcli prints beyond measure is said, counted, and nothing
 // is concluded from the rest.
 func TestTooMuchIsUnknown(t *testing.T) {
 	e, _ := scripted(t, `echo '{"client":{},"cluster":{"x":'; exec yes '[[[['`, nil)
@@ -119,7 +119,7 @@ func TestProcessesAreBounded(t *testing.T) {
 	}
 }
 
-// TestNothingIsInherited: fdbcli gets no file that the agent has open.
+// TestNothingIsInherited checks that fdbcli gets no file that the agent has open.
 func TestNothingIsInherited(t *testing.T) {
 	open, err := os.Create(filepath.Join(t.TempDir(), "key-of-the-agent"))
 	require.NoError(t, err)

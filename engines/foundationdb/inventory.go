@@ -10,7 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
-// groups of the policy, in a fixed order:
+// groups returns the groups of the policy, in a fixed order:
 //
 //   - storage: who holds data, in domains of one zone each, since no shard has two
 //     copies in one zone. So any number of pods of one zone may be missing, but not
@@ -23,8 +23,8 @@ import (
 //     its pods, they acknowledge there; elsewhere it is a role.
 //   - coordinators: a quorum of seats.
 //
-// What is missing and nobody knows where is a member without a pod, so the minimum
-// stays what the redundancy mode asks for, and nothing that is lost makes it less.
+// What is missing and nobody knows where is a member without a pod, so the minimum stays what the
+// redundancy mode asks for, and nothing that is lost makes it less.
 func (s *status) groups(away []remembered) []engines.Group {
 	var out []engines.Group
 	if copies, known := s.copies(); known {
@@ -34,10 +34,10 @@ func (s *status) groups(away []remembered) []engines.Group {
 	return append(out, s.quorum())
 }
 
-// threeHalls: copies are spread over data halls, and only within these over zones.
+// threeHalls reports whether copies are spread over data halls, and only within these over zones.
 func (s *status) threeHalls() bool { return strings.HasPrefix(s.redundancy, "three_data_hall") }
 
-// domain is what a process fails with; empty: unknown.
+// domain is what a process fails with; empty means unknown.
 func (s *status) domain(p process) string {
 	if s.threeHalls() {
 		return p.hall
@@ -51,8 +51,8 @@ type host struct {
 	state            engines.MemberState
 }
 
-// hosts are the pods with a process that fits, each once, and what state it is in.
-// A process of no pod is a host of its own, under its address.
+// hosts returns the pods with a process that fits, each once with its state. A process of no pod is
+// a host of its own, under its address.
 func (s *status) hosts(fits func(process) bool) []host {
 	var out []host
 	at := map[string]int{}
@@ -62,7 +62,7 @@ func (s *status) hosts(fits func(process) bool) []host {
 		}
 		name := cmp.Or(p.instance, endpoint(p.address))
 		if name == "" {
-			continue // nobody could be told of it
+			continue // it has no name
 		}
 		i, there := at[name]
 		if !there {
@@ -78,7 +78,7 @@ func (s *status) hosts(fits func(process) bool) []host {
 	return out
 }
 
-// state of a process that is listed.
+// state returns the state of a process that is listed.
 func (p process) state() engines.MemberState {
 	switch {
 	case !p.rolesKnown, p.excluded == nil:
@@ -132,8 +132,8 @@ func inDomains(id string, kind engines.GroupKind, hosts []host, spare, lost int)
 	return g
 }
 
-// storageGroups: one for each region whose processes can be told apart, else one for
-// all with the worst of their trackers.
+// storageGroups returns a group for each region whose processes can be told apart, else one for all
+// with the worst of their trackers.
 func (s *status) storageGroups(copies int, away []remembered) []engines.Group {
 	untold := slices.ContainsFunc(s.trackers, func(t tracker) bool { return t.primary == nil })
 	if s.regions <= 1 || s.primaryDC == "" || len(s.trackers) <= 1 || untold {
@@ -215,7 +215,7 @@ func (s *status) domainOfZone(zone string, away []remembered) string {
 
 func isLog(p process) bool { return p.mayHave("log") }
 
-// recruitable: it may become a log.
+// recruitable reports whether it may become a log.
 func recruitable(p process) bool {
 	if is(p.excluded) {
 		return false
@@ -227,9 +227,9 @@ func recruitable(p process) bool {
 	return false
 }
 
-// logGroups: of all generations together, because a process does not say of which it
-// is a log; there is one only while anything may go. Logs of other regions are a
-// group by themselves where they can be told apart.
+// logGroups returns the groups of logs of all generations together, because a process does not say
+// to which one its log belongs; while anything may go there is only one. Logs of other regions are
+// a group of their own if they can be told apart.
 func (s *status) logGroups() []engines.Group {
 	far := s.regions > 1 && s.primaryDC != ""
 	near := func(p process) bool { return !far || p.dc == s.primaryDC }
@@ -261,7 +261,7 @@ func (s *status) logGroups() []engines.Group {
 	return append(out, recruits)
 }
 
-// narrow tells whether a data hall has too few zones to take two copies of a mutation.
+// narrow reports whether a data hall has too few zones to take two copies of a mutation.
 func (s *status) narrow(hall string) bool {
 	if !s.threeHalls() {
 		return false
@@ -296,7 +296,7 @@ func toleranceOf(sets []logTolerance) (factor, lost int) {
 	return factor, max(lost, 0)
 }
 
-// quorum of the coordinators. A seat is in the pod that has its address.
+// quorum returns the quorum of the coordinators. A seat is in the pod that has its address.
 func (s *status) quorum() engines.Group {
 	g := engines.Group{ID: "coordinators", Kind: engines.GroupQuorum}
 	for _, c := range s.coordinators {

@@ -20,12 +20,12 @@ const settingPrefix = "maintenance/"
 // maintenanceUndo is what there was before.
 type maintenanceUndo struct {
 	Zone string `json:"zone"`
-	// Foreign: the zone was under maintenance by somebody else's word, and stays so.
+	// Foreign means that somebody else put the zone under maintenance, so it stays.
 	Foreign bool `json:"foreign,omitempty"`
 }
 
-// PlanSetting names the maintenance of the pod's zone, for a handoff of a pod that holds
-// data. Others cost the database no data while they are away.
+// PlanSetting names the maintenance of the pod's zone, for a handoff of a pod that holds data.
+// Others cost the database no data while they are unavailable.
 func (e *Engine) PlanSetting(ctx context.Context, order engines.Order) (engines.Setting, error) {
 	if err := order.Check(); err != nil {
 		return engines.Setting{}, err
@@ -46,7 +46,7 @@ func (e *Engine) PlanSetting(ctx context.Context, order engines.Order) (engines.
 	return engines.Setting{Name: settingPrefix + zone, Undo: data}, err
 }
 
-// validZone: a name that can be a word of a command, and part of the name of a setting.
+// validZone reports whether the name can be a word of a command, and part of the name of a setting.
 func validZone(zone string) bool {
 	return zone != "" && len(settingPrefix)+len(zone) <= engines.MaxSettingName && !strings.ContainsFunc(zone, unfit)
 }
@@ -66,12 +66,12 @@ func readSetting(setting engines.Setting) (maintenanceUndo, error) {
 	return u, nil
 }
 
-// errForeignEnded: what is set now would be ours, and the record says that it is not to be
-// taken back.
+// errForeignEnded means that the foreign maintenance has ended. A new one would be ours, and the
+// record says that it must not be ended.
 var errForeignEnded = errors.New("the zone was under maintenance by somebody else's word, and that has ended")
 
-// maintain is the part of a handoff that has the database wait for the zone. The
-// second value is what is waited for; empty: it waits.
+// maintain is the part of a handoff that makes the database wait for the zone. The second result is
+// what the handoff waits for; empty means that the database waits.
 func (e *Engine) maintain(ctx context.Context, order engines.Order, zone string, s snapshot) (string, error) {
 	if order.Setting.Name == "" {
 		return "", nil
@@ -122,8 +122,8 @@ func (e *Engine) maintenanceAfter(ctx context.Context, command string) (zone str
 	return zone, err
 }
 
-// RestoreSetting ends the maintenance of the zone, unless it is another's by now, or
-// was somebody else's from the beginning.
+// RestoreSetting ends the maintenance of the zone, unless another zone is under maintenance now, or
+// it was foreign from the beginning.
 func (e *Engine) RestoreSetting(ctx context.Context, setting engines.Setting, notAfter time.Time) (engines.Progress, error) {
 	before, err := readSetting(setting)
 	if err != nil {

@@ -8,11 +8,10 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
-// memory is what is remembered from one look to the next: the status document has
-// no word for a process that is away, and for a minute its data still count as
-// fully replicated.
+// memory is what is remembered from one look to the next: the status document does not mention a
+// process that is unavailable, and for a minute its data still count as fully replicated.
 //
-// Invariant: what is remembered only ever takes away.
+// Invariant: what is remembered can only make the observation worse.
 type memory struct {
 	seen map[string]remembered // by instance
 
@@ -31,7 +30,7 @@ type whereabouts struct {
 // keepLast is how long it is remembered where a pod's processes were.
 const keepLast = 7 * 24 * time.Hour
 
-// lookAt notes where everybody is.
+// lookAt records where all processes are.
 func (m *memory) lookAt(now time.Time, s *status) {
 	here := map[string]whereabouts{}
 	for _, p := range s.processes {
@@ -50,16 +49,14 @@ func (m *memory) lookAt(now time.Time, s *status) {
 // remembered is a pod with storage as it was seen last.
 type remembered struct {
 	instance, domain, zone, dc string
-	away                       time.Time // since when none of its processes has data; zero: one has
+	away                       time.Time // since when none of its processes has data; zero means one has
 }
 
-// keepAway is how long a pod that is away is missed although all data are said to
-// be whole without it: FoundationDB takes a minute until it counts a storage
-// server as failed.
+// keepAway is how long an unavailable pod counts as missing although all data are reported as
+// complete without it: FoundationDB takes a minute until it counts a storage server as failed.
 const keepAway = 2 * time.Minute
 
-// look takes note of a status, and answers the pods that had storage and have none,
-// sorted.
+// look records a status, and returns the pods that had storage and have none, sorted.
 func (m *memory) look(now time.Time, s *status) []remembered {
 	if m.seen == nil {
 		m.seen = map[string]remembered{}
@@ -93,7 +90,7 @@ func (m *memory) look(now time.Time, s *status) []remembered {
 			m.seen[name] = r
 		}
 		if whole && r.zone != s.maintenance && now.Sub(r.away) >= keepAway {
-			delete(m.seen, name) // its data are elsewhere by now
+			delete(m.seen, name) // its data are elsewhere already
 			continue
 		}
 		away = append(away, r)
@@ -106,7 +103,7 @@ func hasStorage(s *status, instance string) bool {
 	return slices.ContainsFunc(s.of(instance), func(p process) bool { return p.has("storage") })
 }
 
-// whole tells whether every shard has all its copies.
+// whole reports whether every shard has all its copies.
 func (s *status) whole() bool {
 	copies, known := s.copies()
 	if !known || len(s.trackers) == 0 {

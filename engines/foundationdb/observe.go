@@ -41,13 +41,13 @@ func (c *client) status(ctx context.Context) (*status, error) {
 	return s, nil
 }
 
-// snapshot is a status with what is remembered from those before.
+// snapshot is a status with what is remembered from earlier ones.
 type snapshot struct {
 	*status
 	away      []remembered
 	recovered time.Duration
 	now       time.Time
-	born      time.Time // of the pod; zero: unknown
+	born      time.Time // of the pod; zero means unknown
 	last      map[string]whereabouts
 }
 
@@ -71,8 +71,8 @@ func (e *Engine) look(ctx context.Context) (snapshot, error) {
 // slack is how much older a process may seem than its pod.
 const slack = 10 * time.Second
 
-// earlier tells whether a process is one of an earlier pod of the same name, whose
-// end the database has not noticed.
+// earlier reports whether a process is one of an earlier pod of the same name, whose end the
+// database has not noticed.
 func (s snapshot) earlier(p process) bool {
 	if s.born.IsZero() || p.uptime == nil {
 		return false
@@ -104,7 +104,8 @@ func (e *Engine) observation(s snapshot, err error) engines.Observation {
 		o.Version = p.version
 		o.Excluded = o.Excluded || s.excludedByAddress(p)
 		if s.earlier(p) {
-			// The database has yet to notice that it ended: nobody can say of the new one.
+			// The database has not noticed yet that the old one ended, so nothing is known of the
+			// new one.
 			o.Member, o.Settled = engines.MembershipUnknown, false
 			o.Veto = fmt.Sprintf("%s is listed with the process of an earlier pod", endpoint(p.address))
 			return o
@@ -129,7 +130,7 @@ func (e *Engine) observation(s snapshot, err error) engines.Observation {
 	return o
 }
 
-// notAll tells why a process that the document does not list may be there all the same.
+// notAll returns why a process that the document does not list may exist all the same.
 func (s snapshot) notAll(recovered time.Duration) string {
 	if why := s.settling(); why != "" {
 		return why
@@ -140,7 +141,8 @@ func (s snapshot) notAll(recovered time.Duration) string {
 	return ""
 }
 
-// excludedByAddress: by nothing that a new pod in its place would have, too.
+// excludedByAddress reports whether the process is excluded only by its address, which a new pod in
+// its place would not have.
 func (s *status) excludedByAddress(p process) bool {
 	for kind, value := range map[string]string{"instance_id": p.instance, "zoneid": p.zone, "dcid": p.dc, "data_hall": p.hall} {
 		if value != "" && s.lists("locality_"+kind+":"+value) {
@@ -150,8 +152,8 @@ func (s *status) excludedByAddress(p process) bool {
 	return is(p.excluded) && (s.lists(endpoint(p.address)) || s.lists(ipOf(p.address)))
 }
 
-// hasItsData: a process that can hold data holds some as soon as the database has
-// found it again, unless it is kept from it.
+// hasItsData reports whether the process has the data that it should have. A process that can hold
+// data holds some as soon as the database has found it again, unless it is excluded.
 func (p process) hasItsData() bool {
 	switch p.class {
 	case "storage", "unset":
@@ -160,7 +162,7 @@ func (p process) hasItsData() bool {
 	return true
 }
 
-// downHealth: of a database that is down nothing else is known.
+// downHealth returns the health of a database that is down. Nothing else is known of it.
 func (s *status) downHealth() engines.Health {
 	if s.available == nil {
 		return engines.Health{Reason: "the status does not say whether the database is available"}

@@ -193,7 +193,7 @@ func inWords(o engines.Observation) string {
 	return b.String()
 }
 
-// TestEarlierPod: a process that is older than its pod is not the pod's.
+// TestEarlierPod checks that a process that is older than its pod is not the pod's.
 func TestEarlierPod(t *testing.T) {
 	text := healthy(t).text() // its processes have run for a day
 	now := time.Unix(1_000_000, 0)
@@ -204,8 +204,8 @@ func TestEarlierPod(t *testing.T) {
 	require.Contains(t, o.Veto, "earlier pod")
 }
 
-// TestMemory: a pod that is away is missed, in its zone, until its data are said to
-// be whole for two minutes without it.
+// TestMemory checks that a pod that is unavailable is missed, in its zone, until its data are said
+// to be whole for two minutes without it.
 func TestMemory(t *testing.T) {
 	var m memory
 	at := time.Unix(0, 0)

@@ -9,32 +9,32 @@ import (
 	"time"
 )
 
-// Options say how the database is reached from within one pod.
+// Options say how to reach the database from within one pod.
 type Options struct {
 	// Instance is the pod's name, and locality_instance_id of its processes.
 	Instance string
-	// Client is the path of fdbcli, of the same major and minor version as the
-	// database. Empty: fdbcli, looked for where programs are.
+	// Client is the path of fdbcli, of the same major and minor version as the database. Empty
+	// means fdbcli, looked for where programs are.
 	Client string
-	// Before is the program, with arguments, that starts the one that follows it as fdbcli.
-	// Empty: fdbcli is started as it is.
+	// Before is the program, with arguments, that starts the one that follows it as fdbcli. Empty
+	// means fdbcli is started as it is.
 	Before []string
 	// ClusterFile is the path of the cluster file, which is only read. Empty:
 	// /var/fdb/fdb.cluster.
 	ClusterFile string
-	// StateDir is a writable directory for the copy of the cluster file that fdbcli
-	// keeps current. Empty: a temporary one, removed when the engine is closed.
+	// StateDir is a writable directory for the copy of the cluster file that fdbcli keeps current.
+	// Empty means a temporary one, removed when the engine is closed.
 	StateDir string
-	// TLS of the connections.
+	// TLS is the TLS of the connections.
 	TLS TLS
-	// Timeout of one run of fdbcli. 0: 8 s.
+	// Timeout is the timeout of one run of fdbcli. 0 means 8 s.
 	Timeout time.Duration
-	// MaxBytes that one run may print. 0: 64 MiB.
+	// MaxBytes that one run may print. 0 means 64 MiB.
 	MaxBytes int64
-	// Recovered is how long the last recovery must be over before a pod goes. 0: 10 s.
+	// Recovered is how long the last recovery must be over before a pod goes. 0 means 10 s.
 	Recovered time.Duration
-	// Maintenance is for how long a zone is put under maintenance; it ends earlier
-	// when its pods are back. 0: 15 min.
+	// Maintenance is for how long a zone is put under maintenance; it ends earlier when its pods
+	// are back. 0 means 15 min.
 	Maintenance time.Duration
 }
 
@@ -42,7 +42,7 @@ type Options struct {
 type TLS struct {
 	Enabled          bool
 	Certificate, Key string // paths
-	CA               string // PEM; empty: the system's
+	CA               string // PEM; empty means the system's
 	// InsecureSkipVerify accepts any certificate of the database.
 	InsecureSkipVerify bool
 }

@@ -16,9 +16,9 @@ import (
 
 var models = flag.Int("models", 2_000, "random clusters for the what-if")
 
-// TestWhatIfAgainstTheTruth: of random clusters in random states, with what one look
-// at the status tells, no pods may go that would take data, logs or the quorum out of
-// reach, and hardly any are held back that would not.
+// TestWhatIfAgainstTheTruth draws random clusters in random states. From one look at the status, no
+// pod may go that would make data, logs or the quorum unavailable, and hardly any other pod is
+// held.
 func TestWhatIfAgainstTheTruth(t *testing.T) {
 	n := *models
 	var asked, permitted, needless, unsafe int
@@ -69,7 +69,7 @@ func TestWhatIfAgainstTheTruth(t *testing.T) {
 	require.Less(t, 100*needless, 2*asked)
 }
 
-// down are the pods that Kubernetes knows to be away, whatever the status says yet.
+// down are the pods that Kubernetes knows to be unavailable, whatever the status says yet.
 func down(m *model.Cluster) []string {
 	var out []string
 	for _, p := range m.Processes {
@@ -116,8 +116,8 @@ func someOf(r *rand.Rand, s *status) []string {
 	return going
 }
 
-// spared: as many zones more as these pods are in may fail, as FoundationDB itself
-// reckons. That a few more could by luck of where copies are is not to be known.
+// spared reports whether as many more zones as these pods are in may fail, by FoundationDB's own
+// count. A few more could fail if the copies happen to be placed well, which cannot be known.
 func spared(t *testing.T, m *model.Cluster, s *status, going []string) bool {
 	var document struct {
 		Cluster struct {

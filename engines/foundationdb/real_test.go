@@ -31,7 +31,7 @@ func realClient(t *testing.T) string {
 	return path
 }
 
-// TestRealClientWithoutADatabase: what the real program does when nobody answers.
+// TestRealClientWithoutADatabase checks what the real program does when no server answers.
 func TestRealClientWithoutADatabase(t *testing.T) {
 	path := realClient(t)
 	file := filepath.Join(t.TempDir(), "fdb.cluster")

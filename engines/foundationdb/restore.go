@@ -10,9 +10,9 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// Restore takes away what the order added to the exclusion list, as marks there say, and nothing else.
-// Data and seats that have moved stay where they are; the maintenance of a zone is
-// ended by RestoreSetting.
+// Restore removes what the order added to the exclusion list, as marks there say, and nothing else.
+// Data and seats that have moved stay where they are; the maintenance of a zone is ended by
+// RestoreSetting.
 func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progress, error) {
 	u, err := readUndo(undoBytes)
 	if err != nil {
@@ -34,14 +34,13 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 	return progress, err
 }
 
-// include takes entries off the exclusion list, as far as they are on it. Done only
-// when the list is without them.
+// include removes entries from the exclusion list. It is Done only if the list is without them.
 func (e *Engine) include(ctx context.Context, s snapshot, entries []string, notAfter time.Time) (engines.Progress, error) {
 	there := slices.DeleteFunc(slices.Clone(entries), func(t string) bool { return !s.lists(t) })
 	if len(there) == 0 {
 		return engines.Progress{State: engines.ProgressDone}, nil
 	}
-	// Whoever is included may be recruited, and the list is part of what a recovery reads.
+	// An included process may be recruited, and a recovery reads the list.
 	if why := s.recovering(); why != "" {
 		return running("%d entries stay on the exclusion list until the database has recovered: %s", len(there), why), nil
 	}
@@ -58,8 +57,8 @@ func (e *Engine) include(ctx context.Context, s snapshot, entries []string, notA
 	return running("%d entries are taken off the exclusion list", len(there)), nil
 }
 
-// Sweep takes away exclusions of this pod with our mark whose claim is not open. What
-// has no mark is somebody else's.
+// Sweep removes exclusions of this pod with our mark whose claim is not open. Exclusions without a
+// mark are foreign.
 func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 	s, err := e.asked(ctx)
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// moveSeat gives a coordinator's seat of the pod to another process. It names all
-// coordinators, so that nothing else moves; coordinators auto would leave a seat
-// where it is as long as its process is not excluded.
+// moveSeat moves a coordinator's seat from the pod to another process. It names all coordinators,
+// so that nothing else moves; coordinators auto would leave a seat where it is as long as its
+// process is not excluded.
 //
-// It returns false when the pod turns out to have none: whose a seat is that nobody
-// answers from is known by its name only.
+// It returns false when the pod turns out to have none: the owner of a seat that does not answer is
+// known by its name only.
 func (e *Engine) moveSeat(ctx context.Context, order engines.Order, node string, s snapshot) (engines.Progress, bool, error) {
 	a, err := e.client.run(ctx, "coordinators")
 	if err == nil {
@@ -55,13 +55,13 @@ func (e *Engine) moveSeat(ctx context.Context, order engines.Order, node string,
 	return running("its seat among the coordinators moved to another pod"), true, nil
 }
 
-// missesSeat tells whether some coordinator does not answer, or is not known to.
+// missesSeat reports whether some coordinator does not answer, or is not known to.
 func (s *status) missesSeat() bool {
 	return slices.ContainsFunc(s.coordinators, func(c coordinator) bool { return !is(c.reachable) })
 }
 
-// nobodys is a seat of which cannot be told whose it is: an address at which no process
-// is, while it is not known where the absent pod was last.
+// nobodys returns a seat with an unknown owner: an address without a process, while the last
+// address of the absent pod is unknown.
 func (s snapshot) nobodys(node string, now []string) string {
 	for _, seat := range now {
 		if s.sitting(seat) == nil && seatName(seat) == "" && len(s.last[node].endpoints) == 0 {
@@ -71,8 +71,8 @@ func (s snapshot) nobodys(node string, now []string) string {
 	return ""
 }
 
-// seatName is the pod that a seat is named for: the first label of its host name, as
-// pods of a StatefulSet have them. Empty: it is an address.
+// seatName is the pod that a seat is named for: the first label of its host name, as pods of a
+// StatefulSet have them. Empty means it is an address.
 func seatName(seat string) string {
 	host, _, err := net.SplitHostPort(endpoint(seat))
 	if _, ip := netip.ParseAddr(host); err != nil || ip == nil {
@@ -82,7 +82,7 @@ func seatName(seat string) string {
 	return name
 }
 
-// leaves tells whether the seat is that of the pod.
+// leaves reports whether the seat belongs to the pod.
 func (s snapshot) leaves(seat, node string) bool {
 	if p := s.sitting(seat); p != nil {
 		return p.instance == node

@@ -76,13 +76,13 @@ type process struct {
 	stored   int64
 	lag      float64 // seconds of the worst storage server
 	messages []string
-	// rolesKnown: the document lists roles, if only none.
+	// rolesKnown means that the document lists roles, if only none.
 	rolesKnown bool
 }
 
 func (p *process) has(role string) bool { return slices.Contains(p.roles, role) }
 
-// mayHave: it has the role, or nothing is said of its roles.
+// mayHave reports whether the process has the role, or its roles are unknown.
 func (p *process) mayHave(role string) bool { return !p.rolesKnown || p.has(role) }
 
 // plainAddress is an address without how it was found: "10.0.0.1:4500(fromHostname)".
@@ -103,7 +103,7 @@ func ipOf(address string) string {
 	return host
 }
 
-// of are the processes of a pod.
+// of returns the processes of a pod.
 func (s *status) of(instance string) []process {
 	var out []process
 	for _, p := range s.processes {
@@ -154,9 +154,8 @@ var forbidden = []string{"unreadable_configuration", "full_replication_timeout",
 // something of what is there.
 var incomplete = []string{"status_incomplete", "unreachable_processes"}
 
-// settling tells why the document may not list all that is there; empty: it does.
-// Whoever makes it hears of processes from themselves: after a recovery, begun by
-// another controller perhaps, not of all of them at once.
+// settling returns why the document may be incomplete; empty means that it is complete. The cluster
+// controller hears of processes from themselves: after a recovery, not of all of them at once.
 func (s *status) settling() string {
 	if why := s.recovering(); why != "" {
 		return why
@@ -169,7 +168,7 @@ func (s *status) settling() string {
 	return ""
 }
 
-// recovering tells whether a recovery is under way, or may be; empty: none is.
+// recovering returns why a recovery is, or may be, under way; empty means that none is.
 func (s *status) recovering() string {
 	switch {
 	case s.recovery == "" || s.generations == nil:
@@ -180,7 +179,7 @@ func (s *status) recovering() string {
 	return ""
 }
 
-// alarm is the first of them that the database raises.
+// alarm returns the first of these messages that the database raises.
 func (s *status) alarm() string {
 	for _, m := range s.messages {
 		if slices.Contains(forbidden, m) {

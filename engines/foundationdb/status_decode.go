@@ -16,11 +16,11 @@ import (
 var statusLimits = web.Limits{Bytes: 64 << 20, Depth: 64, Objects: 1 << 20, Values: 1 << 22, Text: 256 << 10}
 
 const (
-	// maxPiece of a document is decoded at once: a process is some 25 KiB.
+	// maxPiece is how much of a document is decoded at once: a process is about 25 KiB.
 	maxPiece = 1 << 20
-	// maxProcesses: FoundationDB is tried with 500.
+	// maxProcesses bounds the processes. FoundationDB is tested with 500.
 	maxProcesses = 4096
-	// maxRoles of a process, and its messages.
+	// maxRoles bounds the roles of a process, and its messages.
 	maxRoles = 64
 )
 
@@ -86,7 +86,7 @@ func (d *decoder) fields(what string, known map[string]any) error {
 
 func (d *decoder) into(what string, value any) error { return wrap(what, d.Value(maxPiece, value)) }
 
-// wrap tells which field is wrong. A reader's own error, such as too many bytes,
+// wrap adds the name of the wrong field to an error. A reader's own error, such as too many bytes,
 // stays what it is.
 func wrap(what string, err error) error {
 	if err == nil || errors.Is(err, ErrStatus) {
@@ -272,7 +272,7 @@ type processJSON struct {
 	} `json:"roles"`
 }
 
-// tooMuch tells what of a process is more than any has; there are others already.
+// tooMuch returns which limit a process exceeds. others is the number of processes before it.
 func (p *processJSON) tooMuch(others int) string {
 	roles := 0
 	if p.Roles != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/rollcall-dev/rollcall/test/fdbsim/model"
 )
 
-// TestLeftovers: what an order whose claim is not open has excluded goes off the list, also
-// at an address that the pod has no more; what somebody else excluded of the pod does not.
+// TestLeftovers checks that what an order whose claim is not open has excluded goes off the list,
+// also at an address that the pod has no more; what somebody else excluded of the pod does not.
 func TestLeftovers(t *testing.T) {
 	const pod, now, before = "fdb-3", "10.0.0.3:4500", "10.9.9.9:4500"
 	ours := func(claim, version string) []string {
@@ -47,7 +47,7 @@ func seven(t *testing.T) version {
 	return v
 }
 
-// TestSweepOfALog: the same on a database, whose pod came back at another address.
+// TestSweepOfALog checks that the same on a database, whose pod came back at another address.
 func TestSweepOfALog(t *testing.T) {
 	s := simulate(t, fdbsimtest.Options{Scale: 20})
 	s.Settle()
@@ -62,8 +62,8 @@ func TestSweepOfALog(t *testing.T) {
 	require.Equal(t, []string{"10.9.9.10:4500"}, s.Model().Excluded)
 }
 
-// TestEvacuationAtAnotherAddress: where addresses are excluded, a process that comes back at
-// another one is not waited for: the order is refused, and the next excludes that one.
+// TestEvacuationAtAnotherAddress checks that where addresses are excluded, a process that comes
+// back at another one is not waited for: the order is refused, and the next excludes that one.
 func TestEvacuationAtAnotherAddress(t *testing.T) {
 	s := simulate(t, fdbsimtest.Options{Version: "6.3.25", Scale: 20})
 	s.Settle()
@@ -90,8 +90,8 @@ func TestEvacuationAtAnotherAddress(t *testing.T) {
 	require.Zero(t, s.hosts(pod))
 }
 
-// TestForeignMaintenanceEnds: what the record says was somebody else's is not set anew,
-// since it would not be taken back.
+// TestForeignMaintenanceEnds checks that maintenance that the record calls foreign is not set
+// again, since Rollcall would not end it.
 func TestForeignMaintenanceEnds(t *testing.T) {
 	s := simulate(t, fdbsimtest.Options{Scale: -1})
 	s.Settle()

@@ -11,7 +11,7 @@ import (
 
 const localityPrefix = "locality_"
 
-// localityTarget: some versions list localities without their prefix.
+// localityTarget adds the prefix of a locality, which some versions do not list.
 func localityTarget(text string) string {
 	if strings.HasPrefix(text, localityPrefix) {
 		return text
@@ -59,8 +59,8 @@ func markFor(mark, target string) string {
 	return mark + "/" + target
 }
 
-// marks tells whether a target is a mark for the pod, and whether it is that of one
-// of the claims.
+// marks reports whether a target is a mark for the pod, and whether it is that of one of the
+// claims.
 func marks(target, instance string, claims []string) (pod, claimed bool) {
 	if rest, ok := strings.CutPrefix(target, markPrefix); ok {
 		claim, whose, _ := strings.Cut(rest, "/")
@@ -93,8 +93,8 @@ func marked(mark, instance string, own []process) []string {
 	return out
 }
 
-// validTarget: an IP, IP:port or locality_key:value, and nothing that would end
-// the word or begin another command.
+// validTarget reports whether the text is an IP, IP:port or locality_key:value, and has nothing
+// that would end the word or begin another command.
 func validTarget(text string) bool {
 	if text == "" || len(text) > 500 || strings.ContainsFunc(text, unfit) {
 		return false
@@ -128,5 +128,5 @@ func targetsFor(v version, instance string, processes []process) []string {
 	return slices.Compact(out)
 }
 
-// lists tells whether the exclusion list has the target.
+// lists reports whether the exclusion list has the target.
 func (s *status) lists(target string) bool { return slices.Contains(s.excluded, target) }

@@ -11,8 +11,8 @@ import (
 // What fdbcli prints, read as text: its exit codes say nothing (an exclusion that
 // is in progress ends with 0), and what goes wrong may be on either stream.
 
-// complaint is the first line in which fdbcli says that it did not do what it was
-// told; empty: there is none.
+// complaint is the first line in which fdbcli says that it did not do what it was told; empty means
+// there is none.
 func (a answer) complaint() string {
 	for _, text := range []string{a.stderr, a.stdout} {
 		for line := range strings.Lines(text) {
@@ -86,8 +86,8 @@ func (e *exclusion) line(line string) {
 	}
 }
 
-// frees tells whether it says of every process that it is safe to remove it, and of
-// nothing else that it is not.
+// frees reports whether it says of every process that it is safe to remove it, and of nothing else
+// that it is not.
 func (e exclusion) frees(processes []process) (bool, string) {
 	switch why := e.objection(); {
 	case why != "":
@@ -117,7 +117,7 @@ func (e exclusion) freesAbsent() (bool, string) {
 	return true, ""
 }
 
-// objection is why nothing may be removed, whatever is said of others; empty: none.
+// objection is why nothing may be removed, whatever is said of others; empty means none.
 func (e exclusion) objection() string {
 	switch {
 	case e.refusals != "":

@@ -26,7 +26,7 @@ func TestReadExclusion(t *testing.T) {
 	for name, c := range map[string]struct {
 		stdout, stderr string
 		of             []process
-		why            string // empty: safe
+		why            string // empty means safe
 	}{
 		"safe":                     {waiting + safeProcess, "", one, ""},
 		"whole machine":            {waiting + safeMachine, "", one, ""},

@@ -10,7 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// errNoVersion: how entries are marked depends on what the processes run.
+// errNoVersion means that no version is known, on which the form of marks depends.
 var errNoVersion = errors.New("no process is listed, so that it is not known by which marks entries are ours")
 
 // undo names what an evacuation adds to the exclusion list. What others had there
@@ -22,8 +22,8 @@ type undo struct {
 	Mark string `json:"mark,omitempty"`
 }
 
-// plan finds out what has to be excluded. It is asked again after a crash, when it
-// is there already: the mark tells that it is ours.
+// plan finds out what has to be excluded. After a crash it is called again when the entries exist
+// already; the mark shows that they are ours.
 func (u *undo) plan(s *status, claim, node string) error {
 	processes := s.of(node)
 	v, err := s.versionFor(processes)
@@ -44,13 +44,13 @@ func (u *undo) plan(s *status, claim, node string) error {
 		}
 	}
 	if len(u.Targets) < len(wanted) {
-		u.Mark = "" // it would claim what is somebody else's
+		u.Mark = "" // it would claim a foreign entry
 	}
 	return nil
 }
 
-// versionFor is what the processes run, or where there are none the oldest that others
-// do: of one that is away nobody says it.
+// versionFor returns the version that the processes run, or without any, the oldest that others
+// run: the version of an unavailable process is unknown.
 func (s *status) versionFor(processes []process) (version, error) {
 	if len(processes) > 0 {
 		return parseVersion(processes[0].version)
@@ -107,7 +107,7 @@ func (s *status) withMark(u undo) (undo, error) {
 	return u, err
 }
 
-// markOn is the mark that says that a target is ours; empty: none could.
+// markOn is the mark that says that a target is ours; empty means none could.
 func (s *status) markOn(u undo, target string) string {
 	switch {
 	case u.Mark == "" || target == instanceTarget(u.Node) && strings.HasPrefix(u.Mark, markPrefix):
@@ -122,14 +122,15 @@ func (s *status) markOn(u undo, target string) string {
 	return u.Mark
 }
 
-// isAnothers tells whether a process of another pod has the address.
+// isAnothers reports whether a process of another pod has the address.
 func (s *status) isAnothers(node, target string) bool {
 	return slices.ContainsFunc(s.processes, func(p process) bool {
 		return p.instance != node && (endpoint(p.address) == target || ipOf(p.address) == target)
 	})
 }
 
-// marksAsOurs: the exclusion list itself says that the target is on it for this claim and pod.
+// marksAsOurs reports whether the exclusion list itself says that the target is on it for this
+// claim and pod.
 func (s *status) marksAsOurs(u undo, target string) bool {
 	mark := s.markOn(u, target)
 	return mark != "" && s.lists(mark)

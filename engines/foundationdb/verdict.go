@@ -9,7 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// verdict on the whole database. The first that holds counts.
+// verdict returns the verdict on the whole database. The first that holds counts.
 //
 //   - Unknown: the document does not say what has to be known.
 //   - Red: the database or a majority of its coordinators does not answer, a shard
@@ -98,7 +98,7 @@ func (s *status) phaseInWords() string {
 	return ": " + engines.OneLine(s.recovery)
 }
 
-// calm: the state of the data is one in which nothing has to be moved for their sake.
+// calm reports whether no data has to be moved to restore redundancy.
 func (s *status) calm() bool {
 	switch s.dataState {
 	case "healthy_removing_server", "healthy_populating_region":

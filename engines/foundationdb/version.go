@@ -2,7 +2,7 @@ package foundationdb
 
 import "github.com/rollcall-dev/rollcall/engines"
 
-// version of FoundationDB; only what behaviour depends on.
+// version is the version of FoundationDB, as far as behaviour depends on it.
 type version struct{ engines.Version }
 
 // parseVersion reads "7.3.63" and "7.4.0-rc1".
@@ -15,8 +15,8 @@ func (v version) atLeast(major, minor, patch int) bool {
 	return v.Compare(engines.Version{Major: major, Minor: minor, Patch: patch}) >= 0
 }
 
-// byLocality: an exclusion by locality can be trusted to be finished when it says
-// so. Before 7.1.42 and 7.3.26 it is not, before 7.0 there is none.
+// byLocality reports whether an exclusion by locality can be trusted when it says that it is
+// finished. It cannot before 7.1.42 and 7.3.26, and does not exist before 7.0.
 func (v version) byLocality() bool {
 	if v.Major == 7 && v.Minor == 3 {
 		return v.Patch >= 26
@@ -24,5 +24,5 @@ func (v version) byLocality() bool {
 	return v.atLeast(7, 1, 42) && !(v.Major == 7 && v.Minor == 2)
 }
 
-// localities: they can be excluded at all.
+// localities reports whether localities can be excluded at all.
 func (v version) localities() bool { return v.atLeast(7, 0, 0) }

@@ -6,10 +6,10 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// permits asks of groups what the policy asks: may these pods go, beside those that
-// are away, one after the other? Written without a look at how it does that. With
-// noted, a group that can never be protected lets a pod go while nothing else of it
-// is missing; without, it lets none.
+// permits asks of groups what the policy asks: may these pods go, beside those that are
+// unavailable, one after the other? Written without a look at how it does that. With noted, a group
+// that can never be protected lets a pod go while nothing else of it is missing; without, it lets
+// none.
 func permits(groups []engines.Group, limit int, away, going []string, noted bool) (bool, string) {
 	gone := slices.Clone(away)
 	for _, pod := range going {

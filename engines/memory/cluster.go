@@ -23,7 +23,7 @@ type Cluster struct {
 	nodes  map[string]*node
 	groups []*group // sorted by ID
 	marks  map[mark]bool
-	// allocation is what Options.Allocation is by now.
+	// allocation is the present value of Options.Allocation.
 	allocation string
 
 	hook   Hook
@@ -31,14 +31,14 @@ type Cluster struct {
 	calls  []Call
 }
 
-// Options of a cluster; the zero value recovers at once.
+// Options are the options of a cluster; the zero value recovers at once.
 type Options struct {
 	// Recovery is how long a copy of a started node recovers.
 	Recovery time.Duration
-	// Step is how much one Drain does: shards led away or copies moved. 0: all.
+	// Step is how much one Drain does: shards led away or copies moved. 0 means all.
 	Step int
-	// Allocation is a setting of the whole database, which prepares that are told to
-	// change to Throttled. Empty: it has none.
+	// Allocation is a cluster setting, which drains change to Throttled if ordered. Empty means
+	// that there is none.
 	Allocation string
 }
 
@@ -50,7 +50,7 @@ type Hook func(ctx context.Context, call Call) error
 type Call struct {
 	Node string
 	Op   Op
-	// Order of PlanDrain and Drain.
+	// Order is the order of PlanDrain and Drain.
 	Order engines.Order
 }
 
@@ -81,7 +81,7 @@ type node struct {
 
 type group struct {
 	id      string
-	leader  string // node; empty: none
+	leader  string // node; empty means none
 	members []*copyOf
 }
 
@@ -135,7 +135,7 @@ func (c *Cluster) Garble(f func(node string, o *engines.Observation)) {
 	c.locked(func() { c.garble = f })
 }
 
-// Stop takes a node away; each group that it led elects another active copy.
+// Stop stops a node. Each group that it led elects another active copy.
 func (c *Cluster) Stop(name string) {
 	c.locked(func() {
 		n := c.mustNode(name)
@@ -155,7 +155,7 @@ func (c *Cluster) Stop(name string) {
 	})
 }
 
-// Start brings a node back; its copies are Recovering for Options.Recovery.
+// Start starts a node again. Its copies are Recovering for Options.Recovery.
 func (c *Cluster) Start(name string) {
 	c.locked(func() {
 		n := c.mustNode(name)
@@ -171,27 +171,27 @@ func (c *Cluster) Start(name string) {
 	})
 }
 
-// SetVersion is what the node reports from now on.
+// SetVersion sets the version that the node reports from now on.
 func (c *Cluster) SetVersion(name, version string) {
 	c.locked(func() { c.mustNode(name).version = version })
 }
 
-// SetRoles of a node; last as in Observation.Last.
+// SetRoles sets the roles of a node; last is as in Observation.Last.
 func (c *Cluster) SetRoles(name string, last bool, roles ...string) {
 	c.locked(func() { n := c.mustNode(name); n.last, n.roles = last, slices.Clone(roles) })
 }
 
-// SetBusy and veto of a node; empty: no.
+// SetBusy sets what a node is busy with and its veto; empty means none.
 func (c *Cluster) SetBusy(name, busy, veto string) {
 	c.locked(func() { n := c.mustNode(name); n.busy, n.veto = busy, veto })
 }
 
-// SetMembership says what the node is in the database, without touching copies.
+// SetMembership sets the membership of the node without touching its copies.
 func (c *Cluster) SetMembership(name string, state engines.Membership) {
 	c.locked(func() { c.mustNode(name).state = state })
 }
 
-// SetDataBytes is how much the node reports to hold.
+// SetDataBytes sets how much data the node reports.
 func (c *Cluster) SetDataBytes(name string, size int64) {
 	c.locked(func() { c.mustNode(name).dataBytes = size })
 }
@@ -208,7 +208,7 @@ func (c *Cluster) SetMember(groupID, nodeName string, state engines.MemberState)
 	})
 }
 
-// SetLeader of a group; empty: the group has none until an election.
+// SetLeader sets the leader of a group; empty means that the group has none until an election.
 func (c *Cluster) SetLeader(groupID, nodeName string) {
 	c.locked(func() { c.mustGroup(groupID).leader = nodeName })
 }

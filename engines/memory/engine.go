@@ -14,9 +14,9 @@ import (
 )
 
 var (
-	// ErrClosed: the engine was closed.
+	// ErrClosed means that the engine was closed.
 	ErrClosed = errors.New("engine is closed")
-	// ErrTooLate: a write was due after Order.NotAfter.
+	// ErrTooLate means that a write was due after Order.NotAfter.
 	ErrTooLate = errors.New("too late to start a change")
 )
 
@@ -37,7 +37,7 @@ func (c *Cluster) Engine(nodeName string) *Engine {
 	return &Engine{cluster: c, node: nodeName}
 }
 
-// Facts of the database; it notices a lost member at once.
+// Facts returns the facts of the database; it notices a lost member at once.
 func (e *Engine) Facts() engines.Facts {
 	return engines.Facts{Name: "Memory", MaxMajorStep: 1, EvacuatesOthers: true}
 }
@@ -102,14 +102,14 @@ func (c *Cluster) observation(self string) engines.Observation {
 	return o
 }
 
-// undo is small because the database itself holds the marks.
+// undo is small, because the database itself has the marks.
 type undo struct {
 	Kind  string `json:"kind"`
 	Claim string `json:"claim"`
 	Node  string `json:"node"`
 }
 
-// Plan returns which marks Drain will set.
+// PlanDrain returns which marks Drain will set.
 func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, error) {
 	if err := e.enter(ctx, Call{Op: PlanDrain, Order: order}); err != nil {
 		return nil, err

@@ -11,13 +11,13 @@ import (
 const (
 	// Allocation is the one setting that belongs to the whole database.
 	Allocation = "allocation"
-	// Throttled is its value while prepares rely on it.
+	// Throttled is its value while drains rely on it.
 	Throttled = "throttled"
 )
 
 var _ engines.SettingChanger = (*Engine)(nil)
 
-// Shared returns the setting as it is, where the database has one.
+// PlanSetting returns the setting as it is, if the database has one.
 func (e *Engine) PlanSetting(ctx context.Context, order engines.Order) (engines.Setting, error) {
 	if err := e.enter(ctx, Call{Op: PlanSetting, Order: order}); err != nil {
 		return engines.Setting{}, err

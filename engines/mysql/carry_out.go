@@ -13,9 +13,9 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
-// openFirst opens the local server without an order, if it still is the successor when it
-// is compared as it was before the others were looked at. Whatever it has more than that
-// may have come since, from a member that has opened.
+// openFirst allows writes on the local server without an order, if it still is the successor when
+// compared by its state before the others were looked at. Anything newer may have come since from a
+// member that has allowed writes.
 func (e *Engine) openFirst(ctx context.Context, t task) error {
 	before := e.local(ctx)
 	v, err := e.gather(ctx, t, true)
@@ -24,12 +24,12 @@ func (e *Engine) openFirst(ctx context.Context, t task) error {
 	}
 	v.Before = &before
 	if a := v.Default(); a.Kind != switchover.Open {
-		return nil // what is to be done now is decided anew
+		return nil // the next action is decided again
 	}
 	return e.open(ctx, v.Self.State)
 }
 
-// carryOut does what was decided. An error says nothing about how far it came.
+// carryOut carries out a decision. An error does not say how far it came.
 func (e *Engine) carryOut(ctx context.Context, v switchover.Input, t task, a switchover.Action) error {
 	switch a.Kind {
 	case switchover.Start:
@@ -182,8 +182,8 @@ func (e *Engine) catchUp(ctx context.Context, v switchover.Input, t task, to str
 	return err
 }
 
-// promote tells a member to take over, and notes that before: from then on writes are not
-// allowed here until it is known that it did not. If the first request of a try is
+// promote asks a member to take over, and notes that first: from then on writes are not allowed
+// here until it is known that the member did not take over. If the first request of a try is
 // refused, another member may be chosen.
 func (e *Engine) promote(ctx context.Context, v switchover.Input, t task, to string) error {
 	n := *v.Self.State.Switch
@@ -197,16 +197,16 @@ func (e *Engine) promote(ctx context.Context, v switchover.Input, t task, to str
 		if first {
 			n.To, n.Promoting = "", false
 		} else {
-			n.Until = time.Now() // another try is another one
+			n.Until = time.Now() // a new try has a new identity
 		}
 		e.keep(&n)
 	}
 	return err
 }
 
-// takeBack allows writes again, once all that may have been told to take over have said
-// that they will not. A server that was restarted since may lack something, and is opened
-// by Repair only.
+// takeBack allows writes again once all members that may have been asked to take over have said
+// that they will not. A server that was restarted since may lack something; only Repair allows
+// writes on it.
 func (e *Engine) takeBack(ctx context.Context, v switchover.Input, t task, a switchover.Action) error {
 	n := replication.Switch{Claim: t.claim, From: v.Self.Name(), At: v.Now, Until: v.Now}
 	if own := v.Self.State.Switch; own != nil {
@@ -239,8 +239,8 @@ func (e *Engine) takeBack(ctx context.Context, v switchover.Input, t task, a swi
 	return e.drop(ctx, v, t)
 }
 
-// drop makes all members forget the try. A member that does not hear it forgets by its
-// time.
+// drop makes all members forget the try. A member that does not hear it forgets the try when its
+// time is over.
 func (e *Engine) drop(ctx context.Context, v switchover.Input, t task) error {
 	n := v.Self.State.Switch
 	e.mu.Lock()

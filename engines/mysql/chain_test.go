@@ -12,7 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// followed is whom each server follows, and as what.
+// followed returns which server each server follows, and how.
 func (w *simWorld) followed() map[string]string {
 	out := map[string]string{}
 	for _, s := range w.list {
@@ -55,8 +55,8 @@ func serviced(flavor replication.Flavor) *simWorld {
 	return w
 }
 
-// TestPreparedReplicaMovesNobody: whom the replicas follow, and by which name, is left
-// as it is when one of them is to be restarted. Who is reached counts, not the name.
+// TestPreparedReplicaMovesNobody checks that draining a replica changes neither the sources of the
+// replicas nor their names. The server that is reached counts, not the name.
 func TestPreparedReplicaMovesNobody(t *testing.T) {
 	for _, flavor := range []replication.Flavor{replication.MySQL, replication.MariaDB} {
 		synctest.Test(t, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestPreparedReplicaMovesNobody(t *testing.T) {
 	}
 }
 
-// TestReplicaThatCannotReachItsService: what its agent knows of it is left alone.
+// TestReplicaThatCannotReachItsService checks that what its agent knows of it is left alone.
 func TestReplicaThatCannotReachItsService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := serviced(replication.MySQL)
@@ -101,8 +101,8 @@ func chain(flavor replication.Flavor) *simWorld {
 	return w
 }
 
-// TestChainsAreLeft: a replica of a replica waits for that one when it is away, and is
-// left where it is when the role moves.
+// TestChainsAreLeft checks that a replica of a replica waits for that one when it is unavailable,
+// and is left where it is when the role moves.
 func TestChainsAreLeft(t *testing.T) {
 	for _, flavor := range []replication.Flavor{replication.MySQL, replication.MariaDB} {
 		synctest.Test(t, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestChainsAreLeft(t *testing.T) {
 	}
 }
 
-// TestWhoWasLeftBehindFollows: one that did not hear of a switchover follows, whatever
+// TestWhoWasLeftBehindFollows checks that one that did not hear of a switchover follows, whatever
 // its agent has seen before: a replica behind the old primary is no chain.
 func TestWhoWasLeftBehindFollows(t *testing.T) {
 	for name, forgets := range map[string]bool{"its agent remembers": false, "the new primary's agent does": true} {
@@ -156,7 +156,7 @@ func TestWhoWasLeftBehindFollows(t *testing.T) {
 	}
 }
 
-// TestChainBehindTheOldPrimary: somebody makes one later. It is left.
+// TestChainBehindTheOldPrimary checks that somebody makes one later. It is left.
 func TestChainBehindTheOldPrimary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(simSetup{flavor: replication.MySQL, members: 3, dns: true}, true)

@@ -26,12 +26,12 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// model of servers that several may use at once, with faults.
+// model is the model of servers that several may use at once, with faults.
 type model struct {
 	world   *simWorld
 	turn    chan struct{} // a mutex would stop virtual time
 	faults  []enginetest.Fault
-	changes int // that are allowed; negative: all
+	changes int // that are allowed; negative means all
 }
 
 // alone calls f while nobody else uses the model.

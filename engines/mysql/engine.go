@@ -1,6 +1,5 @@
-// Package mysql adapts MySQL and MariaDB to the engines contract. It speaks SQL to
-// the local server only; what other members must do or tell goes through their
-// agents.
+// Package mysql adapts MySQL and MariaDB to the engines contract. It speaks SQL to the local server
+// only. It reaches other members through their agents.
 package mysql
 
 import (
@@ -26,58 +25,56 @@ var (
 type Engine struct {
 	server  database
 	options Options
-	// each calls f for so many at once; in turn in tests that enumerate.
+	// each calls f n times at once, or in turn in tests that enumerate.
 	each func(n int, f func(i int))
 
 	memory
 }
 
-// memory is what an agent knows and its successor does not.
+// memory is what an agent knows and loses when it restarts.
 type memory struct {
 	mu sync.Mutex
 	// newest look at the local server.
 	newest replication.State
 	// note is the switchover that this member takes part in.
 	note *replication.Switch
-	// never is the last try of another member that ended before this one was told to
-	// take over by it.
+	// never is the last try of another member that ended before this member was asked to take over.
 	never *replication.Switch
-	// over are the newest tries of each primary that were given up; late steps of them are
-	// refused.
+	// over are the newest tries of each primary that were given up. Their late steps are refused.
 	over map[string]time.Time
 	// domains that follow members' names in the addresses that replicas use.
 	domains replication.Domains
-	// again is when a switchover that failed is tried again, failed why it did, inARow how
-	// many have.
+	// again is when a failed switchover is tried again, failed why it failed, inARow how many have
+	// failed in a row.
 	again  time.Time
 	failed string
 	inARow int
-	// ran is the start of the server since which its replication was seen running.
+	// ran is the start time of the server whose replication was seen running.
 	ran time.Time
 	// upstream is the member that the local server follows.
 	upstream topology.Upstream
-	// halted is told as State.Halted, of the server that started then.
+	// halted is reported as State.Halted, of the server that started then.
 	halted struct{ since, started time.Time }
-	// predecessor is told as State.Predecessor.
+	// predecessor is reported as State.Predecessor.
 	predecessor string
-	// history of the local server while it follows nobody.
+	// history is the history of the local server while it follows nobody.
 	history topology.History
-	// watched since the first look, or the last time that writes were to be stopped here;
-	// opened: the server was seen to allow writes well after that, without a switchover
-	// of its own, so that who stops them next is somebody else.
+	// watched is the time of the first look, or of the last attempt to stop writes here. opened
+	// means that the server was seen to allow writes well after that, without a switchover of its
+	// own, so that somebody else has stopped writes if they stop next.
 	watched time.Time
 	opened  bool
-	// asked are the claims for which another manager was told.
+	// asked is the claim for which the other manager was called.
 	asked string
 }
 
-// newEngine works on a server that is already made.
+// newEngine returns an engine for a server that is already connected.
 func newEngine(s database, options Options) *Engine {
 	return &Engine{server: s, options: options.withDefaults(), each: atOnce, memory: memory{over: map[string]time.Time{}, domains: replication.Domains{}}}
 }
 
-// interrupted: an action here may have left replication stopped, which nobody wanted. It
-// is started again as after a restart of the server.
+// interrupted notes that an action here may have left replication stopped by accident. Replication
+// is then started again as after a restart of the server.
 func (e *Engine) interrupted() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -92,15 +89,15 @@ func atOnce(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// closing: this agent is about to stop writes itself.
+// closing notes that this agent is about to stop writes itself.
 func (e *Engine) closing() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.opened, e.watched = false, time.Now()
 }
 
-// closedElsewhere: the server was seen to allow writes, and it was not this agent that has
-// stopped them since.
+// closedElsewhere reports whether the server was seen to allow writes, and it was not this agent
+// that has stopped them since.
 func (e *Engine) closedElsewhere() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -122,7 +119,7 @@ func (e *Engine) openNote(own string) *replication.Switch {
 	return &c
 }
 
-// keep notes a switchover; nil: none.
+// keep stores a switchover as the note; nil means none.
 func (e *Engine) keep(s *replication.Switch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -133,7 +130,7 @@ func (e *Engine) keep(s *replication.Switch) {
 	}
 }
 
-// New makes an adapter; it connects when it is first asked for something.
+// New returns an adapter. It connects with the first request.
 func New(o Options) (*Engine, error) {
 	if err := o.validate(); err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ type handoffCall struct {
 	Claim string `json:"claim"`
 	// From is the member that has the role now.
 	From string `json:"from"`
-	// Eligible members; empty: any.
+	// Eligible members; empty means any.
 	Eligible []string `json:"eligible,omitempty"`
 }
 
@@ -60,7 +60,7 @@ func (e *Engine) elsewhere(ctx context.Context, order engines.Order, s replicati
 	return waits, nil
 }
 
-// tell posts the call once; any answer but 200 is a failure.
+// tell posts the call once. Any answer but 200 is a failure.
 func tell(ctx context.Context, address string, timeout time.Duration, call handoffCall) error {
 	u, err := hookURL(address)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// TestAnotherManager: where another manager owns the topology, it is told once, and
+// TestAnotherManager checks that where another manager owns the topology, it is told once, and
 // waited for; nothing is changed by us.
 func TestAnotherManager(t *testing.T) {
 	var calls atomic.Int64

@@ -29,7 +29,7 @@ func (unreachable) Look(context.Context) (replication.State, error) {
 	return replication.State{}, errors.New("connection refused")
 }
 
-// FuzzPeers: whatever another member's agent says of itself or asks for, it is that
+// FuzzPeers checks that whatever another member's agent says of itself or asks for, it is that
 // member's answer or none, and this agent goes on.
 func FuzzPeers(f *testing.F) {
 	v := primaryWithTwo()

@@ -19,8 +19,8 @@ func (e *Engine) peers() []engines.Peer {
 	return e.options.Peers.List()
 }
 
-// gather asks all members for their state, and the own server last, so that no member
-// seems to be ahead of it because it was looked at earlier.
+// gather asks all members for their state, and the local server last, so that no member seems to be
+// ahead of it because the local server was looked at earlier.
 func (e *Engine) gather(ctx context.Context, t task, fresh bool) (switchover.Input, error) {
 	list := e.peers()
 	v := switchover.Input{
@@ -59,7 +59,7 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (switchover.Inp
 	return v, nil
 }
 
-// after looks at the member again, after the own server: that one may receive what the
+// after looks at the member again, after the local server: the local server may receive what the
 // member writes, and must not seem to be ahead of it.
 func (e *Engine) after(ctx context.Context, v switchover.Input, name string) topology.Member {
 	m, listed := v.Find(name)
@@ -71,8 +71,8 @@ func (e *Engine) after(ctx context.Context, v switchover.Input, name string) top
 
 func (e *Engine) lookAt(ctx context.Context, peer engines.Peer, fresh bool) topology.Member {
 	m := topology.Member{Peer: peer}
-	// A little longer than it waits for its server, so that it can say that this does
-	// not answer.
+	// A little longer than the agent waits for its server, so that it can report that the server
+	// does not answer.
 	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout*5/4)
 	defer cancel()
 	asked := time.Now()

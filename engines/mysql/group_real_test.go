@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRealGroupHandover: the group moves its primary while a client writes, and its
+// TestRealGroupHandover checks that the group moves its primary while a client writes, and its
 // members keep all that was acknowledged.
 func TestRealGroupHandover(t *testing.T) {
 	if !*allBreaks {

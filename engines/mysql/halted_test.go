@@ -9,7 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// TestHaltedSince: an agent notes when it first saw that its server does not replicate,
+// TestHaltedSince checks that an agent notes when it first saw that its server does not replicate,
 // as long as that lasts and the server runs on.
 func TestHaltedSince(t *testing.T) {
 	e := newEngine(nil, Options{})

@@ -17,7 +17,7 @@ import (
 func (e *Engine) Look(ctx context.Context, fresh bool) ([]byte, error) {
 	s := e.newestLook()
 	if fresh || s.Looked.IsZero() {
-		s = e.local(context.WithoutCancel(ctx)) // it is of use to others, too, and has a time of its own
+		s = e.local(context.WithoutCancel(ctx)) // other callers need it too, and it has its own timeout
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -25,7 +25,7 @@ func (e *Engine) Look(ctx context.Context, fresh bool) ([]byte, error) {
 	return json.Marshal(s.Told(time.Now()))
 }
 
-// local looks at the own server now.
+// local looks at the local server now.
 func (e *Engine) local(ctx context.Context) replication.State {
 	bounded, cancel := context.WithTimeout(ctx, e.options.Timeout)
 	defer cancel()
@@ -46,7 +46,7 @@ func (e *Engine) local(ctx context.Context) replication.State {
 		s.Node = e.newest.Node
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return s // who asked has gone away, which tells nothing of the server
+		return s // the caller has gone, which says nothing about the server
 	}
 	if s.Source != nil && s.Source.Receiving && s.Source.Applying {
 		e.ran = s.Started
@@ -68,8 +68,8 @@ func (e *Engine) local(ctx context.Context) replication.State {
 	return s
 }
 
-// halt returns since when the server has not replicated as a replica should. A restarted
-// server starts anew. Callers hold the lock.
+// halt returns since when the server has not replicated as a replica should. A restarted server
+// starts again. Callers hold the lock.
 func (e *Engine) halt(s replication.State) time.Time {
 	if s.Writes == replication.Allowed || s.Group != nil || s.Source != nil && s.Source.Receiving && s.Source.Applying {
 		e.halted.since = time.Time{}
@@ -80,9 +80,8 @@ func (e *Engine) halt(s replication.State) time.Time {
 	return e.halted.since
 }
 
-// watch notes that the server allows writes and that nobody here is about to stop them.
-// What an earlier agent asked for may take effect until its time is over. Callers hold the
-// lock.
+// watch notes that the server allows writes and that this agent is not about to stop them. What an
+// earlier agent asked for may take effect until its time is over. Callers hold the lock.
 func (e *Engine) watch(s replication.State) {
 	now := time.Now()
 	if e.watched.IsZero() {
@@ -93,7 +92,7 @@ func (e *Engine) watch(s replication.State) {
 	}
 }
 
-// serving looks at the own server, which has to answer everything.
+// serving looks at the local server, which has to answer everything.
 func (e *Engine) serving(ctx context.Context) (replication.State, error) {
 	s := e.local(ctx)
 	switch {
@@ -115,9 +114,9 @@ func (e *Engine) newestLook() replication.State {
 	return s
 }
 
-// Observe looks at the own server, and asks the other agents for their newest looks. Only
-// before an alarm do they look again: looks of two members are a moment apart, and a
-// switchover fits between them.
+// Observe looks at the local server, and asks the other agents for their newest looks. They look
+// again only before an alarm: the looks of two members are a moment apart, and a switchover fits
+// between them.
 func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 	v, err := e.gather(ctx, task{}, false)
 	if err != nil {
@@ -133,10 +132,11 @@ func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 	return topology.Observe(v.View), nil
 }
 
-// Facts: MySQL 9 starts on data of 8.4 and later only; MariaDB from any.
+// Facts returns the facts of the flavor. MySQL 9 starts only on data of 8.4 and later, MariaDB on
+// data of any version.
 func (e *Engine) Facts() engines.Facts { return FactsOf(e.options.Flavor) }
 
-// FactsOf a flavor. Empty: of MySQL.
+// FactsOf a flavor. Empty means of MySQL.
 func FactsOf(flavor replication.Flavor) engines.Facts {
 	f := engines.Facts{Name: string(cmp.Or(flavor, replication.MySQL)), SettleSeconds: 5, Unlisted: true, OwnAgentOnly: true}
 	if flavor != replication.MariaDB {

@@ -28,8 +28,9 @@ func (s *slowServer) Look(ctx context.Context) (replication.State, error) {
 	}
 }
 
-// TestLooksThatNobodyWaitsForTellNothing: who asks for a look and goes away before it has ended, as an agent that restarts or a
-// prober that has to begin anew, makes no other member believe that this server does not serve.
+// TestLooksThatNobodyWaitsForTellNothing checks that who asks for a look and goes away before it
+// has ended, as an agent that restarts or a prober that has to begin again, makes no other member
+// believe that this server does not serve.
 func TestLooksThatNobodyWaitsForTellNothing(t *testing.T) {
 	ask := func(e *Engine, ctx context.Context, fresh bool) replication.State {
 		text, err := e.Look(ctx, fresh)

@@ -45,7 +45,7 @@ func (n neighbours) Step(context.Context, string, engines.Step) ([]byte, error) 
 	return nil, errors.New("none")
 }
 
-// TestRealObserve: what all members say of a database in which things happen.
+// TestRealObserve checks what all members report while things happen in the database.
 func TestRealObserve(t *testing.T) {
 	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		servers := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 3, SemiSync: true})

@@ -30,9 +30,9 @@ func (p unstarted) Look(_ context.Context, name string, _ bool) ([]byte, error) 
 	return json.Marshal(p.state)
 }
 
-// TestAServerThatHasNeverStarted: its pod was made anew, with an image that does not
-// start. The primary has written nothing since, so it still lists the connection of the
-// server before; but the member's own agent says that nobody listens there.
+// TestAServerThatHasNeverStarted checks that its pod was made again, with an image that does not
+// start. The primary has written nothing since, so it still lists the connection of the server
+// before; but the member's own agent says that nobody listens there.
 func TestAServerThatHasNeverStarted(t *testing.T) {
 	now := time.Now()
 	down := replication.State{Down: true, Problem: "no server listens: connection refused", Looked: now}

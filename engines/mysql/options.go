@@ -17,22 +17,23 @@ import (
 // value is a server on localhost:3306 without TLS and without a password.
 type Options struct {
 	web.Access
-	// ReplicationCredentials are those with which replicas follow their source. Nil: a
-	// replica keeps its own, and whoever has none cannot be made one.
+	// ReplicationCredentials are the credentials with which replicas follow their source. Nil means
+	// that a replica keeps its own, and a server without any cannot become a replica.
 	ReplicationCredentials credentials.Source
-	// Flavor that the server must be of. Empty: either.
+	// Flavor is the flavor that the server must have. Empty means either.
 	Flavor Flavor
-	// Peers reach the agents of the other members. Nil: there are none.
+	// Peers reaches the agents of the other members. Nil means that there are none.
 	Peers engines.Peers
-	// Domain follows members' names in the DNS, with the dot before it. It is used
-	// while no replica tells how it reaches the one that it follows. Empty: nothing does.
+	// Domain is the DNS domain behind members' names, with a leading dot. It is used while no
+	// replica shows how it reaches its source. Empty means that there is none.
 	Domain string
-	// Failover says who moves the role of primary. Empty: the agents; External: another
-	// manager, which is waited for; a URL: that manager is asked there, and waited for.
+	// Failover says who moves the role of primary. Empty means the agents. External means another
+	// manager, for which the agents wait. A URL means another manager that is asked there, and for
+	// which the agents wait.
 	Failover string
-	// MaxLag of a replica that counts as caught up. 0: 10 s.
+	// MaxLag is the most that a replica may lag that counts as caught up. 0 means 10 s.
 	MaxLag time.Duration
-	// Limits of switchovers.
+	// Limits are the limits of switchovers.
 	Limits switchover.Limits
 }
 
@@ -58,10 +59,10 @@ func serverOptions(o Options) server.Options {
 	return server.Options{Access: o.Access, ReplicationCredentials: o.ReplicationCredentials, Flavor: o.Flavor}
 }
 
-// External as Options.Failover: another manager owns the topology.
+// External, as Options.Failover, means that another manager owns the topology.
 const External = "External"
 
-// Flavor of the server.
+// Flavor is the flavor of the server.
 type Flavor = replication.Flavor
 
 // The flavors.

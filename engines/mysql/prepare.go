@@ -9,14 +9,14 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/switchover"
 )
 
-// pause between two looks while writes are stopped.
+// pause is the time between two looks while writes are stopped.
 const pause = 100 * time.Millisecond
 
 // stillFor is how long nothing may change after writes were stopped. InnoDB caches its
 // list of transactions for 0.1 s, so the second look sees a newer one.
 const stillFor = 250 * time.Millisecond
 
-// Plan returns whose role the order gives away, and whether it has it.
+// PlanDrain returns which member's role the order gives away, and whether the member has the role.
 func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, error) {
 	if err := order.Check(); err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, er
 	}
 	u := undo{Undo: order.UndoOn(order.Subject(s.Node))}
 	u.Wrote = u.Node == s.Node && (s.Writes == replication.Allowed || s.Switch != nil && s.Switch.From == s.Node)
-	v, err := e.gather(ctx, task{}, false) // for the domain, which replicas tell
+	v, err := e.gather(ctx, task{}, false) // for the domain, which replicas report
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byt
 	})
 }
 
-// task is what an Input needs beside the States.
+// task is what an Input needs besides the States.
 type task struct {
 	claim    string
 	eligible []string
@@ -80,12 +80,12 @@ type task struct {
 	dropped  *bool
 }
 
-// undo makes the task one that takes back. That may be done at any time, and also after an
-// order of a higher epoch, as a new leading coordinator has.
+// undo makes the task one that takes back. That may be done at any time, also after an order of a
+// higher epoch, as a new leader has.
 func (t *task) undo() { t.notAfter, t.epoch = time.Time{}, 0 }
 
-// handOver decides and acts until something takes longer than writes may be stopped, or
-// nothing is left to do.
+// handOver decides and acts until a wait is longer than writes may be stopped, or nothing is left
+// to do.
 func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error) {
 	t.refusals, t.dropped = map[string]string{}, new(bool)
 	var last switchover.Action
@@ -126,7 +126,7 @@ func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error)
 	}
 }
 
-// handing: the newest look showed writes stopped for a switchover of our own.
+// handing reports whether the newest look showed writes stopped for a switchover of our own.
 func (e *Engine) handing() bool {
 	s := e.newestLook()
 	return s.Switch != nil && s.Switch.From == s.Node && s.Writes != replication.Allowed

@@ -32,11 +32,11 @@ func (r roles) named(actor int, what string) string {
 type realBreak struct {
 	name string
 	do   func(w *realWorld, r roles)
-	// lost: the request, or its answer.
+	// lost means that the request, or its answer.
 	lost bool
 	// then is what the driver's agent does when the order has been carried out.
 	then realPhase
-	// moves: the order goes on until the role has moved.
+	// moves means that the order goes on until the role has moved.
 	moves bool
 }
 

@@ -41,7 +41,7 @@ type realServers struct {
 	servers []*mysqltest.Server
 	fronts  []*mysqltest.Front
 	names   []string
-	changes atomic.Int64 // that are allowed; negative: all
+	changes atomic.Int64 // that are allowed; negative means all
 }
 
 func (r *realServers) allowed() bool {

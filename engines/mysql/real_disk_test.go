@@ -19,7 +19,8 @@ func newSmallDisks(t *testing.T, flavor mysqltest.Flavor) *realWorld {
 	return newRealWorld(t, flavor, o)
 }
 
-// sessions of agents on a server, those among them that wait for what was abandoned.
+// sessions returns the sessions of agents on a server, those among them that wait for what was
+// abandoned.
 func (w *realWorld) sessions(i int) int {
 	w.t.Helper()
 	n := 0
@@ -59,7 +60,7 @@ func (w *realWorld) freed(name string, free func()) int {
 	return primary
 }
 
-// TestRealDiskFull: both flavors wait for space. A handover that is asked for holds
+// TestRealDiskFull checks that both flavors wait for space. A handover that is asked for holds
 // meanwhile and says why, and goes on by itself afterwards.
 func TestRealDiskFull(t *testing.T) {
 	if !*allBreaks {
@@ -105,7 +106,7 @@ func TestRealDiskFull(t *testing.T) {
 	})
 }
 
-// TestRealDiskFills: the same in the middle of a handover. Whoever has the role then
+// TestRealDiskFills fills the disk in the middle of a handover. The member that has the role then
 // keeps it until there is space.
 func TestRealDiskFills(t *testing.T) {
 	if !*allBreaks {

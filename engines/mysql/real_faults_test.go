@@ -36,7 +36,7 @@ func (w *realWorld) sees(i int, is func(s replication.State) bool) {
 	mysqltest.Eventually(w.t, func() bool { return is(w.agent(i).engine.local(w.ctx)) })
 }
 
-// realObstacle keeps a member from taking over until it is away.
+// realObstacle keeps a member from taking over until it is unavailable.
 type realObstacle struct {
 	name  string
 	words string
@@ -119,7 +119,7 @@ func (w *realWorld) stray(at, of, n int) {
 	s.Exec(statements...)
 }
 
-// TestRealObstacles: what keeps a member from taking over is waited for, and said;
+// TestRealObstacles checks that what keeps a member from taking over is waited for, and said;
 // clients notice nothing of it, and the role is handed over afterwards.
 func TestRealObstacles(t *testing.T) {
 	broadly(t, func(t *testing.T, flavor mysqltest.Flavor) {
@@ -158,8 +158,8 @@ func TestRealObstacles(t *testing.T) {
 	})
 }
 
-// TestRealFaults: servers that die, hang or fail once writes are stopped, and are
-// not mended before somebody takes writes again.
+// TestRealFaults checks that servers that die, hang or fail once writes are stopped, and are not
+// mended before somebody takes writes again.
 func TestRealFaults(t *testing.T) {
 	broadly(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		w := newRealWorld(t, flavor, acknowledged(flavor))

@@ -29,7 +29,7 @@ func source(s *mysqltest.Server) string {
 	return ""
 }
 
-// observe has all agents look, as they do all the time, and answers what one concludes.
+// observe has all agents look, as they do all the time, and returns what one concludes.
 func (m *realMembers) observe(i int) engines.Observation {
 	m.t.Helper()
 	for j, e := range m.engines {
@@ -67,10 +67,10 @@ func (m *realMembers) prepare(i int, claim string) engines.Progress {
 	return m.until(i, func(e *Engine) (engines.Progress, error) { return e.Drain(m.t.Context(), order, undo) })
 }
 
-// TestRealReplicasOfAService: the replicas reach the primary by a name that belongs to
-// no member, as a Service's does. Preparing one of them changes nothing; the primary
-// hands over all the same, and those who must be moved get a name that is a member's.
-// One that cannot reach its source is not healthy.
+// TestRealReplicasOfAService checks that the replicas reach the primary by a name that belongs to
+// no member, as a Service's does. Draining one of them changes nothing; the primary hands over all
+// the same, and those who must be moved get a name that is a member's. One that cannot reach its
+// source is not healthy.
 func TestRealReplicasOfAService(t *testing.T) {
 	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		servers := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 3, SemiSync: true, Settings: map[string]string{"bind_address": "0.0.0.0"}})
@@ -125,7 +125,8 @@ func TestRealReplicasOfAService(t *testing.T) {
 	})
 }
 
-// TestRealChain: a replica of a replica stays one, while the one before it is away, too.
+// TestRealChain checks that a replica of a replica stays one, while the one before it is
+// unavailable, too.
 func TestRealChain(t *testing.T) {
 	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		servers := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 3})

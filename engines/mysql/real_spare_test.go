@@ -20,7 +20,7 @@ func semiSyncNames(f mysqltest.Flavor) (source, replica string) {
 	return "rpl_semi_sync_source", "rpl_semi_sync_replica"
 }
 
-// TestRealDelayed: a replica that lags on purpose holds nobody, is restarted like a pod
+// TestRealDelayed checks that a replica that lags on purpose holds nobody, is restarted like a pod
 // that has nothing, and takes nothing over.
 func TestRealDelayed(t *testing.T) {
 	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
@@ -52,9 +52,9 @@ func TestRealDelayed(t *testing.T) {
 	})
 }
 
-// TestRealUncounted: a replica said a moment ago that it is asked for acknowledgements,
-// and the primary, whose connection to it ended, does not count it any more. Never more
-// are available than it counts.
+// TestRealUncounted checks that a replica said a moment ago that it is asked for acknowledgements,
+// and the primary, whose connection to it ended, does not count it any more. Never more are
+// available than it counts.
 func TestRealUncounted(t *testing.T) {
 	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		m := startMembers(t, flavor, 3)
@@ -93,7 +93,7 @@ func TestRealUncounted(t *testing.T) {
 	})
 }
 
-// TestRealIdle: a primary that gives up waiting as soon as nobody is connected has not
+// TestRealIdle checks that a primary that gives up waiting as soon as nobody is connected has not
 // noticed that they are again, because nobody has committed anything since.
 func TestRealIdle(t *testing.T) {
 	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
@@ -131,7 +131,7 @@ func TestRealIdle(t *testing.T) {
 	})
 }
 
-// TestRealBroken: a replica whose applier has failed holds nobody once it is known that
+// TestRealBroken checks that a replica whose applier has failed holds nobody once it is known that
 // it does not go on, and is told to be no copy; what it is as a pod is settled.
 func TestRealBroken(t *testing.T) {
 	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {

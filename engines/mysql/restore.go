@@ -11,8 +11,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
-// Restore brings the members to rest: the prepared node allows writes again if nobody took
-// over, otherwise all follow the new primary. The role does not move back.
+// Restore ends a switchover: the drained node allows writes again if no member took over, otherwise
+// all follow the new primary. The role does not move back.
 func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progress, error) {
 	planned, err := decodeUndo(undoBytes)
 	if err != nil {
@@ -99,8 +99,7 @@ func (e *Engine) Repair(ctx context.Context) (engines.Progress, error) {
 	case n != nil && n.From != s.Node && !n.Promoting:
 		return engines.Progress{State: engines.ProgressRunning, Detail: n.From + " is handing over"}, nil
 	}
-	// Looks that are not new tell cheaply that nothing is to do; what is done is
-	// decided on new ones.
+	// Old looks are enough to find that there is nothing to do. Actions are decided on new looks.
 	var a switchover.Action
 	t := task{refusals: map[string]string{}, dropped: new(bool)}
 	for _, fresh := range []bool{false, true} {

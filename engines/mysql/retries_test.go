@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRetriesBackOff: each try may stop writes, so those that fail come less and less
+// TestRetriesBackOff checks that each try may stop writes, so those that fail come less and less
 // often, and soon again when that was long ago.
 func TestRetriesBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

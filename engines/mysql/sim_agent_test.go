@@ -164,7 +164,8 @@ func (p simPeers) Step(ctx context.Context, node string, step engines.Step) ([]b
 	return data, err
 }
 
-// arrival of a late step; it waits while the agent does something else.
+// arrival returns a function that delivers a late step. The step waits while the agent does
+// something else.
 func (w *simWorld) arrival(a *simAgent, step engines.Step) func() {
 	life := a.life
 	var arrive func()

@@ -14,12 +14,12 @@ import (
 type simKind struct {
 	name string
 	do   func(w *simWorld, b *simBreak)
-	// lost: the request that is under way, or its answer, does not arrive; late: the
+	// lost means that the request that is under way, or its answer, does not arrive; late: the
 	// request arrives that much later.
 	lost bool
 	late time.Duration
-	// forever: what broke does not come back, so that nobody may be left to allow
-	// writes.
+	// forever means that the broken part does not come back, so that no member may be left that
+	// allows writes.
 	forever bool
 	// forgets: the order, or what the driver's agent knew of it, is lost.
 	forgetsOrder, forgetsTry bool
@@ -88,7 +88,7 @@ func (w *simWorld) goOn(rounds, ticks int) {
 	}
 }
 
-// kinds of breaks of a handover by db-0.
+// kinds returns the kinds of breaks of a handover by db-0.
 func kinds(members int) []*simKind {
 	out := []*simKind{
 		{name: "the driver's agent dies and comes back", forgetsTry: true, do: func(w *simWorld, _ *simBreak) { w.endAgent(0, 2*time.Second) }},

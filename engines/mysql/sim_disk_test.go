@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// TestFullDiskHoldsTheRole: a replica that receives nothing and says that it does not
+// TestFullDiskHoldsTheRole checks that a replica that receives nothing and says that it does not
 // lag costs no client anything, and takes over once it has space.
 func TestFullDiskHoldsTheRole(t *testing.T) {
 	for _, setup := range []simSetup{{flavor: replication.MySQL, members: 2}, {flavor: replication.MariaDB, members: 2}, {flavor: replication.MySQL, members: 3, acks: 1}} {

@@ -18,8 +18,8 @@ import (
 // tail; they are told apart by n.
 type txn struct{ origin, seq, n int }
 
-// simServer is a database server as far as a switchover can tell: what it has
-// executed and received, whom it follows, whether clients can write.
+// simServer is a database server as far as a switchover can tell: what it has executed and
+// received, which server it follows, whether clients can write.
 type simServer struct {
 	w       *simWorld
 	name    string
@@ -32,14 +32,14 @@ type simServer struct {
 	log, relay []txn
 	durable    int // of the log, and all of the relay
 	writes     replication.Writes
-	source     string // name; empty: none
-	service    string // by which it is followed instead; empty: its name
+	source     string // name; empty means none
+	service    string // by which it is followed instead; empty means its name
 	threads    bool
 	failure    string
 	semiSource bool
 	semiSelf   bool
 	pace       int // ticks that one transaction takes to apply
-	// full: what it receives has no space, and it says that it has applied all.
+	// full means that its disk is full: it receives nothing, and reports that it has applied all.
 	full bool
 	// privileged sessions that may write while clients may not; the second comes right
 	// after the first was ended.
@@ -51,7 +51,7 @@ var (
 	errHung = errors.New("no answer in time")
 )
 
-// last of a log; the zero value: none.
+// last returns the last transaction of a log; the zero value means that there is none.
 func last(log []txn) txn {
 	if len(log) == 0 {
 		return txn{}
@@ -62,10 +62,10 @@ func last(log []txn) txn {
 // gtid is what a server knows a transaction by.
 func (t txn) gtid() [2]int { return [2]int{t.origin, t.seq} }
 
-// uuid of MySQL.
+// uuid returns a server_uuid as MySQL has it.
 func uuid(id int) string { return fmt.Sprintf("00000000-0000-0000-0000-%012d", id+1) }
 
-// text of transactions in the notation of the flavor: no log has gaps.
+// text returns the text of transactions in the notation of the flavor: no log has gaps.
 func (w *simWorld) text(lists ...[]txn) string {
 	last := make([]int, w.members)
 	var order []int
@@ -88,7 +88,7 @@ func (w *simWorld) text(lists ...[]txn) string {
 	return strings.Join(items, ",")
 }
 
-// position of a server whose log is on.
+// position returns the position of a server whose log is on.
 func (w *simWorld) position(lists ...[]txn) string { return cmp.Or(w.text(lists...), gtid.None) }
 
 func (w *simWorld) idOf(s *simServer) string {

@@ -108,9 +108,9 @@ func TestTwoBreaks(t *testing.T) {
 	t.Log(j.runs, "schedules")
 }
 
-// TestNobodyTellsTheDomain: when the only replica has become the primary and all
-// agents restart without a coordinator, nobody is left who could say by which names
-// members reach each other, but the pod's own name in the DNS.
+// TestNobodyTellsTheDomain checks that when the only replica has become the primary and all agents
+// restart without a coordinator, nobody is left who could say by which names members reach each
+// other, but the pod's own name in the DNS.
 func TestNobodyTellsTheDomain(t *testing.T) {
 	kind := func(name string) *simKind {
 		all := kinds(2)
@@ -125,8 +125,8 @@ func TestNobodyTellsTheDomain(t *testing.T) {
 	require.Empty(t, w.violations, w.story())
 }
 
-// TestLatePromotion: the candidate is told to take over, and hears it when other
-// things have happened.
+// TestLatePromotion checks that the candidate is told to take over, and hears it when other things
+// have happened.
 func TestLatePromotion(t *testing.T) {
 	j := judge{T: t}
 	for _, setup := range []simSetup{{flavor: replication.MySQL, members: 3}, {flavor: replication.MariaDB, members: 3, acks: 1}} {

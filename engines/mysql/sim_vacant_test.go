@@ -27,14 +27,14 @@ func vacated(setup simSetup) *simWorld {
 	return w
 }
 
-// TestNobodyOpensOnAnOldLook: while one member looks at the others, they go on, at every
-// point of it: the successor opens, and what clients write there is replicated. Who has more
-// than the successor had is no successor for that.
+// TestNobodyOpensOnAnOldLook checks that while one member looks at the others, they go on, at every
+// point of it: the successor opens, and what clients write there is replicated. Who has more than
+// the successor had is no successor for that.
 func TestNobodyOpensOnAnOldLook(t *testing.T) {
 	whileOneLooks(t, nil)
 }
 
-// TestNobodyOpensOnTwoOldLooks: their servers start again, too, so that nothing speaks
+// TestNobodyOpensOnTwoOldLooks checks that their servers start again, too, so that nothing speaks
 // against the first look when one looks again, and they go on once more during that.
 func TestNobodyOpensOnTwoOldLooks(t *testing.T) {
 	for again := range 4 { // as many as one look has

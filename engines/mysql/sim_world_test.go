@@ -20,10 +20,10 @@ var (
 type simSetup struct {
 	flavor    replication.Flavor
 	members   int
-	acks      int // 0: no semi-synchronous replication
+	acks      int // 0 means no semi-synchronous replication
 	losesTail bool
 	skipStart bool
-	silent    int  // ticks before anybody writes; negative: nobody ever does
+	silent    int  // ticks before anybody writes; negative means nobody ever does
 	dns       bool // agents know the domain of their pods from the beginning
 }
 
@@ -42,7 +42,7 @@ type simWorld struct {
 	ticks    int
 	n        int
 	busyOnce bool
-	// keepsSource: servers stop their replication, and refuse to forget its source.
+	// keepsSource means that servers stop their replication, and refuse to forget its source.
 	keepsSource bool
 
 	boundaries int
@@ -137,7 +137,7 @@ func (w *simWorld) tick() {
 	}
 }
 
-// writing: the database is not one that nobody has used yet.
+// writing reports whether the database is not one that nobody has used yet.
 func (w *simWorld) writing() bool { return w.silent >= 0 && w.ticks > w.silent }
 
 // acknowledge tells clients about what enough have; a commit whose server has

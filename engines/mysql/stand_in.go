@@ -6,8 +6,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// standIn answers for a member whose own agent is not there. A replica has nothing to hand
-// over. For a primary nobody else can, as only its own agent stops and opens its server.
+// standIn returns for a member whose own agent is not there. A replica has nothing to hand over.
+// For a primary nobody else can, as only its own agent stops and opens its server.
 func (e *Engine) standIn(ctx context.Context, node string) (engines.Progress, error) {
 	v, err := e.gather(ctx, task{}, true)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// TestPrimaryWithoutAnAgentIsNotLetGo: a neighbour lets replicas go, and says of the
+// TestPrimaryWithoutAnAgentIsNotLetGo checks that a neighbour lets replicas go, and says of the
 // primary what a person can do. Once another one takes writes it may go, too.
 func TestPrimaryWithoutAnAgentIsNotLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
-// The steps that members ask of each other.
+// The steps that members ask each other to take.
 const (
 	stepIntend  = "intend"  // note the try
 	stepCatchUp = "catchup" // have what is frozen
@@ -25,10 +25,10 @@ const (
 	stepReopen  = "reopen"  // take the own role back
 )
 
-// catchUpWithin bounds one wait for what is missing; the step is repeated.
+// catchUpWithin bounds one wait for missing transactions. The step is repeated.
 const catchUpWithin = time.Second
 
-// body of a step.
+// body is the body of a step.
 type body struct {
 	Switch  replication.Switch `json:"switch"`
 	Primary string             `json:"primary,omitempty"`
@@ -43,13 +43,13 @@ func (b body) until(step engines.Step) time.Time {
 	return step.NotAfter
 }
 
-// answer to a step: what the member looks like after it.
+// answer is the answer to a step: the state of the member after it.
 type answer struct {
 	State replication.State `json:"state"`
-	// Refused says why the step was not taken; empty: it was.
+	// Refused says why the step was not taken; empty means that it was taken.
 	Refused string `json:"refused,omitempty"`
-	// Never: the member had noted the try, was not told to take over by it, and now never
-	// will be. It says so even where its server does not answer.
+	// Never means that the member had noted the try, was not asked to take over, and now never will
+	// take over. It says so even if its server does not answer.
 	Never bool `json:"never,omitempty"`
 }
 
@@ -80,7 +80,7 @@ func (e *Engine) ask(ctx context.Context, node, step string, b body, t task) (an
 
 var errStep = errors.New("step is not valid")
 
-// Step takes a step that another member asks for, if what is seen here and now permits it.
+// Step takes a step that another member asks for, if the present state permits it.
 func (e *Engine) Step(ctx context.Context, step engines.Step) ([]byte, error) {
 	var b body
 	if len(step.Body) > engines.MaxStep {
@@ -143,8 +143,8 @@ func (e *Engine) intend(_ context.Context, step engines.Step, b body, own replic
 	return "", nil
 }
 
-// forget ends a try and all before it: after its answer this member does not begin to
-// allow writes by any of them. never: it has not begun by this one either.
+// forget ends a try and all before it. After its answer this member does not allow writes because
+// of any of them. never means that it has not done so because of this one either.
 func (e *Engine) forget(n replication.Switch) (never bool) {
 	const most = 100 // of members that hand over
 	e.mu.Lock()
@@ -209,12 +209,12 @@ func (e *Engine) promoted(ctx context.Context, step engines.Step, b body, own re
 	if now := (topology.Member{State: e.local(ctx), Known: true}); !now.Refuses() {
 		return "", err
 	}
-	// The server itself said no: asking it again would only keep writes stopped.
+	// The server itself refused. Asking again would only keep writes stopped.
 	e.keep(nil)
 	return fmt.Sprintf("%s cannot take over: %v", own.Node, err), nil
 }
 
-// succeed clears the promise that was kept, and notes from whom the role came.
+// succeed clears the promise that was kept, and notes from which member the role came.
 func (e *Engine) succeed(own replication.State) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -224,9 +224,9 @@ func (e *Engine) succeed(own replication.State) {
 	e.note = nil
 }
 
-// takeOver makes the local member the primary, by a promise that it has noted; the caller
-// has seen that it has everything frozen. It may be interrupted anywhere and repeated, and
-// allows no write past the end.
+// takeOver makes the local member the primary, because of a promise that it has noted. The caller
+// has checked that it has everything frozen. It may be interrupted anywhere and repeated. It does
+// not allow writes after the end of the try.
 func (e *Engine) takeOver(ctx context.Context, own replication.State, end time.Time) error {
 	if err := e.stopFollowing(ctx, own); err != nil {
 		return err
@@ -243,8 +243,8 @@ func (e *Engine) takeOver(ctx context.Context, own replication.State, end time.T
 	return nil
 }
 
-// open makes the local member the primary because all members are known and no other could
-// be.
+// open makes the local member the primary, because all members are known and no other could be the
+// primary.
 func (e *Engine) open(ctx context.Context, own replication.State) error {
 	if err := e.stopFollowing(ctx, own); err != nil {
 		return err
@@ -305,7 +305,7 @@ func (e *Engine) followHere(ctx context.Context, v switchover.Input, to topology
 	return e.server.Follow(ctx, host, port, v.Self.State.Source == nil)
 }
 
-// reopen: an earlier agent here may have stopped writes under the claim. It is noted as a
+// reopen notes that an earlier agent here may have stopped writes under the claim. It is noted as a
 // try without a known candidate, which Repair gives up.
 func (e *Engine) reopen(_ context.Context, _ engines.Step, b body, own replication.State) (refused string, err error) {
 	if b.Switch.From != own.Node || engines.CheckClaim(b.Switch.Claim) != nil {

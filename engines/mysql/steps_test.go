@@ -55,7 +55,7 @@ func TestIntend(t *testing.T) {
 	})
 }
 
-// TestForgottenTriesStayForgotten: what comes late of a try that was given up does
+// TestForgottenTriesStayForgotten checks that what comes late of a try that was given up does
 // nothing, whatever the order.
 func TestForgottenTriesStayForgotten(t *testing.T) {
 	asks(t, func(t *testing.T, w *simWorld, ask func(string, body) answer) {
@@ -134,8 +134,8 @@ func TestStepsThatAreNone(t *testing.T) {
 	})
 }
 
-// TestRestoreByAnotherAgent: only the agent of the node that was prepared can take
-// its role back; another one asks it.
+// TestRestoreByAnotherAgent checks that only the agent of the drained node can take its role back;
+// another one asks it.
 func TestRestoreByAnotherAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(simSetup{flavor: replication.MySQL, members: 3}, false)
@@ -158,8 +158,7 @@ func TestRestoreByAnotherAgent(t *testing.T) {
 	})
 }
 
-// TestSomebodysReadOnlyStays: who made the primary read-only before an order meant
-// it.
+// TestSomebodysReadOnlyStays checks that who made the primary read-only before an order meant it.
 func TestSomebodysReadOnlyStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(simSetup{flavor: replication.MariaDB, members: 3}, false)
@@ -181,7 +180,7 @@ func TestSomebodysReadOnlyStays(t *testing.T) {
 	})
 }
 
-// TestSomebodyClosesDuringAnOrder: a person who moves the role by hand closes the
+// TestSomebodyClosesDuringAnOrder checks that a person who moves the role by hand closes the
 // primary first. It is not opened again, by an order, its undo or anybody's request.
 func TestSomebodyClosesDuringAnOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -214,7 +213,7 @@ func TestSomebodyClosesDuringAnOrder(t *testing.T) {
 	})
 }
 
-// TestRefusedByTheServer: servers that do not let their agents forget a source (the
+// TestRefusedByTheServer checks that servers that do not let their agents forget a source (the
 // account lacks RELOAD) cost a moment, and go on replicating.
 func TestRefusedByTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -265,8 +264,8 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// TestNever: an agent whose server does not answer can tell that it was not told to
-// take over, but not when it was, or does not know.
+// TestNever checks that an agent whose server does not answer can tell that it was not told to take
+// over, but not when it was, or does not know.
 func TestNever(t *testing.T) {
 	asks(t, func(t *testing.T, w *simWorld, ask func(string, body) answer) {
 		n := try()
@@ -307,7 +306,7 @@ func TestNever(t *testing.T) {
 	})
 }
 
-// TestRefusedAgain: who refuses at once has not begun, and writes are not kept stopped
+// TestRefusedAgain checks that who refuses at once has not begun, and writes are not kept stopped
 // for it; who was asked before may have.
 func TestRefusedAgain(t *testing.T) {
 	for _, asked := range []bool{false, true} {
@@ -330,7 +329,7 @@ func TestRefusedAgain(t *testing.T) {
 	}
 }
 
-// TestTakeBackHearsTheAnswer: somebody took over between the look and the question.
+// TestTakeBackHearsTheAnswer checks that somebody took over between the look and the question.
 func TestTakeBackHearsTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(simSetup{flavor: replication.MySQL, members: 3}, false)

@@ -11,9 +11,9 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
-// Undo bytes come from the status of a DatabaseCluster, which more people may write than
-// may name hosts: who follows whom, and so who is shown the password of replication, is
-// nothing that they say.
+// TestUndoBytesNameNoHost checks that undo bytes do not decide which server follows which, and so
+// which server gets the password of replication. They come from the status of a DatabaseCluster,
+// which more people may write than may name hosts.
 func TestUndoBytesNameNoHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(simSetup{flavor: replication.MySQL, members: 3}, false)

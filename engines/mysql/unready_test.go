@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestServersThatCannotTellForAMoment: that nobody listens is the server's own word that
+// TestServersThatCannotTellForAMoment checks that that nobody listens is the server's own word that
 // it is no member, for as long as it lasts. All else is not known.
 func TestServersThatCannotTellForAMoment(t *testing.T) {
 	closed := func(t *testing.T) web.Access {

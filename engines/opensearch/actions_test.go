@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// do repeats Apply until it is no longer running, and answers the last words.
+// do repeats Drain until it is no longer running, and returns the last detail.
 func do(t *testing.T, e *Engine, order engines.Order) (undo []byte, last engines.Progress) {
 	undo, err := e.PlanDrain(t.Context(), order)
 	require.NoError(t, err)
@@ -40,7 +40,8 @@ func undoAll(t *testing.T, e *Engine, undo []byte) {
 
 func handoffOf(claim string) engines.Order { return engines.Order{Kind: engines.Handoff, Claim: claim} }
 
-// Only who decides hands over; all others' restarts change no vote.
+// TestHandoffOfWhoDecidesNothing checks that only nodes that decide hand over; restarts of others
+// change no vote.
 func TestHandoffOfWhoDecidesNothing(t *testing.T) {
 	c := newFakeCluster(t, 3, "data", "cluster_manager")
 	e := mustNew(t, testOptions(c.options(1)))
@@ -67,7 +68,7 @@ func TestTwoManagers(t *testing.T) {
 	require.Empty(t, c.leftovers())
 }
 
-// One of three managers is away: the two others are both needed, elected or not.
+// One of three managers is unavailable: the two others are both needed, elected or not.
 func TestNeededVoterHandsOver(t *testing.T) {
 	c := newFakeCluster(t, 3, "data", "cluster_manager")
 	c.locked(func() { c.nodes["id-2"].away = true })

@@ -42,7 +42,7 @@ type api struct {
 // each and half of them nowhere, are 300,000 objects and lists of 800,000 values in 20 MiB.
 var large = web.Limits{Bytes: 32 << 20, Depth: 32, Objects: 5 << 16, Values: 1 << 20, Text: 64 << 10}
 
-// fetch asks, and decodes the answer as it comes.
+// fetch sends a request, and decodes the answer as it arrives.
 func fetch[T any](ctx context.Context, a *api, r web.Request, decode func(io.Reader) (T, error)) (out T, err error) {
 	r.Timeout = a.read
 	r.Read = func(body io.Reader) error {
@@ -53,7 +53,7 @@ func fetch[T any](ctx context.Context, a *api, r web.Request, decode func(io.Rea
 	return out, err
 }
 
-// head is what tells one cluster state from another.
+// head identifies a cluster state.
 type head struct {
 	ID       string  `json:"state_uuid"`
 	Cluster  string  `json:"cluster_uuid"`
@@ -70,8 +70,8 @@ func (h head) elected() string {
 	return ""
 }
 
-// head reads the identity of the state, as the local node has it or as the
-// elected manager has. A node without a manager answers the former only.
+// head reads the identity of the state, as the local node has it or as the elected manager has. A
+// node without a manager answers only the former.
 func (a *api) head(ctx context.Context, local bool) (head, error) {
 	params := url.Values{}
 	if local {
@@ -132,7 +132,7 @@ func decodeVoting(r io.Reader) (voting, error) {
 	return v, nil
 }
 
-// health is the database's own verdict and what stands behind it.
+// health is the database's own verdict and its reasons.
 type health struct {
 	status       string // green, yellow or red
 	queued       bool   // changes of the state wait for their turn
@@ -229,8 +229,8 @@ func (a *api) ownShards(ctx context.Context, self string) (int, error) {
 	return fetch(ctx, a, web.Request{Path: pathShards, Params: params}, func(r io.Reader) (int, error) { return decodeOwnShards(r, self) })
 }
 
-// decodeOwnShards: the list is missing when it is empty, so the node's name must
-// be there to tell an empty node from an answer about something else.
+// decodeOwnShards decodes the count. An empty list is missing from the answer, so the node's name
+// must be there to tell an empty node from an answer about something else.
 func decodeOwnShards(r io.Reader, self string) (int, error) {
 	var answer struct {
 		Nodes map[string]struct {

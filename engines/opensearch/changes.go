@@ -17,12 +17,11 @@ const (
 	settingExclude    = "cluster.routing.allocation.exclude._name"
 )
 
-// settings of the whole database that were ever changed, by flat name. What is
-// transient counts before what is persistent.
+// settings are the cluster settings that were ever changed, by flat name. A transient value takes
+// precedence over a persistent one.
 type settings struct{ persistent, transient map[string]string }
 
-// effective returns the value that counts; empty: the default, or what the nodes'
-// files say.
+// effective returns the value that counts; empty means the default, or what the nodes' files say.
 func (s settings) effective(name string) string {
 	if v, ok := s.transient[name]; ok {
 		return v
@@ -33,7 +32,7 @@ func (s settings) effective(name string) string {
 // excluded are the node names that allocation keeps copies away from.
 func (s settings) excluded() []string { return entries(s.effective(settingExclude)) }
 
-// throttled tells whether new copies of existing shards are put anywhere.
+// throttled reports whether new copies of existing shards are put anywhere.
 func (s settings) throttled() bool {
 	v := strings.ToLower(s.effective(settingAllocation))
 	return v != "" && v != "all"
@@ -62,8 +61,7 @@ func decodeSettings(r io.Reader) (settings, error) {
 	return settings{persistent, transient}, err
 }
 
-// texts: values are written as strings, lists of them, and in old states as other
-// scalars.
+// texts decodes values, which are strings, lists of strings, and in old states other scalars.
 func texts(values map[string]json.RawMessage) (map[string]string, error) {
 	out := make(map[string]string, len(values))
 	for name, raw := range values {
@@ -83,7 +81,7 @@ func texts(values map[string]json.RawMessage) (map[string]string, error) {
 	return out, nil
 }
 
-// changes of settings; nil takes a setting away.
+// changes are changes of settings; nil removes a setting.
 type changes map[string]*string
 
 func (c changes) set(name, value string) { c[name] = &value }
@@ -107,8 +105,8 @@ func (a *api) change(ctx context.Context, persistent, transient changes) error {
 	return a.client.Do(ctx, web.Request{Method: http.MethodPut, Path: pathSettings, Body: body, Timeout: a.changeTime, Read: decodeAcknowledged})
 }
 
-// decodeAcknowledged: some nodes may be late to follow, which the next look shows;
-// but OpenSearch says one or the other.
+// decodeAcknowledged decodes the answer to a change. Some nodes may be late to follow, which the
+// next look shows; but the answer must say whether they are.
 func decodeAcknowledged(r io.Reader) error {
 	var answer struct {
 		Acknowledged *bool `json:"acknowledged"`
@@ -122,8 +120,8 @@ func decodeAcknowledged(r io.Reader) error {
 	return nil
 }
 
-// excludeVoters keeps the nodes from voting. It answers when they do not vote any
-// more, or when that took too long; the next look says which.
+// excludeVoters keeps the nodes from voting. It returns when they no longer vote, or when that took
+// too long; the next look says which.
 func (a *api) excludeVoters(ctx context.Context, names, ids []string) error {
 	params := web.Query("timeout", "10s")
 	if len(names) > 0 {
@@ -134,7 +132,7 @@ func (a *api) excludeVoters(ctx context.Context, names, ids []string) error {
 	return a.client.Do(ctx, web.Request{Method: http.MethodPost, Path: pathVoting, Params: params, Timeout: a.changeTime})
 }
 
-// clearVoters lets all nodes vote again: there is no call for some of them.
+// clearVoters lets all nodes vote again. There is no call for some of them.
 func (a *api) clearVoters(ctx context.Context) error {
 	return a.client.Do(ctx, web.Request{Method: http.MethodDelete, Path: pathVoting, Params: web.Query("wait_for_removal", "false"), Timeout: a.changeTime})
 }
@@ -145,7 +143,7 @@ func (a *api) flush(ctx context.Context) error {
 	return a.client.Do(ctx, web.Request{Method: http.MethodPost, Path: pathFlush, Params: web.Query("expand_wildcards", "open,hidden"), Timeout: flushTime})
 }
 
-// entries of a list setting.
+// entries returns the entries of a list setting.
 func entries(value string) []string {
 	var out []string
 	for e := range strings.SplitSeq(value, ",") {

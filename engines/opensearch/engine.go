@@ -12,7 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// Engine is the adapter. Safe for concurrent use.
+// Engine is the adapter. It is safe for concurrent use.
 type Engine struct {
 	api      *api
 	observer *observer
@@ -20,12 +20,12 @@ type Engine struct {
 	flushed engines.Once
 
 	mu    sync.Mutex
-	moved []string // archived settings that were moved aside, until somebody is told
+	moved []string // archived settings that were moved aside and not yet reported
 }
 
 var _ engines.SettingChanger = (*Engine)(nil)
 
-// New makes an engine; it connects to nothing yet.
+// New returns an engine. It does not connect yet.
 func New(options Options) (*Engine, error) {
 	options = withDefaults(options)
 	client, err := web.New(web.Options{Access: options, Server: "opensearch", Connections: 4, Words: errorText})
@@ -36,7 +36,7 @@ func New(options Options) (*Engine, error) {
 	return &Engine{api: a, observer: newObserver(a)}, nil
 }
 
-// Facts of OpenSearch.
+// Facts returns the facts of OpenSearch.
 func (e *Engine) Facts() engines.Facts {
 	return engines.Facts{
 		Name: "OpenSearch",
@@ -44,7 +44,7 @@ func (e *Engine) Facts() engines.Facts {
 		// is taken out of the cluster; one that is stopped says so.
 		SettleSeconds: 30,
 		MaxMajorStep:  1,
-		OneAtATime:    true, // what its manual and its users expect
+		OneAtATime:    true, // as its manual and its users expect
 		MinSource:     map[int]string{3: "2.19.0"},
 		// A node never starts on data that a newer one has written.
 		NodeDowngradeRefused: "1.0.0",
@@ -56,8 +56,8 @@ func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 	return e.observer.observe(ctx)
 }
 
-// Plan returns which claim and node to undo; what exactly is kept in the database
-// itself (see mark).
+// PlanDrain returns which claim and node to undo. The details are in the database itself (see
+// mark).
 func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, error) {
 	if err := order.Check(); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	// An agent that could not undo it should not begin.
+	// An agent that could not undo it must not begin.
 	if _, err := e.api.settings(ctx); err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (e *Engine) round(ctx context.Context, order engines.Order, node string, r 
 	return e.handoff(ctx, order, node, r)
 }
 
-// Close releases the connections; calls that follow fail with web.ErrClosed.
+// Close releases the connections. Later calls fail with web.ErrClosed.
 func (e *Engine) Close() error {
 	e.api.client.Close()
 	return nil

@@ -7,19 +7,19 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// ErrNotOpenSearch: something else answered.
+// ErrNotOpenSearch means that something else answered.
 var ErrNotOpenSearch = errors.New("not the answer of an OpenSearch")
 
-// refused tells whether OpenSearch understood a change and would not do it. A
-// cluster that people made read-only answers as if the credentials were not enough.
+// refused reports whether OpenSearch understood a change and refused it. A cluster that people made
+// read-only answers as if the credentials were insufficient.
 func refused(err error) bool {
 	s, ok := web.Status(err)
 	return ok && (!s.Denied() || s.Kind == "cluster_block_exception")
 }
 
-// errorText takes the kind and the words from an error body. Anything but the
-// database's own form (a proxy's page, the security plugin's plain text) is
-// nobody's business: it may repeat what was sent.
+// errorText takes the kind and the words from an error body. Anything but the database's own form
+// (a proxy's page, the security plugin's plain text) is ignored, because it may repeat what was
+// sent.
 func errorText(body []byte) (kind, words string) {
 	var f struct {
 		Error struct {

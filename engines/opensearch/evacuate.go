@@ -9,9 +9,9 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// evacuate lets others decide and then keeps copies away from the node until none
-// is there. Done only when no shard names the node, as where a copy is or as where
-// one goes, the exclusion is in force, and the node itself has no shard open.
+// evacuate gives away the node's votes and then excludes copies from the node until none is there.
+// It is Done only if no shard names the node as source or target of a copy, the exclusion is in
+// force, and the node itself has no shard open.
 func (e *Engine) evacuate(ctx context.Context, order engines.Order, node string, r *reading) (engines.Progress, error) {
 	progress, err := e.handVotes(ctx, order, node, r)
 	if err != nil || progress.State != engines.ProgressDone {
@@ -53,9 +53,9 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, node string,
 	return engines.Progress{State: engines.ProgressDone, Detail: progress.Detail}, nil
 }
 
-// unserved are shards without a copy that serves, whose data may be on the node's disk:
-// who has them on disk is known only when they are allocated again. The exclusion waits
-// for that, too, as it could be what keeps them from it.
+// unserved returns shards without a serving copy whose data may be on the node's disk: which node
+// has them is known only when they are allocated again. The exclusion waits for that too, as it
+// could prevent it.
 func (r *reading) unserved(id string) []string {
 	if f, known := r.facts[id]; known && !f.holdsData() {
 		return nil
@@ -63,7 +63,7 @@ func (r *reading) unserved(id string) []string {
 	var out []string
 	for _, s := range r.state.shards {
 		p, there := s.primary()
-		fresh := there && p.state == unassigned && p.why == "INDEX_CREATED" // nobody ever had it
+		fresh := there && p.state == unassigned && p.why == "INDEX_CREATED" // no node ever had it
 		if !fresh && !slices.ContainsFunc(s.copies, shardCopy.serves) {
 			out = append(out, s.String())
 		}
@@ -71,9 +71,8 @@ func (r *reading) unserved(id string) []string {
 	return out
 }
 
-// keptFrom are shards whose copies on the node have nowhere to go. Those of an index
-// that expands to as many nodes as there are go nowhere: OpenSearch wants one copy
-// fewer as soon as the node is excluded.
+// keptFrom returns shards whose copies on the node have nowhere to go. Indices that expand to all
+// nodes do not count: OpenSearch wants one copy fewer as soon as the node is excluded.
 func (e *Engine) keptFrom(ctx context.Context, r *reading, id string) ([]string, error) {
 	stuck := r.homeless(id)
 	if len(stuck) == 0 {
@@ -97,7 +96,7 @@ func (e *Engine) keptFrom(ctx context.Context, r *reading, id string) ([]string,
 	return out, nil
 }
 
-// homeless are shards of which every node that takes copies has one already.
+// homeless returns shards of which every node that takes copies has one already.
 func (r *reading) homeless(id string) []shard {
 	excluded := r.settings.excluded()
 	var out []shard
@@ -117,8 +116,8 @@ func (r *reading) homeless(id string) []shard {
 	return out
 }
 
-// othersOnly tells whether the node is excluded for other claims of ours, which
-// will end that.
+// othersOnly reports whether the node is excluded for other claims of ours, which will end the
+// exclusion.
 func (s settings) othersOnly(claim, node string) bool {
 	ours, others := false, false
 	for _, m := range s.marks() {

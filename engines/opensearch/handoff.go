@@ -12,9 +12,9 @@ import (
 // flushTime bounds the flush of one claim; a longer one goes on in OpenSearch.
 const flushTime = 15 * time.Second
 
-// handoff does one round: let others decide, hold allocation back if the order
-// says so, flush. Copies stay; when the node goes, replicas that are in sync become
-// primaries at once.
+// handoff does one round: it gives away the node's votes, restricts allocation if the order says
+// so, and flushes. Copies stay. When the node goes, replicas that are in sync become primaries at
+// once.
 func (e *Engine) handoff(ctx context.Context, order engines.Order, node string, r *reading) (engines.Progress, error) {
 	progress, err := e.handVotes(ctx, order, node, r)
 	if err != nil || progress.State != engines.ProgressDone {

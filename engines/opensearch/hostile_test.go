@@ -50,7 +50,7 @@ func hostileEngine(t *testing.T, hostile map[string]webtest.Hostile) *Engine {
 
 const pathWhole = pathState + "/version,master_node,nodes,routing_table,customs"
 
-// TestHostileAnswers: whatever an OpenSearch answers, its agent stays within its memory
+// TestHostileAnswers checks that whatever an OpenSearch answers, its agent stays within its memory
 // and says that it knows nothing, and why.
 func TestHostileAnswers(t *testing.T) {
 	type hostile struct {
@@ -98,7 +98,7 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// TestLargestStates: the largest that is legitimate, and the most that the limits let
+// TestLargestStates checks that the largest that is legitimate, and the most that the limits let
 // through, are read over and over within an agent's memory.
 func TestLargestStates(t *testing.T) {
 	most := large.Objects/2 - 10

@@ -11,14 +11,14 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
-// reading is the database as the elected manager and the nodes told of it.
+// reading is the state of the database as the elected manager and the nodes report it.
 type reading struct {
 	state    *clusterState
-	facts    map[string]nodeFacts // by node id; who did not answer is missing
+	facts    map[string]nodeFacts // by node id; a node that did not answer is missing
 	voting   voting
 	settings settings
-	// placeless are the shards of which OpenSearch says that no node may take any of the
-	// replicas that are nowhere. Only asked when that is not known otherwise.
+	// placeless are the shards for which OpenSearch says that no node may take any of the
+	// unassigned replicas. It is asked only if that is not known otherwise.
 	placeless map[string]bool
 }
 
@@ -39,7 +39,7 @@ func count(b bool) int {
 	return 0
 }
 
-// groups of the policy: shards, the two voting configurations, roles.
+// groups returns the groups of the policy: shards, the two voting configurations, roles.
 func (r *reading) groups() []engines.Group {
 	out := make([]engines.Group, 0, len(r.state.shards)+8)
 	takers := r.takers()
@@ -50,10 +50,10 @@ func (r *reading) groups() []engines.Group {
 	return append(out, r.roleGroups()...)
 }
 
-// surplus tells whether the copy is one more than there are nodes for: it was on
-// no node that is away, and every node that could take it has a copy already. When
-// a node comes back, OpenSearch may give it the copy that nobody ever had, and what
-// remains is the one that it left with.
+// surplus reports whether the copy exceeds the number of nodes for it: it was on no node that is
+// unavailable, and every node that could take it has a copy already. When a node comes back,
+// OpenSearch may give it the copy that nobody ever had, and what remains is the one that it left
+// with.
 func (r *reading) surplus(s shard, c shardCopy, takers int) bool {
 	if c.state != unassigned || c.primary {
 		return false
@@ -75,8 +75,8 @@ func (r *reading) surplus(s shard, c shardCopy, takers int) bool {
 	return assigned >= takers
 }
 
-// shardGroup: nobody leads it as far as restarts go. When the primary's node goes,
-// the elected manager promotes a replica that is in sync, at once.
+// shardGroup returns the group of a shard. It has no leader as far as restarts are concerned: when
+// the primary's node goes, the elected manager promotes a replica that is in sync, at once.
 func (r *reading) shardGroup(s shard, takers int) engines.Group {
 	g := engines.Group{ID: s.String(), Kind: engines.GroupShard, Members: make([]engines.Member, 0, len(s.copies))}
 	missing := 0
@@ -107,7 +107,8 @@ func memberState(s copyState) engines.MemberState {
 	return engines.MemberUnknown
 }
 
-// copyOn: a node holds one copy of a shard at most, so its id tells copies apart.
+// copyOn returns a copy on a node. A node holds one copy of a shard at most, so its id identifies
+// the copy.
 func (r *reading) copyOn(id string, state engines.MemberState) engines.Member {
 	node, there := r.state.nodes[id]
 	if !there {
@@ -158,7 +159,7 @@ func (r *reading) roleGroups() []engines.Group {
 	for id, n := range r.state.nodes {
 		f, known := r.facts[id]
 		if !known || slices.Contains(excluded, n.name) {
-			continue // who is being emptied is about to go, and not counted on
+			continue // a node that is being emptied is about to go, and does not count
 		}
 		for _, role := range f.served() {
 			members[role] = append(members[role], id)
@@ -186,7 +187,7 @@ func (r *reading) nodes() []engines.Node {
 	return out
 }
 
-// plainAddress: some are written as name/address:port.
+// plainAddress strips the name of an address that is written as name/address:port.
 func plainAddress(text string) string {
 	if i := strings.LastIndexByte(text, '/'); i >= 0 {
 		return text[i+1:]
@@ -194,8 +195,8 @@ func plainAddress(text string) string {
 	return text
 }
 
-// Ranks: who holds the coldest data is restarted first and managers come last. A
-// node with several roles has the latest rank of them.
+// Ranks: nodes with the coldest data are restarted first, managers last. A node with several roles
+// has the latest rank of them.
 const (
 	rankFrozen = 10
 	rankCold   = 20

@@ -3,19 +3,19 @@ package opensearch
 import "time"
 
 const (
-	// electionTime is more than an election takes, and more than a node needs to find a
-	// cluster again that it was cut off from for a moment. Until then nobody can say
-	// whether it is a member; one that follows nobody for longer says itself that it is
-	// none, as when it is told to look for its cluster in the wrong place.
+	// electionTime is longer than an election, and longer than a node needs to find its cluster
+	// again after a short interruption. Until then nobody can say whether it is a member. A node
+	// that follows no manager for longer is not a member, for example if it looks for its cluster
+	// in the wrong place.
 	electionTime = time.Minute
-	// unseen is a time without a look in which it may have followed somebody.
+	// unseen is a time without a look in which it may have followed a manager.
 	unseen = 15 * time.Second
 )
 
 // loneliness is since when every look has found the node without a manager.
 type loneliness struct{ since, last time.Time }
 
-// look tells whether that has been so for longer than an election takes.
+// look reports whether that has been so for longer than an election takes.
 func (l *loneliness) look(now time.Time, alone bool) bool {
 	if !alone {
 		*l = loneliness{}

@@ -13,39 +13,38 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
-// mark is what we write beside an entry of a list that belongs to everybody: a
-// persistent setting below cluster.metadata, which OpenSearch keeps for its users
-// and does not read. So the database itself remembers whose an entry is, whichever
-// agent died, and a sweep knows its own. An entry without a mark is somebody
-// else's, and stays.
+// mark is stored beside an entry of a list that other users also write: a persistent setting below
+// cluster.metadata, which OpenSearch keeps for its users and does not read. So the database itself
+// remembers who added an entry, whichever agent died, and a sweep finds its own. An entry without a
+// mark is foreign, and stays.
 type mark struct {
 	Claim string `json:"claim"`
-	// Node was prepared.
+	// Node is the node that was drained.
 	Node string `json:"node"`
 	// What list the entry is in.
 	What list `json:"what"`
 	// Entry in that list: a node name.
 	Entry string `json:"entry"`
-	// Others are entries that are to be put back, from before a list was emptied:
-	// it can only be emptied whole.
+	// Others are entries to add again after a list was cleared, because it can only be cleared as a
+	// whole.
 	Others []exclusion `json:"others,omitempty"`
 }
 
 type list string
 
 const (
-	// votes: the voting exclusions.
+	// votes are the voting exclusions.
 	votes list = "votes"
-	// copiesPersistent and copiesTransient: the names that allocation excludes, at
-	// the level at which that setting counts.
+	// copiesPersistent and copiesTransient are the names that allocation excludes, at the level at
+	// which that setting takes effect.
 	copiesPersistent list = "copies-persistent"
 	copiesTransient  list = "copies-transient"
 )
 
 const markPrefix = "cluster.metadata.rollcall."
 
-// key is made of everything that is not changed later. Names and claims have
-// characters that setting names have not.
+// key returns the name of the setting. It is a digest of everything that does not change later,
+// because names and claims have characters that setting names cannot have.
 func (m mark) key() string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{m.Claim, m.Node, string(m.What), m.Entry}, "\x00")))
 	return markPrefix + hex.EncodeToString(sum[:8])
@@ -59,7 +58,7 @@ func (m mark) String() string {
 	return string(text)
 }
 
-// parseMark: anything that is not in our form is foreign, and stays.
+// parseMark parses a mark. Anything that is not in our form is foreign, and stays.
 func parseMark(key, value string) (mark, bool) {
 	if !strings.HasPrefix(key, markPrefix) {
 		return mark{}, false
@@ -77,7 +76,7 @@ func parseMark(key, value string) (mark, bool) {
 	return mark{}, false
 }
 
-// marks of all claims, in order.
+// marks returns the marks of all claims, in order.
 func (s settings) marks() []mark {
 	var out []mark
 	for key, value := range s.persistent {
@@ -89,7 +88,7 @@ func (s settings) marks() []mark {
 	return out
 }
 
-// marked tells whether one of the marks owns the entry.
+// marked reports whether one of the marks owns the entry.
 func marked(marks []mark, what list, entry string) bool {
 	return slices.ContainsFunc(marks, func(m mark) bool { return m.What == what && m.Entry == entry })
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// readings are the answers from which an Observation is made. An error stands
-// for what could not be learned.
+// readings are the answers from which an Observation is made. An error means that something could
+// not be learned.
 type readings struct {
 	self      identity
 	err       error
@@ -29,7 +29,7 @@ type readings struct {
 func observation(r readings) engines.Observation {
 	o := engines.Observation{Node: r.self.name, Version: r.self.version, DataBytes: r.dataBytes}
 	switch {
-	case errors.Is(r.err, syscall.ECONNREFUSED): // no process, whatever was known of it
+	case errors.Is(r.err, syscall.ECONNREFUSED): // no process, whatever was known before
 		return engines.Observation{Member: engines.MembershipNotLive, Health: engines.Health{Reason: r.err.Error()}}
 	case r.err != nil:
 		o.Health.Reason = r.err.Error()
@@ -72,7 +72,8 @@ func observation(r readings) engines.Observation {
 	return o
 }
 
-// rolesInWords: version 1 calls its managers masters.
+// rolesInWords returns the roles in the words of the newer versions: version 1 calls its managers
+// masters.
 func (f nodeFacts) rolesInWords() []string {
 	out := make([]string, 0, len(f.roles)+1)
 	for _, role := range f.roles {
@@ -85,9 +86,9 @@ func (f nodeFacts) rolesInWords() []string {
 	return slices.Compact(out)
 }
 
-// caughtUp tells whether every copy on the node serves, and every copy that it left
-// with is back: for a moment after a node has joined it has none of them yet.
-// Replicas that OpenSearch could place by now, and does not, are for the verdict.
+// caughtUp reports whether every copy on the node serves, and every copy that it left with is back:
+// for a moment after a node has joined it has none of them yet. Replicas that OpenSearch could
+// place and does not are a matter of the verdict.
 func (r *reading) caughtUp(id string, h health) bool {
 	takers, later := r.takers(), r.settings.throttled() || h.fetching > 0
 	for _, s := range r.state.shards {
@@ -139,7 +140,7 @@ func (b *observer) observe(ctx context.Context) (engines.Observation, error) {
 		return engines.Observation{}, ctx.Err()
 	}
 	if r.err != nil || !r.managed {
-		b.self = engines.Cached[identity]{} // perhaps another process answers by now
+		b.self = engines.Cached[identity]{} // perhaps another process answers now
 		b.cluster = nil
 	}
 	r.lonely = b.alone.look(time.Now(), r.err == nil && !r.managed)
@@ -155,7 +156,7 @@ func (b *observer) readings(ctx context.Context) (r readings) {
 	if r.self, r.err = b.self.Get(keepIdentity, func() (identity, error) { return b.api.identity(ctx) }); r.err != nil {
 		return r
 	}
-	// The node itself first: without an elected manager all other calls wait for one.
+	// The node itself comes first: without an elected manager all other calls wait for one.
 	local, err := b.api.head(ctx, true)
 	if err != nil {
 		r.err = err
@@ -171,7 +172,7 @@ func (b *observer) readings(ctx context.Context) (r readings) {
 	return r
 }
 
-// read asks for the whole state only when it is not the one of a moment ago.
+// read asks for the whole state only if it has changed.
 func (b *observer) read(ctx context.Context) (*reading, error) {
 	now, err := b.api.head(ctx, false)
 	if err != nil {
@@ -230,7 +231,7 @@ func (r *reading) processes() map[string]string {
 	return out
 }
 
-// complete tells whether every node has told of itself.
+// complete reports whether every node has reported its facts.
 func (r *reading) complete() bool {
 	for id := range r.state.nodes {
 		if _, ok := r.facts[id]; !ok {

@@ -191,7 +191,8 @@ func TestUnchangedStateIsReadOnce(t *testing.T) {
 	require.Equal(t, []int{3, 2}, []int{c.asked(wholeState), c.asked("GET " + pathNodes)})
 }
 
-// Who does not tell of itself is asked again, though nothing changed.
+// TestSilentNodeIsAskedAgain checks that a node that did not report its facts is asked again, even
+// if nothing has changed.
 func TestSilentNodeIsAskedAgain(t *testing.T) {
 	c := newFakeCluster(t, 3, "data", "cluster_manager")
 	c.locked(func() { c.unready["id-2"] = true })

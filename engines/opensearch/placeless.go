@@ -12,9 +12,9 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// mostExplained is for how many shards OpenSearch is asked, one request each, why their
-// replicas are nowhere. Where there are more the reason is one for all, and a person sees
-// to it: they count as if a node could take them.
+// mostExplained is the number of shards for which OpenSearch is asked, one request each, why their
+// replicas are unassigned. If there are more, they have a common reason that a person has to find;
+// they count as if a node could take them.
 const mostExplained = 16
 
 // explain asks of each undecided shard whether any node may take its replica. What was
@@ -42,8 +42,8 @@ func (a *api) explain(ctx context.Context, r *reading) error {
 	return err
 }
 
-// placeless asks whether no node may take a replica of the shard that is nowhere. The
-// answer is computed then, by all rules of OpenSearch.
+// placeless asks whether no node may take an unassigned replica of the shard. The answer is
+// computed then, by all rules of OpenSearch.
 func (a *api) placeless(ctx context.Context, s shard) (no bool, err error) {
 	number, err := strconv.Atoi(s.number)
 	if err != nil {
@@ -55,8 +55,8 @@ func (a *api) placeless(ctx context.Context, s shard) (no bool, err error) {
 	}, func(body io.Reader) (bool, error) { return decodeExplanation(body, s.index, number) })
 }
 
-// decodeExplanation: "no" is the word for a copy that no node may take. Whatever else
-// may end by itself: "throttled", "awaiting_info", "allocation_delayed", "yes".
+// decodeExplanation reports whether the answer is "no": no node may take the copy. Any other answer
+// may change by itself: "throttled", "awaiting_info", "allocation_delayed", "yes".
 func decodeExplanation(r io.Reader, index string, number int) (no bool, err error) {
 	var answer struct {
 		Index       string `json:"index"`

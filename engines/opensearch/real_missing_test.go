@@ -52,8 +52,8 @@ func lockIndices(t *testing.T, n *opensearchtest.Node) (free func()) {
 	}
 }
 
-// TestRealMissing: what is concluded of copies that no restart brings back, of copies
-// on their way, and of those that are on a disk only.
+// TestRealMissing checks the verdict for copies that no restart brings back, for copies that are
+// being built, and for copies that exist only on a disk.
 func TestRealMissing(t *testing.T) {
 	version := opensearchtest.Versions[len(opensearchtest.Versions)-1]
 	c := opensearchtest.Start(t, opensearchtest.Options{Versions: []string{version, version, version}})

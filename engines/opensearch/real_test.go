@@ -21,7 +21,7 @@ func realEngine(t *testing.T, n *opensearchtest.Node) *Engine {
 	return mustNew(t, Options{Host: n.Host, Port: n.Port})
 }
 
-// repeat until Done, and answers all that was said.
+// repeat until Done, and returns all that was said.
 func repeat(t *testing.T, round func() (engines.Progress, error)) []string {
 	t.Helper()
 	var said []string

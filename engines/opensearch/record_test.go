@@ -37,7 +37,7 @@ func newRecorder(t *testing.T, folder string) recorder {
 	return r
 }
 
-// TestRecord: three nodes of one version, alone and with others away.
+// TestRecord records three nodes of one version, alone and with others stopped.
 func TestRecord(t *testing.T) {
 	for _, version := range opensearchtest.Versions {
 		t.Run(version, func(t *testing.T) {
@@ -70,8 +70,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestRecordUpgrade: from the oldest version to the newest, with a setting that
-// the newest has no more, and an index with segment replication.
+// TestRecordUpgrade records an upgrade from the oldest version to the newest, with a setting that
+// the newest no longer has, and an index with segment replication.
 func TestRecordUpgrade(t *testing.T) {
 	from, to := opensearchtest.Versions[0], opensearchtest.Versions[len(opensearchtest.Versions)-1]
 	r := newRecorder(t, from+"+"+to)

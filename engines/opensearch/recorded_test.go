@@ -48,8 +48,8 @@ var recordedSituations = map[string][]string{
 	"all-upgraded":      {"Green", "fresh/0 Active Active", "segments/0 Active Active Active", "versions 3.8.0 3.8.0 3.8.0"},
 }
 
-// recordedChanges is what the adapter makes of answers to what it wants changed;
-// empty: it is done.
+// recordedChanges is what the adapter makes of answers to what it wants changed; empty means it is
+// done.
 var recordedChanges = map[string]string{
 	"change-throttle":        "",
 	"change-unthrottle":      "",

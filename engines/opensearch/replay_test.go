@@ -22,7 +22,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web/webtest"
 )
 
-// exchange is a request of the adapter and what a server answered.
+// exchange is a request of the adapter and the server's answer.
 type exchange struct {
 	request string // method, path and query
 	body    string // of the request
@@ -30,7 +30,7 @@ type exchange struct {
 	answer  []byte
 }
 
-// between is the line that parts exchanges in a file.
+// between is the line that separates exchanges in a file.
 const between = "----\n"
 
 func (x exchange) String() string {
@@ -101,7 +101,7 @@ func replay(t *testing.T, c conversation) Options {
 	return Options{Host: host, Port: port, Timeout: time.Minute}
 }
 
-// listener stands between the adapter and a server, and writes down what they say.
+// listener is a proxy between the adapter and a server that records what they say.
 type listener struct {
 	try func(method, path, body string) ([]byte, int, error)
 

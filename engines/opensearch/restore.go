@@ -9,8 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// Restore takes away what the claim's marks own. Copies do not move back by
-// themselves at once; OpenSearch balances as it does at any time.
+// Restore removes what the claim's marks own. Copies do not move back at once; OpenSearch balances
+// as at any time.
 func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progress, error) {
 	planned, err := engines.DecodeUndo(undoBytes)
 	if err != nil {
@@ -36,13 +36,13 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 	return e.tellMoved(engines.Progress{State: engines.ProgressDone}), nil
 }
 
-// Sweep takes away entries of this node whose claims are not open.
+// Sweep removes entries of this node whose claims are not open.
 func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 	self, err := e.api.identity(ctx)
 	if err != nil {
 		return err
 	}
-	// Twice at most: the second look takes the marks away.
+	// At most twice: the second look removes the marks.
 	for range 2 {
 		s, err := e.api.settings(ctx)
 		if err != nil {
@@ -59,10 +59,9 @@ func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 	return nil
 }
 
-// release takes entries away, and their marks once a later look shows that they
-// stay away: whoever changed a list at the same moment has written them again
-// without knowing, and without its mark an entry would stay for ever. It answers
-// whether such a look is due.
+// release takes entries away, and their marks once a later look shows that they stay away: whoever
+// changed a list at the same moment has written them again without knowing, and without its mark an
+// entry would stay for ever. It returns whether such a look is due.
 func (e *Engine) release(ctx context.Context, gone []mark, notAfter time.Time) (left bool, err error) {
 	s, err := e.api.settings(ctx)
 	if err != nil {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// clusterState is what the elected manager says of nodes and copies, in sorted
-// order. It is shared between readers after decoding: nobody changes it.
+// clusterState is what the elected manager says of nodes and copies, in sorted order. Readers share
+// it after decoding and must not change it.
 type clusterState struct {
 	id       string // state_uuid: another one for every change
 	cluster  string // cluster_uuid
-	elected  string // node id of the elected manager; empty: none
+	elected  string // node id of the elected manager; empty means none
 	nodes    map[string]stateNode
 	shards   []shard
 	snapshot string // that is being taken
@@ -33,7 +33,7 @@ func (s shard) String() string { return s.index + "/" + s.number }
 type shardCopy struct {
 	primary bool
 	state   copyState
-	node    string // id; empty: unassigned
+	node    string // id; empty means unassigned
 	target  string // id of where it moves to
 	// Of an unassigned one:
 	why     string // NODE_LEFT and so on
@@ -65,10 +65,10 @@ func copyStateOf(text string) copyState {
 	return copyUnknown
 }
 
-// serves tells whether the copy answers; one that moves does so at its source.
+// serves reports whether the copy answers; one that moves does so at its source.
 func (c shardCopy) serves() bool { return c.state == started || c.state == relocating }
 
-// on tells whether the node has the copy or is about to get it.
+// on reports whether the node has the copy or is about to get it.
 func (c shardCopy) on(id string) bool { return id != "" && (c.node == id || c.target == id) }
 
 func (s shard) on(id string) bool {
@@ -114,18 +114,18 @@ type nodeFacts struct {
 	roles         []string
 }
 
-// manages tells whether the node may be elected.
+// manages reports whether the node may be elected.
 func (f nodeFacts) manages() bool {
 	return slices.Contains(f.roles, "cluster_manager") || slices.Contains(f.roles, "master")
 }
 
-// holdsData: data, the tiers, and the two roles whose nodes hold copies of
-// searchable snapshots.
+// holdsData reports whether the node has the role data, that of a tier, or one of the two roles
+// whose nodes hold copies of searchable snapshots.
 func (f nodeFacts) holdsData() bool {
 	return f.takesCopies() || slices.Contains(f.roles, "search") || slices.Contains(f.roles, "warm")
 }
 
-// takesCopies tells whether copies of any ordinary index may go there.
+// takesCopies reports whether copies of any ordinary index may go there.
 func (f nodeFacts) takesCopies() bool {
 	return slices.ContainsFunc(f.roles, func(r string) bool { return r == "data" || strings.HasPrefix(r, "data_") })
 }
@@ -141,12 +141,12 @@ type exclusion struct{ ID, Name string }
 // absent stands for what is not known of an excluded node.
 const absent = "_absent_"
 
-// same tells whether both mean one node. Its id is not known while it is away.
+// same reports whether both mean one node. Its id is not known while it is unavailable.
 func (e exclusion) same(o exclusion) bool {
 	return e.Name != absent && e.Name == o.Name || e.ID != absent && e.ID == o.ID
 }
 
-// excludes tells whether the node is kept from voting.
+// excludes reports whether the node is kept from voting.
 func (v voting) excludes(id, name string) bool {
 	return slices.ContainsFunc(v.exclusions, exclusion{id, name}.same)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxPiece of a state is decoded at once: a node, or the copies of one shard.
+	// maxPiece is how much of a state is decoded at once: a node, or the copies of one shard.
 	maxPiece = 64 << 10
 	// maxSnapshots is the same for the list of those that are being taken.
 	maxSnapshots = 1 << 20

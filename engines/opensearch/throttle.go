@@ -14,7 +14,7 @@ import (
 // new indices, and replicas wait for their node instead of being built elsewhere.
 const throttledValue = "primaries"
 
-// allocation is the setting as it was, at each level; nil: not set there.
+// allocation is the setting as it was, at each level; nil means not set there.
 type allocation struct {
 	Persistent *string `json:"persistent"`
 	Transient  *string `json:"transient"`
@@ -74,8 +74,8 @@ func (e *Engine) PlanSetting(ctx context.Context, order engines.Order) (engines.
 	return engines.Setting{Name: settingAllocation, Undo: undo}, err
 }
 
-// throttle is the part of Drain that holds allocation back. A value that allows
-// still less is a person's, and stays.
+// throttle is the part of Drain that restricts allocation. A value that allows even less was set by
+// a person, and stays.
 func (e *Engine) throttle(ctx context.Context, order engines.Order, now settings) error {
 	if order.Setting.Name == "" {
 		return nil
@@ -88,13 +88,13 @@ func (e *Engine) throttle(ctx context.Context, order engines.Order, now settings
 	}
 	one := changes{settingAllocation: new(throttledValue)}
 	if _, transient := now.transient[settingAllocation]; transient {
-		return e.write(ctx, order.NotAfter, nil, one) // it counts before the other
+		return e.write(ctx, order.NotAfter, nil, one) // it takes precedence over the other
 	}
 	return e.write(ctx, order.NotAfter, one, nil)
 }
 
-// RestoreSetting puts the setting back at the level where it was changed. Any other
-// value than ours was set since, by somebody who meant it.
+// RestoreSetting puts the setting back at the level where it was changed. Any other value than ours
+// was set since, and stays.
 func (e *Engine) RestoreSetting(ctx context.Context, setting engines.Setting, notAfter time.Time) (engines.Progress, error) {
 	before, err := checkSetting(setting)
 	if err != nil {
@@ -125,9 +125,9 @@ func (e *Engine) RestoreSetting(ctx context.Context, setting engines.Setting, no
 	return e.tellMoved(engines.Progress{State: engines.ProgressDone}), nil
 }
 
-// wide is what a prepare may have written over: all, or nothing. What allows less is never
-// written over, so a record that says so is older than a person's decision, or forged, and
-// putting that back would leave copies without a place.
+// wide returns the value that a drain may have replaced: all, or nothing. A drain never replaces a
+// value that allows less, so a record with such a value is older than a person's decision, or
+// forged. Restoring it would leave copies without a place.
 func wide(before *string) *string {
 	if before == nil || !strings.EqualFold(*before, "all") {
 		return nil
@@ -135,7 +135,7 @@ func wide(before *string) *string {
 	return before
 }
 
-// ours tells whether the value now is what a prepare wrote.
+// ours reports whether the present value is one that a drain wrote.
 func ours(now, before *string) bool {
 	return now != nil && *now == throttledValue && (before == nil || *before != throttledValue)
 }

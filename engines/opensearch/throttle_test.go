@@ -10,7 +10,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// Whoever stops allocation in the middle of a rollout does not find it going again.
+// TestThrottleThatPeopleChanged checks that allocation that a person stops in the middle of a
+// rollout stays stopped.
 func TestThrottleThatPeopleChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		before map[string]any // persistent

@@ -6,8 +6,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// verdict on the whole database, from every copy. The worst line that holds is
-// the verdict; its reason names one example and how many there are.
+// verdict returns the verdict on the whole database, from every copy. The worst line that applies
+// is the verdict; its reason names one example and how many there are.
 //
 //   - Red: a shard has no primary that serves, or OpenSearch says red.
 //   - Unknown: a copy is in a state that this adapter does not know.
@@ -103,8 +103,8 @@ func (r *reading) absence(s shard, c shardCopy, takers int) absence {
 	return stuck
 }
 
-// undecided are the shards of which OpenSearch is to be asked whether a node may take a
-// replica that is nowhere: what is known here says that one could.
+// undecided returns the shards for which OpenSearch must be asked whether a node may take an
+// unassigned replica: as far as is known here, one could.
 func (r *reading) undecided() []shard {
 	takers := r.takers()
 	var out []shard
@@ -122,9 +122,9 @@ func (r *reading) undecided() []shard {
 	return out
 }
 
-// takable tells whether a node that is here could take a missing replica. It may
-// not be older than the node of the primary: what a newer version writes an older
-// one cannot read. Who is not known is taken for able.
+// takable reports whether a present node could take a missing replica. The node may not be older
+// than that of the primary, because an older version cannot read what a newer one writes. An
+// unknown node counts as able.
 func (r *reading) takable(s shard) bool {
 	p, _ := s.primary()
 	wanted := r.facts[p.node].version

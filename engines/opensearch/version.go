@@ -2,7 +2,7 @@ package opensearch
 
 import "github.com/rollcall-dev/rollcall/engines"
 
-// older tells whether a is known to be older than b.
+// older reports whether a is known to be older than b.
 func older(a, b string) bool {
 	v, errA := engines.ParseVersion(a)
 	w, errB := engines.ParseVersion(b)

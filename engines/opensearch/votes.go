@@ -11,22 +11,20 @@ import (
 
 // votePlan is what is left to do until the cluster can decide without a node.
 type votePlan struct {
-	// exclude are the nodes that must not vote: the node itself and, so that who is
-	// elected next is one of the eligible, others. Their exclusions end as soon as
-	// the election is over.
+	// exclude are the nodes that must not vote: the node itself, and others so that an eligible
+	// node is elected next. The others' exclusions end as soon as the election is over.
 	exclude []string
-	// release are marks of those others.
+	// release are the marks of those others.
 	release []mark
-	// waiting: done is what remains to be seen. Empty: nothing.
+	// waiting says what is left to wait for once the plan is done. Empty means nothing.
 	waiting string
-	// alone: nobody else could decide.
+	// alone means that no other node could decide.
 	alone bool
 }
 
-// planVotes is pure. A node is excluded from voting when it is the elected
-// manager, or when the voters that are left would be no majority: of one or two
-// voters each one is needed. OpenSearch then makes a smaller or another set of
-// voters, and elects one of them.
+// planVotes is pure. A node is excluded from voting if it is the elected manager, or if the other
+// voters would not be a majority: with one or two voters, each is needed. OpenSearch then makes a
+// smaller or another set of voters, and elects one of them.
 func planVotes(r *reading, node, claim string, eligible []string) votePlan {
 	id, _ := r.state.byName(node)
 	ours := slices.DeleteFunc(r.settings.marks(), func(m mark) bool {
@@ -69,8 +67,7 @@ func planVotes(r *reading, node, claim string, eligible []string) votePlan {
 	return votePlan{waiting: "waiting for another elected manager than " + node}
 }
 
-// needed tells whether one of the voting configurations has no majority without
-// the node.
+// needed reports whether one of the voting configurations has no majority without the node.
 func (r *reading) needed(id string) bool {
 	for _, voters := range [][]string{r.voting.committed, r.voting.accepted} {
 		if !slices.Contains(voters, id) {
@@ -88,8 +85,8 @@ func (r *reading) needed(id string) bool {
 	return false
 }
 
-// handVotes does one round. Done: the cluster decides without the node; the words
-// say so when it cannot.
+// handVotes does one round. It returns Done if the cluster can decide without the node; the detail
+// says so if it never can.
 func (e *Engine) handVotes(ctx context.Context, order engines.Order, node string, r *reading) (engines.Progress, error) {
 	plan := planVotes(r, node, order.Claim, order.Eligible)
 	switch {
@@ -108,15 +105,14 @@ func (e *Engine) handVotes(ctx context.Context, order engines.Order, node string
 	case plan.alone:
 		state := engines.ProgressDone
 		if order.Kind == engines.Evacuate {
-			state = engines.ProgressRefused // what the cluster is would be lost with its data
+			state = engines.ProgressRefused // the cluster's metadata would be lost with its data
 		}
 		return engines.Progress{State: state, Detail: "no other manager can take over from " + node}, nil
 	}
 	return engines.Progress{State: engines.ProgressDone}, nil
 }
 
-// excludeVoters writes the marks first: an exclusion without a mark would be taken
-// for somebody else's.
+// excludeVoters writes the marks first: an exclusion without a mark would count as foreign.
 func (e *Engine) excludeVoters(ctx context.Context, order engines.Order, node string, names []string, r *reading) error {
 	ours := changes{}
 	for _, name := range names {
@@ -139,9 +135,9 @@ func (e *Engine) excludeVoters(ctx context.Context, order engines.Order, node st
 	return nil
 }
 
-// letVote takes away the voting exclusions of the marks. OpenSearch can only take
-// away all of them, so what is somebody else's, or another claim's, is put back at
-// once, and is remembered in a mark until it is.
+// letVote removes the voting exclusions of the marks. OpenSearch can only remove all exclusions, so
+// those of others, or of other claims, are added again at once. A mark remembers them until that is
+// done.
 func (e *Engine) letVote(ctx context.Context, gone, all []mark, notAfter time.Time) error {
 	v, err := e.api.voting(ctx)
 	if err != nil {
@@ -168,7 +164,7 @@ func (e *Engine) letVote(ctx context.Context, gone, all []mark, notAfter time.Ti
 	return e.excludeAgain(ctx, lost)
 }
 
-// excludeAgain is not held up by the end of an order: it mends what we did.
+// excludeAgain also works after the end of an order, because it repairs what Rollcall did.
 func (e *Engine) excludeAgain(ctx context.Context, lost []exclusion) error {
 	var names, ids []string
 	for _, x := range lost {
@@ -191,7 +187,7 @@ func (e *Engine) excludeAgain(ctx context.Context, lost []exclusion) error {
 	return nil
 }
 
-// splitExclusions: what only the marks in gone own goes, all else stays.
+// splitExclusions splits the exclusions: those that only the marks in gone own go, all others stay.
 func splitExclusions(now []exclusion, gone, all []mark) (keep, remove []exclusion) {
 	left := without(all, gone)
 	for _, x := range now {
@@ -204,8 +200,7 @@ func splitExclusions(now []exclusion, gone, all []mark) (keep, remove []exclusio
 	return keep, remove
 }
 
-// forgotten are exclusions that an agent took away on its way, and did not live to
-// put back.
+// forgotten returns exclusions that an agent removed, and ended before it could add them again.
 func forgotten(now []exclusion, gone []mark) []exclusion {
 	var out []exclusion
 	for _, m := range gone {

@@ -8,8 +8,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// Whether a node that does not tell its roles could take over is not known, so
-// nobody may conclude that no one can.
+// TestHandoffWaitsForNodesThatDoNotTell checks that a handoff waits for nodes with unknown roles,
+// since one of them could take over.
 func TestHandoffWaitsForNodesThatDoNotTell(t *testing.T) {
 	c := newFakeCluster(t, 3, "cluster_manager")
 	c.locked(func() { c.unready["id-1"], c.unready["id-2"] = true, true })
@@ -28,8 +28,8 @@ func TestHandoffWaitsForNodesThatDoNotTell(t *testing.T) {
 	require.NotEqual(t, "id-0", c.elected)
 }
 
-// Who is the only one that can be elected keeps what the cluster is: what else
-// could be moved off it would be of no use without that.
+// TestEvacuationOfTheOnlyManagerIsRefused checks that the only node that can be elected is not
+// evacuated: it has the cluster's metadata, without which moved copies would be useless.
 func TestEvacuationOfTheOnlyManagerIsRefused(t *testing.T) {
 	c := newFakeCluster(t, 3, "data")
 	c.locked(func() { c.nodes["id-0"].roles = []string{"data", "cluster_manager"}; c.reconfigure() })

@@ -10,17 +10,16 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// archivedPrefix is what OpenSearch puts before the names of settings that its
-// version does not know. From then on every change fails that does not take them
-// away, also one that puts back what was changed before.
+// archivedPrefix is what OpenSearch puts before the names of settings that its version does not
+// know. From then on every change fails that does not remove them, even one that restores a value.
 const archivedPrefix = "archived."
 
-// asidePrefix is before the names under which their values are kept.
+// asidePrefix begins the names under which their values are kept.
 const asidePrefix = "cluster.metadata." + archivedPrefix
 
-// write changes settings unless it is too late. A change that archived settings
-// keep from being made is made with them moved aside: they have no effect any
-// more, and a throttle that could not be put back would have one for ever.
+// write changes settings unless it is too late. If archived settings make a change fail, it moves
+// them aside with the change: they have no effect any more, while a throttle that cannot be removed
+// would last for ever.
 func (e *Engine) write(ctx context.Context, notAfter time.Time, persistent, transient changes) error {
 	if err := engines.InTime(notAfter); err != nil {
 		return err
@@ -46,7 +45,7 @@ func (e *Engine) write(ctx context.Context, notAfter time.Time, persistent, tran
 	return nil
 }
 
-// archived names settings that this version does not know any more.
+// archived returns the names of settings that this version does not know any more.
 func (s settings) archived() []string {
 	var out []string
 	for _, level := range []map[string]string{s.persistent, s.transient} {
@@ -60,8 +59,8 @@ func (s settings) archived() []string {
 	return slices.Compact(out)
 }
 
-// moveAside adds to a change that all archived settings go, and their values stay
-// under a name that OpenSearch leaves to its users.
+// moveAside adds to a change the removal of all archived settings, and keeps their values under
+// names that OpenSearch leaves to its users.
 func (s settings) moveAside(persistent, transient changes) (p, t changes) {
 	p, t = maps.Clone(persistent), maps.Clone(transient)
 	if p == nil {
@@ -84,7 +83,7 @@ func (s settings) moveAside(persistent, transient changes) (p, t changes) {
 	return p, t
 }
 
-// tellMoved says once what was moved aside.
+// tellMoved reports once what was moved aside.
 func (e *Engine) tellMoved(p engines.Progress) engines.Progress {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -30,8 +30,8 @@ type api struct {
 	read, change time.Duration // bounds of one request
 }
 
-// ask sends the request. The body is in into also when the answer is a
-// *web.StatusError, as far as it could be read.
+// ask sends the request. into has the body, as far as it could be read, even if the answer is a
+// *web.StatusError.
 func (a *api) ask(ctx context.Context, r web.Request, into *bytes.Buffer) error {
 	r.Name = r.Path
 	if action := r.Params.Get("action"); action != "" {
@@ -123,8 +123,7 @@ func (a *api) clusterStatusBody(ctx context.Context, name string, into func(io.R
 	}})
 }
 
-// overseer returns the node name of the overseer; empty: the cluster runs
-// without one.
+// overseer returns the node name of the overseer; empty means the cluster runs without one.
 func (a *api) overseer(ctx context.Context) (string, error) {
 	return fetch(ctx, a, pathCollections, web.Query("action", "OVERSEERSTATUS", "wt", "json"), decodeOverseer)
 }
@@ -145,9 +144,9 @@ func decodeOverseer(body []byte) (string, error) {
 
 // nodeHealth is the node's own opinion of itself.
 type nodeHealth struct {
-	// connected: running, connected to ZooKeeper and registered.
+	// connected means that running, connected to ZooKeeper and registered.
 	connected bool
-	// settled: and all cores of active shards are loaded and not recovering.
+	// settled means that and all cores of active shards are loaded and not recovering.
 	settled bool
 	// unhealthy cores, where that is the reason for which it is not settled.
 	unhealthy int
@@ -227,8 +226,8 @@ func (a *api) deleteReplicaProperty(ctx context.Context, at place, property stri
 		"replica", at.replica, "property", property))
 }
 
-// rebalanceLeaders makes the preferred replicas of the collection its leaders. It
-// answers success also when the node that serves it has not seen the properties.
+// rebalanceLeaders makes the preferred replicas of the collection its leaders. It succeeds even if
+// the node that serves it has not seen the properties.
 func (a *api) rebalanceLeaders(ctx context.Context, name string) error {
 	return a.collectionsChange(ctx, web.Query("action", "REBALANCELEADERS", "collection", name, "maxWaitSeconds", "10"))
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// clusterState is what CLUSTERSTATUS says, in sorted order.
-// It is shared between readers after decoding: nobody changes it.
+// clusterState is what CLUSTERSTATUS says, in sorted order. Readers share it after decoding and
+// must not change it.
 type clusterState struct {
 	live        []string // node names
 	collections []collection
@@ -40,23 +40,24 @@ func (c *clusterState) isLive(node string) bool {
 	return found
 }
 
-// counts tells whether the shard serves. inactive: the parent of a finished
-// split; recovery_failed: the leftover of a failed one.
+// counts reports whether the shard serves. inactive: the parent of a finished split;
+// recovery_failed: the leftover of a failed one.
 func (s shard) counts() bool { return s.state != "inactive" && s.state != "recovery_failed" }
 
-// building: a part of a split that does not serve yet.
+// building reports whether the shard is a part of a split that does not serve yet.
 func (s shard) building() bool { return s.state == "construction" || s.state == "recovery" }
 
-// known: a state that this adapter understands.
+// known reports whether this adapter understands the state.
 func (s shard) known() bool { return s.state == "active" || s.building() || !s.counts() }
 
-// canLead tells whether replicas of this type take part in elections.
+// canLead reports whether replicas of this type take part in elections.
 func (r replica) canLead() bool { return r.kind == "" || r.kind == "NRT" || r.kind == "TLOG" }
 
-// active tells whether the replica serves: what it says, and that its node lives.
+// active reports whether the replica serves: what it says, and that its node lives.
 func (c *clusterState) active(r replica) bool { return r.state == "active" && c.isLive(r.node) }
 
-// leads: a leader flag on a copy that does not serve leads nothing.
+// leads reports whether the replica leads its shard. A leader flag on a copy that does not serve
+// means nothing.
 func (c *clusterState) leads(r replica) bool { return r.leader && c.active(r) }
 
 func (c *clusterState) leader(s shard) (replica, bool) {
@@ -102,7 +103,7 @@ func (r replica) address() string {
 	return nodeAddress(r.node)
 }
 
-// nodeAddress: a node name is host:port_context.
+// nodeAddress returns the address in a node name, which is host:port_context.
 func nodeAddress(node string) string {
 	if i := strings.LastIndexByte(node, '_'); i >= 0 {
 		return node[:i]

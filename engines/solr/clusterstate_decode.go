@@ -90,7 +90,7 @@ type replicaJSON struct {
 }
 
 const (
-	// maxPiece of a status is decoded at once: one replica.
+	// maxPiece is how much of a status is decoded at once: one replica.
 	maxPiece = 64 << 10
 	// maxNames is the same for the list of live nodes.
 	maxNames = 1 << 20

@@ -10,7 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// Engine is the adapter. Safe for concurrent use.
+// Engine is the adapter. It is safe for concurrent use.
 type Engine struct {
 	options  Options
 	api      *api
@@ -24,7 +24,7 @@ type Engine struct {
 
 var _ engines.Engine = (*Engine)(nil)
 
-// New makes an engine; it connects to nothing yet.
+// New returns an engine. It does not connect yet.
 func New(options Options) (*Engine, error) {
 	options = options.withDefaults()
 	client, err := options.client()
@@ -35,7 +35,7 @@ func New(options Options) (*Engine, error) {
 	return &Engine{options: options, api: a, observer: newObserver(a), balanced: map[string]bool{}}, nil
 }
 
-// Facts of Solr.
+// Facts returns the facts of Solr.
 func (e *Engine) Facts() engines.Facts {
 	return engines.Facts{
 		Name: "Solr",
@@ -52,8 +52,8 @@ func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 	return e.observer.observe(ctx)
 }
 
-// Plan returns which claim and node to undo; what exactly is kept in the database
-// itself (see mark), so it fits MaxUndo for any number of shards.
+// PlanDrain returns which claim and node to undo. The details are in the database itself (see
+// mark), so the undo fits MaxUndo for any number of shards.
 func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, error) {
 	if err := order.Check(); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byt
 	return e.handoff(ctx, order, node)
 }
 
-// Close releases the connections; calls that follow fail with web.ErrClosed.
+// Close releases the connections. Later calls fail with web.ErrClosed.
 func (e *Engine) Close() error {
 	e.api.client.Close()
 	return nil

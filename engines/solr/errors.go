@@ -9,10 +9,10 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// ErrNotCloud: the server is a Solr, but not a member of a SolrCloud.
+// ErrNotCloud means that the server is a Solr, but not a member of a SolrCloud.
 var ErrNotCloud = errors.New("solr does not run in cloud mode")
 
-// denied tells whether the credentials are missing, wrong or not enough.
+// denied reports whether the credentials are missing, wrong or not enough.
 func denied(err error) bool {
 	s, ok := web.Status(err)
 	return ok && s.Denied()
@@ -38,8 +38,8 @@ type failureBody struct {
 // maxFailure is how much of an answer is looked at for one.
 const maxFailure = 64 << 10
 
-// bodyFailure finds an error in an answer with status 200. Only short bodies are
-// looked at: an error is never long, and a large answer is decoded once, later.
+// bodyFailure finds an error in an answer with status 200. It looks at short bodies only: an error
+// is never long, and a large answer is decoded once, later.
 func bodyFailure(body []byte) *web.StatusError {
 	if len(body) > maxFailure && !bytes.Contains(body[len(body)-4<<10:], []byte(`"error"`)) {
 		return nil
@@ -78,7 +78,7 @@ func errorText(body []byte) (kind, words string) {
 	if title := htmlTitle.FindSubmatch(body); title != nil {
 		return "", string(title[1])
 	}
-	return "", "" // not Solr's words, so nobody's business
+	return "", "" // not Solr's own message
 }
 
 var htmlTitle = regexp.MustCompile(`(?is)<title>([^<]*)</title>`)

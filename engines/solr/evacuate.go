@@ -9,9 +9,9 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// evacuate hands over what the node leads and then moves every replica off it. Done only when no collection names
-// the node any more: neither replicas that are still to go nor replicas that
-// somebody else is putting there.
+// evacuate hands over what the node leads and then moves every replica off it. It is Done only if
+// no collection names the node any more, neither for replicas that still have to go nor for
+// replicas that somebody else is creating there.
 func (e *Engine) evacuate(ctx context.Context, order engines.Order, node string) (engines.Progress, error) {
 	state, err := e.api.clusterStatus(ctx, "")
 	if err != nil {

@@ -20,7 +20,7 @@ func (e *Engine) handoff(ctx context.Context, order engines.Order, node string) 
 		return engines.Progress{}, err
 	}
 	if order.Node != "" && !state.isLive(node) && state.hosted(node) == 0 {
-		// A name that nobody knows leads nothing, and means nothing.
+		// An unknown name leads nothing, so it would be a false success.
 		return engines.Progress{State: engines.ProgressRefused, Detail: fmt.Sprintf("no node %q in this cluster", engines.OneLine(node))}, nil
 	}
 	plan := planHandoff(state, node, order.Claim, order.Eligible)
@@ -110,8 +110,7 @@ func (e *Engine) moveCollection(ctx context.Context, notAfter time.Time, name st
 	return e.api.rebalanceLeaders(ctx, name)
 }
 
-// prefer writes the mark first: a preferredLeader without a mark would be taken
-// for somebody else's.
+// prefer writes the mark first: a preferredLeader without a mark would count as foreign.
 func (e *Engine) prefer(ctx context.Context, notAfter time.Time, m move) error {
 	if err := engines.InTime(notAfter); err != nil {
 		return err
@@ -128,9 +127,8 @@ func (e *Engine) prefer(ctx context.Context, notAfter time.Time, m move) error {
 	return nil
 }
 
-// awaitPreferred waits until the local node has seen the properties: it serves
-// REBALANCELEADERS from what it has seen, and answers success when that is
-// nothing.
+// awaitPreferred waits until the local node has seen the properties: it serves REBALANCELEADERS
+// from what it has seen, and reports success if that is nothing.
 func (e *Engine) awaitPreferred(ctx context.Context, name string, moves []move) error {
 	deadline := time.Now().Add(e.options.Timeout)
 	for {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// move is one shard whose leadership is to go from the node to another copy.
+// move is one shard whose leadership must move from the node to another copy.
 type move struct {
 	to    place
 	mark  mark
@@ -25,11 +25,11 @@ type handoffPlan struct {
 
 func (p handoffPlan) done() bool { return len(p.moves) == 0 && len(p.leaderless) == 0 }
 
-// planHandoff decides who takes over each shard that the node leads: an active
-// copy that can lead, on an eligible node if there is one, and else on none that has
-// itself given the shard away and is to leave as well: two nodes would hand it to each
-// other for ever. Of those the copy that is marked for this claim already or that people
-// prefer, else the one whose node leads the least.
+// planHandoff decides which copy takes over each shard that the node leads: an active copy that can
+// lead, on an eligible node if there is one. Otherwise not on a node that has itself given the
+// shard away and leaves as well, because two nodes would pass it to each other for ever. Among
+// these it prefers the copy that is marked for this claim already or that people prefer, then the
+// one whose node leads the least.
 func planHandoff(state *clusterState, node, claim string, eligible []string) handoffPlan {
 	var plan handoffPlan
 	leads := map[string]int{}
@@ -75,8 +75,8 @@ func (s shard) markedFor(claim string) bool {
 	})
 }
 
-// givenAwayBy tells whether the node has handed the shard over for a claim that nobody
-// has restored yet.
+// givenAwayBy reports whether the node has handed the shard over for a claim that nobody has
+// restored yet.
 func (s shard) givenAwayBy(node string) bool {
 	return slices.ContainsFunc(s.replicas, func(r replica) bool {
 		m, ok := parseMark(r.mark)
@@ -84,8 +84,8 @@ func (s shard) givenAwayBy(node string) bool {
 	})
 }
 
-// moveTo keeps the prior that an unfinished attempt has written: by now the
-// preferred replica is our own choice.
+// moveTo keeps the prior that an unfinished attempt has written, because the preferred replica is
+// our own choice by then.
 func (s shard) moveTo(collection string, target replica, m mark) move {
 	_, m.prior = s.owner()
 	if old, ok := parseMark(target.mark); ok && !target.preferred && old.claim == m.claim {

@@ -36,7 +36,7 @@ func hostileEngine(t *testing.T, answer webtest.Hostile) *Engine {
 	return mustNew(t, Options{Access: web.Access{Host: host, Port: port, Timeout: time.Minute}})
 }
 
-// TestHostileAnswers: whatever a Solr answers, its agent stays within its memory and
+// TestHostileAnswers checks that whatever a Solr answers, its agent stays within its memory and
 // says that it knows nothing, and why.
 func TestHostileAnswers(t *testing.T) {
 	replica := `"node_name":"a:1_solr"`
@@ -90,7 +90,7 @@ func manyReplicas(n, salt int) webtest.Hostile {
 	}, `}}}`)
 }
 
-// TestLargestStates: the largest that is legitimate, and the most that the limits let
+// TestLargestStates checks that the largest that is legitimate, and the most that the limits let
 // through, are read over and over within an agent's memory.
 func TestLargestStates(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -42,7 +42,7 @@ func (c *clusterState) group(collection string, s shard) engines.Group {
 	return g
 }
 
-// memberState: on a dead node a copy is down whatever it says.
+// memberState returns the state of a copy. On a dead node a copy is down, whatever it says.
 func (c *clusterState) memberState(r replica) engines.MemberState {
 	if !c.isLive(r.node) {
 		return engines.MemberDown
@@ -80,8 +80,8 @@ func (c *clusterState) nodes() []engines.Node {
 	return out
 }
 
-// unfit are the copies on the node that are not active, in sorted order: of how many
-// all that is known is that they are down, and a word for each with its state.
+// unfit returns the copies on the node that are not active, sorted, with their states, and how many
+// of them are only known to be down.
 func unfit(groups []engines.Group, node string) (down int, words []string) {
 	for _, g := range groups {
 		for _, m := range g.Members {

@@ -14,19 +14,19 @@ const (
 	propertyMark      = "rollcall"
 )
 
-// mark is what we write beside a preferredLeader that we set: a replica property
-// "rollcall" whose value says for which claim, for which node, and which replica
-// was preferred before. So the database itself remembers what to undo, however
-// many shards there are and whichever agent died; and a sweep knows its own.
+// mark is stored beside a preferredLeader that Rollcall set: a replica property "rollcall" whose
+// value names the claim, the node, and the replica that was preferred before. So the database
+// itself remembers what to undo, however many shards there are and whichever agent died, and a
+// sweep finds its own.
 type mark struct {
 	claim string
 	node  string // the node that handed over
-	prior string // the replica that was preferred before; empty: none
+	prior string // the replica that was preferred before; empty means none
 }
 
 func (m mark) String() string { return m.claim + "/" + m.node + "/" + m.prior }
 
-// parseMark: anything that is not in our form is foreign, and stays.
+// parseMark parses a mark. Anything that is not in our form is foreign, and stays.
 func parseMark(value string) (mark, bool) {
 	parts := strings.Split(value, "/")
 	if len(parts) != 3 || parts[0] == "" || parts[1] == "" {
@@ -35,8 +35,8 @@ func parseMark(value string) (mark, bool) {
 	return mark{claim: parts[0], node: parts[1], prior: parts[2]}, true
 }
 
-// owner finds who is preferred in the shard now, and who was before any of us
-// interfered: our own marks are looked through.
+// owner returns which replica is preferred in the shard now, and which one was before Rollcall
+// changed it: our own marks are skipped.
 func (s shard) owner() (holder, prior string) {
 	for _, r := range s.replicas {
 		if !r.preferred {

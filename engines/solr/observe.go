@@ -17,8 +17,8 @@ import (
 
 const roleOverseer = "overseer"
 
-// readings are the answers from which an Observation is made. An error stands
-// for what could not be learned.
+// readings are the answers from which an Observation is made. An error means that something could
+// not be learned.
 type readings struct {
 	self        identity
 	selfErr     error
@@ -30,17 +30,17 @@ type readings struct {
 	health      nodeHealth
 	healthErr   error
 	dataBytes   int64
-	// still: the node's copies that are not active have been as they are for long.
+	// still means that the node's copies that are not active have been as they are for long.
 	still bool
 }
 
 // observation is pure: readings in, facts out, and Unknown for the rest.
 func observation(r readings) engines.Observation {
 	o := engines.Observation{Node: r.self.node, Version: r.self.version, DataBytes: r.dataBytes}
-	// Without its name nothing else can be tied to this member.
+	// Without its name nothing else can be attributed to this member.
 	if err := cmp.Or(r.selfErr, r.stateErr); err != nil {
 		o.Health.Reason = err.Error()
-		if errors.Is(err, syscall.ECONNREFUSED) { // no process, whatever was known of it
+		if errors.Is(err, syscall.ECONNREFUSED) { // no process, whatever was known before
 			o = engines.Observation{Member: engines.MembershipNotLive, Health: o.Health}
 		}
 		return o
@@ -52,8 +52,8 @@ func observation(r readings) engines.Observation {
 	case r.healthErr != nil:
 		o.Veto = "the node's own health is unknown: " + r.healthErr.Error()
 	case !r.health.connected:
-		// ZooKeeper has it as live and itself it says otherwise: a session that is being
-		// lost or renewed, or a node that stops. Nobody can say what it will be.
+		// ZooKeeper lists the node as live, and the node says otherwise: its session is being lost
+		// or renewed, or it stops. The outcome is unknown.
 		o.Veto = "the node is listed as live, and says of itself: " + r.health.reason
 	default:
 		o.Member = engines.MembershipLive
@@ -68,8 +68,8 @@ func observation(r readings) engines.Observation {
 	return o
 }
 
-// settled: all copies of the node serve, but for those that are down and that nobody
-// has mended for long: these are no better when all others have waited for them.
+// settled reports whether all copies of the node serve, but for those that are down and that have
+// been down for long: waiting longer would not help them.
 func (r readings) settled() bool {
 	down, words := unfit(r.facts.groups, r.self.node)
 	if len(words) == 0 {
@@ -78,8 +78,7 @@ func (r readings) settled() bool {
 	return r.still && down == len(words) && (r.health.settled || r.health.unhealthy <= down)
 }
 
-// facts are what a state alone says. Readers share them as they share the state, and
-// do not change them.
+// facts are what a state alone says. Readers share them like the state, and must not change them.
 type facts struct {
 	groups []engines.Group
 	nodes  []engines.Node
@@ -153,7 +152,7 @@ func (b *observer) observe(ctx context.Context) (engines.Observation, error) {
 		return engines.Observation{}, ctx.Err()
 	}
 	if r.healthErr != nil || r.stateErr != nil {
-		b.self = engines.Cached[identity]{} // perhaps another process answers by now
+		b.self = engines.Cached[identity]{} // perhaps another process answers now
 	}
 	if r.selfErr != nil || r.stateErr != nil || r.healthErr != nil || !r.health.connected || !r.state.isLive(r.self.node) {
 		b.quiet = quiet{}
@@ -168,8 +167,8 @@ func (b *observer) identity(ctx context.Context) (identity, error) {
 	return b.self.Get(keepIdentity, func() (identity, error) { return b.api.identity(ctx) })
 }
 
-// overseerOf asks again when nodes came or went. The call goes through the
-// overseer's queue, too much for every second of every member.
+// overseerOf asks again when nodes came or went. The call goes through the overseer's queue, which
+// is too much for every member once a second.
 func (b *observer) overseerOf(ctx context.Context, state *clusterState) (string, error) {
 	if !slices.Equal(b.overseerLive, state.live) {
 		b.overseer = engines.Cached[string]{}
@@ -184,8 +183,8 @@ func (b *observer) overseerOf(ctx context.Context, state *clusterState) (string,
 	return name, err
 }
 
-// clusterState decodes only what changed: most answers are those of a second ago. One
-// that is longer than keepBody is decoded as it comes.
+// clusterState decodes only what changed: most answers equal the previous one. An answer longer
+// than keepBody is decoded as it arrives.
 func (b *observer) clusterState(ctx context.Context) (state *clusterState, err error) {
 	err = b.api.clusterStatusBody(ctx, "", func(in io.Reader) error {
 		var sum maphash.Hash

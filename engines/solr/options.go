@@ -13,12 +13,12 @@ import (
 // large for what else bounds one. Moving leaders of one collection takes about 3 s.
 type Options struct {
 	web.Access
-	// Parallel is how many collections are worked on at once. 0: 16.
+	// Parallel is how many collections are worked on at once. 0 means 16.
 	Parallel int
-	// Poll is how often a change is looked for while it is waited for. 0: 50 ms.
+	// Poll is how often a change is looked for while it is waited for. 0 means 50 ms.
 	Poll time.Duration
-	// BalanceAfterUpdate: Restore of an evacuation redistributes replicas over the
-	// live nodes (Solr 9.3 and later; older ones are left alone).
+	// BalanceAfterUpdate means that Restore of an evacuation redistributes replicas over the live
+	// nodes (Solr 9.3 and later; older ones are left alone).
 	BalanceAfterUpdate bool
 }
 

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// stillAfter is how long copies must have been as they are to count as given up.
-	// A node that starts says of its copies that they are down, until each has begun to
-	// recover; while it opens many of them, some change all the time.
+	// stillAfter is how long copies must be unchanged to count as given up. A node that starts says
+	// of its copies that they are down, until each has begun to recover; while it opens many of
+	// them, some change all the time.
 	stillAfter = 2 * time.Minute
 	// unseen is a time without a look in which anything may have happened.
 	unseen = 15 * time.Second
@@ -20,8 +20,7 @@ type quiet struct {
 	since, last time.Time
 }
 
-// look takes note of the words of now, and tells whether they have been the same for
-// long.
+// look takes note of the words of now, and reports whether they have been the same for long.
 func (q *quiet) look(now time.Time, words []string) bool {
 	if q.since.IsZero() || now.Sub(q.last) > unseen || !slices.Equal(q.words, words) {
 		q.words, q.since = words, now

@@ -55,7 +55,7 @@ func TestBrokenCopyEndsToBeWaitedFor(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, o.Settled)
 
-	c.fault(1, 1) // it is away
+	c.fault(1, 1) // it is unavailable
 	_, err = e.Observe(t.Context())
 	require.NoError(t, err)
 	c.fault(1, 0)

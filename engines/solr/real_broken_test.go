@@ -25,9 +25,9 @@ func lockIndex(t *testing.T, n *solrtest.Node, core string) (free func()) {
 	return func() { file.Close() }
 }
 
-// TestRealBrokenReplica: a copy that was down before anybody was restarted holds up
-// nobody but those on which its shard depends. A restart that does not cure it ends as
-// well as one that does.
+// TestRealBrokenReplica checks that a copy that was down before anybody was restarted holds up
+// nobody but those on which its shard depends. A restart that does not cure it ends as well as one
+// that does.
 func TestRealBrokenReplica(t *testing.T) {
 	c := solrtest.Start(t, solrtest.Options{Versions: []string{"9.9.0", "9.9.0", "9.9.0"}, SessionTimeout: 6 * time.Second})
 	victim, other := c.Nodes[1], c.Nodes[0]

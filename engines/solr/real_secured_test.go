@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// securedPassword of both users; the hash is the one in Solr's own manual.
+// securedPassword is the secured password of both users; the hash is the one in Solr's own manual.
 const securedPassword = "SolrRocks"
 
 // securityJSON: "solr" may do everything, "agent" what DESIGN.md says an agent
@@ -30,8 +30,8 @@ func startSecured(t *testing.T, version string) *solrtest.Cluster {
 	return solrtest.Start(t, solrtest.Options{Versions: []string{version, version}, Security: securityJSON, User: "solr", Password: securedPassword})
 }
 
-// TestRealBasicAuth prepares and restores a node of a secured cluster, while the
-// password file changes.
+// TestRealBasicAuth drains and restores a node of a secured cluster, while the password file
+// changes.
 func TestRealBasicAuth(t *testing.T) {
 	c := startSecured(t, "9.10.0")
 	n := c.Nodes[0]

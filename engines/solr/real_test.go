@@ -19,7 +19,7 @@ func realEngine(t *testing.T, n *solrtest.Node) *Engine {
 	return mustNew(t, Options{Access: web.Access{Host: n.Host, Port: n.Port}})
 }
 
-// await observes until it is as wanted, and answers the last observation.
+// await observes until it is as wanted, and returns the last observation.
 func await(t *testing.T, e *Engine, why string, want func(engines.Observation) bool) engines.Observation {
 	t.Helper()
 	var o engines.Observation
@@ -115,7 +115,7 @@ func TestRealRestarts(t *testing.T) {
 			o = await(t, other, "stopped", func(o engines.Observation) bool { return stateOf(o, n.Name) == engines.MembershipNotLive })
 			want := engines.VerdictRecoverable
 			if i == 1 {
-				want = engines.VerdictRed // the only copy of lonely is away
+				want = engines.VerdictRed // the only copy of lonely is unavailable
 			}
 			require.Equal(t, want, o.Health.Verdict, o.Health.Reason)
 			for _, g := range o.Groups {

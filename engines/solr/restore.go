@@ -11,8 +11,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// Restore takes back what the order did, from any node of the cluster. Leaders
-// stay where they are; only the properties go.
+// Restore undoes what the order did, from any node of the cluster. Leaders stay where they are;
+// only the properties go.
 func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progress, error) {
 	planned, err := engines.DecodeUndo(undoBytes)
 	if err != nil {
@@ -25,8 +25,8 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 	return e.restoreEvacuated(ctx, planned)
 }
 
-// Sweep takes back marks of this very node whose claim is not open any more.
-// Asynchronous tasks cannot be listed; each claim forgets its own.
+// Sweep removes marks of this node whose claims are no longer open. Asynchronous tasks cannot be
+// listed; each claim forgets its own.
 func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 	self, err := e.api.identity(ctx)
 	if err != nil {
@@ -42,16 +42,16 @@ func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 	return nil
 }
 
-// release is one mark to be taken back.
+// release is one mark to be removed.
 type release struct {
 	at place
-	// drop preferredLeader from the marked replica, or give it back to prior, or
-	// (both empty) leave it: somebody else has decided since.
+	// drop preferredLeader from the marked replica, or give it back to prior, or (both empty) leave
+	// it, because somebody else has changed it since.
 	drop  bool
 	prior string
 }
 
-// planRelease is pure: what to take back of the marks that ours tells.
+// planRelease is pure. It returns what to undo for the marks that ours selects.
 func planRelease(state *clusterState, ours func(mark) bool) []release {
 	var out []release
 	for _, col := range state.collections {
@@ -125,7 +125,7 @@ func (e *Engine) unmark(ctx context.Context, ours func(mark) bool) (engines.Prog
 	}
 }
 
-// release removes the mark last: as long as it is there, the rest can be repeated.
+// release removes the mark last: while it is there, the rest can be repeated.
 func (e *Engine) release(ctx context.Context, r release) error {
 	var err error
 	switch {
@@ -143,8 +143,7 @@ func (e *Engine) release(ctx context.Context, r release) error {
 	return nil
 }
 
-// restoreEvacuated forgets the claim's tasks and, where people want it, spreads
-// the replicas again.
+// restoreEvacuated forgets the claim's tasks and, if configured, spreads the replicas again.
 func (e *Engine) restoreEvacuated(ctx context.Context, planned engines.Undo) (engines.Progress, error) {
 	state, words, err := e.api.task(ctx, evacuateTask(planned.Claim))
 	if err != nil {
@@ -152,7 +151,7 @@ func (e *Engine) restoreEvacuated(ctx context.Context, planned engines.Undo) (en
 	}
 	switch state {
 	case taskRunning:
-		// A move in progress cannot be called off; it ends by itself.
+		// A move in progress cannot be cancelled; it ends by itself.
 		return engines.Progress{State: engines.ProgressRunning, Detail: "waiting for replicas to be moved: " + words}, nil
 	case taskCompleted, taskFailed:
 		if err := e.api.forget(ctx, evacuateTask(planned.Claim)); err != nil {

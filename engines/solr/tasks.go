@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// taskState of an asynchronous request.
+// taskState is the task state of an asynchronous request.
 type taskState uint8
 
 const (

@@ -4,9 +4,9 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// verdict on the whole database, computed from replica states and live nodes.
-// Solr's own "health" is not used: it is computed before the replicas of dead
-// nodes are counted as down.
+// verdict returns the verdict on the whole database, computed from replica states and live nodes.
+// Solr's own "health" is not used: it is computed before the replicas of dead nodes are counted as
+// down.
 //
 //   - Red: a shard that counts has no active copy.
 //   - Unknown: a copy or a shard is in a state that this adapter does not know.
@@ -17,8 +17,7 @@ import (
 //     any other, so that its other copies stay.
 //   - Green: every copy is active and every shard has a leader.
 //
-// The worst line that holds is the verdict; its reason names one example and how
-// many there are.
+// The worst line that applies is the verdict; its reason names one example and how many there are.
 func verdict(groups []engines.Group, live func(node string) bool) engines.Health {
 	var red, unknown, leaderless, down, away engines.Tally[string]
 	for _, g := range groups {

@@ -9,7 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// version of Solr; only what behaviour depends on.
+// version is the version of Solr, as far as behaviour depends on it.
 type version struct{ major, minor int }
 
 // balanceSince is the first version with the replica balance command.

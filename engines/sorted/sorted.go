@@ -1,11 +1,11 @@
-// Package sorted sorts lists of structs with little code. The agent runs beside every
-// database, and nearly all pages of its program are in its memory; slices.SortFunc is
-// compiled anew for each type, 15 to 50 KiB with its tables, what is here less than 2.
+// Package sorted sorts lists of structs with little code. The agent runs beside every database, and
+// nearly all pages of its program are in memory. slices.SortFunc is compiled for each type and
+// takes 15 to 50 KiB with its tables; this package takes less than 2.
 package sorted
 
 import "sort"
 
-// By sorts as slices.SortStableFunc does.
+// By sorts a list as slices.SortStableFunc does.
 func By[S ~[]E, E any](list S, compare func(a, b E) int) { sort.Stable(by[E]{list, compare}) }
 
 type by[E any] struct {

@@ -30,7 +30,8 @@ func TestByIsStable(t *testing.T) {
 	})
 }
 
-// TestAdaptersUseIt: a sort of slices for one more type is 15 KiB and more of every agent.
+// TestAdaptersUseIt checks that adapters sort with this package: slices.SortFunc for one more type
+// adds 15 KiB or more to every agent.
 func TestAdaptersUseIt(t *testing.T) {
 	perType := regexp.MustCompile(`slices\.(Sort|SortStable|Sorted|SortedStable)Func\(`)
 	read := 0

@@ -8,12 +8,12 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// ErrTooLarge: an answer is larger than its Limits.
+// ErrTooLarge means that an answer is larger than its Limits.
 var ErrTooLarge = errors.New("answer is larger than the limit")
 
-// Limits of one answer. Bytes alone bound nothing: {"1":{},"2":{} is seven bytes for an
-// entry that takes hundreds once it is decoded. So what makes values is counted, too,
-// as the bytes come and before anything is decoded.
+// Limits are the limits of one answer. A limit of bytes alone does not bound memory: in
+// {"1":{},"2":{} an entry is seven bytes, and takes hundreds once it is decoded. So Bounded also
+// counts what makes values, as the bytes arrive and before anything is decoded.
 type Limits struct {
 	Bytes   int64 // of the body, after decompression
 	Depth   int   // of objects and lists in each other
@@ -22,17 +22,17 @@ type Limits struct {
 	Text    int   // bytes of one text, name or number, with the spaces around it
 }
 
-// Small is for answers about one node or one task: thousands of cores or settings fit.
-// Decoded into maps of texts it is some 20 MiB.
+// Small is for answers about one node or one task. Thousands of cores or settings fit. Decoded into
+// maps of strings it takes about 20 MiB.
 var Small = Limits{Bytes: 4 << 20, Depth: 64, Objects: 1 << 16, Values: 1 << 17, Text: 256 << 10}
 
-// larger counts an answer that is larger than a limit, and is the error for it.
+// larger counts an answer that exceeds a limit, and returns the error for it.
 func larger(limit int64, of string) error {
 	engines.CountTooLarge()
 	return fmt.Errorf("%w of %d %s", ErrTooLarge, limit, of)
 }
 
-// Bounded is a body within Limits, which remembers why it ended. What is no JSON is
+// Bounded reads a body within Limits, and remembers why it ended. A body that is not JSON is
 // bounded as well; a decoder says what is wrong with it.
 type Bounded struct {
 	from            io.Reader
@@ -45,10 +45,10 @@ type Bounded struct {
 	failed          error
 }
 
-// NewBounded reads from, within the limits.
+// NewBounded returns a reader of from within the limits.
 func NewBounded(from io.Reader, limits Limits) *Bounded { return &Bounded{from: from, limits: limits} }
 
-// Failed is why it ended, if not at the end of what it reads.
+// Failed returns why it ended, if not at the end of its input.
 func (b *Bounded) Failed() error { return b.failed }
 
 func (b *Bounded) Read(p []byte) (int, error) {
@@ -87,8 +87,7 @@ func (b *Bounded) refuse(limit int64, of string) error {
 	return b.failed
 }
 
-// count looks at the bytes as a scanner of JSON does: brackets and commas outside of
-// texts are all that makes values.
+// count scans the bytes as JSON: only brackets and commas outside of strings make values.
 func (b *Bounded) count(p []byte) {
 	for _, c := range p {
 		if b.text++; b.text > b.limits.Text+2 { // and its quotes

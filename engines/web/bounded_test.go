@@ -63,8 +63,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestPiecesAreBounded: of an answer within its limits no more is decoded at once than
-// is asked for, and what is read over is not kept.
+// TestPiecesAreBounded checks that no more of an answer within its limits is decoded at once than
+// is asked for, and that skipped values are not kept.
 func TestPiecesAreBounded(t *testing.T) {
 	long := `{"a":` + strings.Repeat(`[0],`, 3)[:11] + `,"b":{"c":"` + strings.Repeat("x", 5000) + `"},"d":7}`
 	var kept any
@@ -98,7 +98,7 @@ func TestPiecesAreBounded(t *testing.T) {
 	require.False(t, there)
 }
 
-// TestSlowAnswersEnd: a server that sends a byte now and then is waited for as long as
+// TestSlowAnswersEnd checks that a server that sends a byte now and then is waited for as long as
 // one that sends none.
 func TestSlowAnswersEnd(t *testing.T) {
 	for name, serve := range map[string]func(w http.ResponseWriter, r *http.Request){
@@ -136,15 +136,15 @@ func TestHeadersAreBounded(t *testing.T) {
 	require.ErrorContains(t, err, fmt.Sprintf("server response headers exceeded %d bytes", maxHeader))
 }
 
-// whole is what a decoder makes of all that it may be given.
+// whole decodes the whole input within the limits.
 func whole(in []byte, limits Limits) (any, error) {
 	var all any
 	err := json.NewDecoder(NewBounded(bytes.NewReader(in), limits)).Decode(&all)
 	return all, err
 }
 
-// FuzzBounded: what is within its limits comes through as it is, and decoding all of it
-// takes no more than the limits allow for; what is not costs no more than that either.
+// FuzzBounded checks that input within the limits comes through unchanged, and that neither such
+// input nor any other takes more memory than the limits allow.
 func FuzzBounded(f *testing.F) {
 	f.Add([]byte(`{"cluster":{"live_nodes":["a"],"x":[{},{},[[]]]}}`))
 	f.Add(bytes.Repeat([]byte(`{"a":`), 100))

@@ -1,4 +1,4 @@
-// Package web asks one server over HTTP, for adapters whose databases speak it.
+// Package web is the HTTP client of adapters whose databases speak HTTP.
 package web
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/credentials"
 )
 
-// ErrClosed: the client was closed.
+// ErrClosed means that the client was closed.
 var ErrClosed = errors.New("engine is closed")
 
-// Client asks one server.
+// Client sends requests to one server.
 //
-// Invariants: an answer costs at most its request's timeout, its Limits and maxHeader
-// bytes of headers, and can be decoded as it comes; credentials go to the configured server only (no
+// Invariants: an answer costs at most its request's timeout, its Limits and maxHeader bytes of
+// headers, and can be decoded as it arrives; credentials go to the configured server only (no
 // redirect is followed, no proxy used) and never into an error.
 type Client struct {
 	options   Options
@@ -32,10 +32,10 @@ type Client struct {
 	closed    atomic.Bool
 }
 
-// maxHeader bounds the headers of an answer: databases send a few hundred bytes.
+// maxHeader bounds the headers of an answer. Databases send a few hundred bytes.
 const maxHeader = 64 << 10
 
-// New makes a client; it connects to nothing yet.
+// New returns a client. It does not connect yet.
 func New(options Options) (*Client, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func New(options Options) (*Client, error) {
 	}, nil
 }
 
-// Close releases the connections; calls that follow fail with ErrClosed.
+// Close releases the connections. Later calls fail with ErrClosed.
 func (c *Client) Close() {
 	c.closed.Store(true)
 	c.transport.CloseIdleConnections()
@@ -74,19 +74,19 @@ func (c *Client) Close() {
 
 // Request is one call.
 type Request struct {
-	Method  string // empty: GET
+	Method  string // empty means GET
 	Path    string
 	Params  url.Values
-	Body    any           // as JSON; nil: none
+	Body    any           // as JSON; nil means none
 	Timeout time.Duration // of the whole call
-	Limits  Limits        // of the answer, as far as Options.MaxBytes allows them; zero: Small
-	// Name of the call in errors, never the parameters; empty: method and path.
+	Limits  Limits        // of the answer, as far as Options.MaxBytes allows them; zero means Small
+	// Name is the name of the call in errors, without parameters; empty means method and path.
 	Name string
-	// Read reads the body of a good answer; nil: nobody needs it. A *StatusError
-	// tells that it is none, for servers that say so in the body only.
+	// Read reads the body of a successful answer; nil means that it is not needed. It returns a
+	// *StatusError if the body reports a failure, as some servers do.
 	Read func(io.Reader) error
-	// ReadRefusal is given the body of an answer with another status than 200, as far
-	// as it could be read; nil: nobody needs it.
+	// ReadRefusal gets the body of an answer with a status other than 200, as far as it could be
+	// read; nil means that it is not needed.
 	ReadRefusal func([]byte)
 }
 
@@ -142,7 +142,7 @@ func (c *Client) Do(ctx context.Context, r Request) error {
 		return refusal.named(c.options.Server, r.name(), user, password)
 	}
 	switch {
-	case body.Failed() != nil: // a decoder says only that the text ends too early
+	case body.Failed() != nil: // a decoder only says that the text ends too early
 		return fmt.Errorf("%s: read the answer: %w", r.name(), fit(bare(body.Failed()), user, password))
 	case err != nil:
 		return fmt.Errorf("%s: %w", r.name(), fit(err, user, password))
@@ -150,7 +150,7 @@ func (c *Client) Do(ctx context.Context, r Request) error {
 	return nil
 }
 
-// read reads to the end, so that the connection can be used again.
+// read reads the body to the end, so that the connection can be reused.
 func read(r Request, body io.Reader) error {
 	if r.Read != nil {
 		if err := r.Read(body); err != nil {
@@ -161,8 +161,7 @@ func read(r Request, body io.Reader) error {
 	return err
 }
 
-// refusal reads the words of an answer that is none. The status says more than a
-// body that breaks off.
+// refusal reads the message of a failed answer. The status says more than a truncated body.
 func (c *Client) refusal(r Request, status int, body io.Reader) *StatusError {
 	const enough = 256 << 10
 	text, _ := io.ReadAll(io.LimitReader(body, enough))
@@ -191,8 +190,8 @@ func (c *Client) build(ctx context.Context, r Request) (*http.Request, error) {
 	return req, err
 }
 
-// bare strips the URL that net/http puts in front of its errors: the query may be
-// long, and the caller has named the path.
+// bare strips the URL that net/http puts in front of its errors. The query may be long, and the
+// caller has named the path.
 func bare(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err

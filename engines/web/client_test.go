@@ -132,7 +132,7 @@ func TestErrorTexts(t *testing.T) {
 	}
 }
 
-// Some servers say only in the body that an answer is none.
+// Some servers report a failure only in the body.
 func TestReaderFindsAFailure(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) }))
 	c := clientFor(t, server, func(o *Options) { o.Credentials = testCredentials })
@@ -142,7 +142,7 @@ func TestReaderFindsAFailure(t *testing.T) {
 	require.EqualError(t, err, "/x LOOK: server answered 400 Bad Request: no [hidden]")
 }
 
-// Some say in the body of a refusal what was asked for.
+// Some servers put what was asked for into the body of a refusal.
 func TestRefusalsCanBeRead(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)

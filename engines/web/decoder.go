@@ -8,18 +8,18 @@ import (
 	"math"
 )
 
-// Decoder reads large JSON answers a piece at a time, so that no more of one is in
-// memory than what is kept of it and the piece at hand.
+// Decoder reads large JSON answers a piece at a time, so that only the current piece and what was
+// kept of the others are in memory.
 type Decoder struct {
 	json *json.Decoder
 	in   *valve
 }
 
-// MaxName bounds the names of fields: no database lets people name anything as long.
-// Names are put together to others, once for each thing that they are the name of.
+// MaxName bounds the names of fields. No database allows longer names. Names are joined to longer
+// ones, once for each object that they name.
 const MaxName = 512
 
-// NewDecoder reads what is Bounded already, as the body of a Request is.
+// NewDecoder returns a decoder of a reader that is already Bounded, such as the body of a Request.
 func NewDecoder(from io.Reader) *Decoder {
 	in := &valve{from: from, until: math.MaxInt64}
 	d := &Decoder{json: json.NewDecoder(in), in: in}
@@ -27,7 +27,7 @@ func NewDecoder(from io.Reader) *Decoder {
 	return d
 }
 
-// valve lets so many bytes through.
+// valve lets a limited number of bytes through.
 type valve struct {
 	from          io.Reader
 	passed, until int64
@@ -47,11 +47,11 @@ func (v *valve) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ErrNotObject: another value is where an object should be.
+// ErrNotObject means that there is another value in place of an object.
 var ErrNotObject = errors.New("must be an object")
 
-// Object reads an object and has the value of each field read. There is false where null
-// is in its place.
+// Object reads an object and calls field for each field, which must read the value. It returns
+// false if there is null in its place.
 func (d *Decoder) Object(field func(name string) error) (there bool, err error) {
 	switch open, err := d.json.Token(); {
 	case err != nil:
@@ -77,18 +77,18 @@ func (d *Decoder) Object(field func(name string) error) (there bool, err error) 
 			return true, err
 		}
 	}
-	_, err = d.json.Token() // what breaks off is an error here
+	_, err = d.json.Token() // truncated input is an error here
 	return true, err
 }
 
-// Value reads one value of at most so many bytes, spaces before it included.
+// Value reads one value of at most this many bytes, including the spaces before it.
 func (d *Decoder) Value(most int64, into any) error {
 	d.in.most, d.in.until = most, d.json.InputOffset()+most
 	defer func() { d.in.until = math.MaxInt64 }()
 	return d.json.Decode(into)
 }
 
-// Skip reads over one value, of whatever size.
+// Skip skips one value of any size.
 func (d *Decoder) Skip() error {
 	for depth := 0; ; {
 		token, err := d.json.Token()
@@ -110,10 +110,10 @@ func (d *Decoder) Skip() error {
 	}
 }
 
-// Texts keeps one string for each text that comes again and again.
+// Texts interns strings that occur many times.
 type Texts map[string]string
 
-// One is the string that is kept for the text.
+// One returns the interned string for the text.
 func (t Texts) One(text string) string {
 	if same, ok := t[text]; ok {
 		return same

@@ -17,25 +17,27 @@ import (
 
 // Access says how to reach one server, and how much its answers may cost.
 type Access struct {
-	// Host and Port of the server. Empty and 0, before WithDefaults: those of the database.
+	// Host and Port are those of the server. Before WithDefaults, empty and 0 mean the database's
+	// defaults.
 	Host string
 	Port int
 	TLS  TLS
-	// Credentials are asked before every request, so that a changed password is
-	// used at once. Nil: anonymous.
+	// Credentials is called before every request, so that a changed password is used at once. Nil
+	// means anonymous.
 	Credentials credentials.Source
-	// Timeout bounds each reading request. 0: 5 s.
+	// Timeout bounds each reading request. 0 means 5 s.
 	Timeout time.Duration
-	// WriteTimeout bounds each request that changes something. 0: 30 s.
+	// WriteTimeout bounds each request that changes something. 0 means 30 s.
 	WriteTimeout time.Duration
-	// MaxBytes bounds the body of each answer. 0: as many as the database's largest has.
+	// MaxBytes bounds the body of each answer. 0 means the size of the database's largest
+	// legitimate answer.
 	MaxBytes int64
-	// Dial connects. Nil: over the network.
+	// Dial connects to an address. Nil means over the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// WithDefaults is for a database that listens on the port, here, and whose largest
-// legitimate answer has so many bytes.
+// WithDefaults fills in the defaults for a database that listens on the port of this host, and
+// whose largest legitimate answer has this many bytes.
 func (a Access) WithDefaults(port int, bytes int64) Access {
 	a.Host, a.Port = cmp.Or(a.Host, "localhost"), cmp.Or(a.Port, port)
 	a.Timeout, a.WriteTimeout = cmp.Or(a.Timeout, 5*time.Second), cmp.Or(a.WriteTimeout, 30*time.Second)
@@ -43,31 +45,31 @@ func (a Access) WithDefaults(port int, bytes int64) Access {
 	return a
 }
 
-// Options of a client.
+// Options are the options of a client.
 type Options struct {
 	Access
-	// Server is the database in errors, in lower case.
+	// Server is the name of the database in errors, in lower case.
 	Server string
-	// Connections that are kept open.
+	// Connections is how many connections are kept open.
 	Connections int
-	// Words finds, in the body of a refusal, the server's name of the failure and what
-	// it says. Anything but the database's own form, such as a proxy's page, is
-	// nobody's business: it may repeat what was sent.
+	// Words finds the server's name of the failure and its message in the body of a refusal. It
+	// must ignore anything but the database's own form, such as a proxy's page, which may repeat
+	// what was sent.
 	Words func(body []byte) (kind, message string)
 }
 
-// TLS between the agent and the server. Certificates are verified unless
+// TLS says how the agent and the server use TLS. Certificates are verified unless
 // InsecureSkipVerify says otherwise.
 type TLS struct {
 	Enabled bool
-	// CA is PEM; empty: the system's roots.
+	// CA is a PEM bundle; empty means the system's roots.
 	CA string
-	// ServerName that the certificate must carry; empty: the host.
+	// ServerName is the name that the certificate must have; empty means the host.
 	ServerName         string
 	InsecureSkipVerify bool
 }
 
-// Validate is for what has its defaults.
+// Validate returns an error if the access, which has its defaults, is invalid.
 func (a Access) Validate() error {
 	var errs []error
 	if a.Port < 1 || a.Port > 65535 {
@@ -83,7 +85,7 @@ func (a Access) Validate() error {
 	return errors.Join(append(errs, err)...)
 }
 
-// Address of the server, host and port.
+// Address returns the host and port of the server.
 func (a Access) Address() string { return net.JoinHostPort(a.Host, strconv.Itoa(a.Port)) }
 
 func plainHost(host string) bool {
@@ -91,7 +93,7 @@ func plainHost(host string) bool {
 	return err == nil && u.Hostname() == host && u.Path == "" && u.RawQuery == "" && u.User == nil
 }
 
-// base is the address of the server, without a path.
+// base returns the URL of the server without a path.
 func (o Options) base() url.URL {
 	scheme := "http"
 	if o.TLS.Enabled {
@@ -100,7 +102,8 @@ func (o Options) base() url.URL {
 	return url.URL{Scheme: scheme, Host: o.Address()}
 }
 
-// Config returns nil when TLS is off. Without ServerName in the options it has none.
+// Config returns the TLS configuration, or nil if TLS is off. It has a ServerName only if the
+// options have one.
 func (t TLS) Config() (*tls.Config, error) {
 	if !t.Enabled {
 		if t != (TLS{}) {

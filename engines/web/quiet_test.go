@@ -5,5 +5,5 @@ import (
 	"log"
 )
 
-// quiet is for servers whose failed handshakes are the point of the test.
+// quiet is the error log of servers whose failed handshakes are the point of the test.
 var quiet = log.New(io.Discard, "", 0)

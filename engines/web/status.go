@@ -10,17 +10,17 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/credentials"
 )
 
-// StatusError is an answer of the server that says that a request failed.
+// StatusError is an answer in which the server says that a request failed.
 type StatusError struct {
 	// Server is the database, in lower case.
 	Server string
-	// Name of the call, see Request.
+	// Name is the name of the call, see Request.
 	Name string
 	// Status is the HTTP status, or the one in the body when HTTP said 200.
 	Status int
-	// Kind is the server's name of the failure, where it has one.
+	// Kind is the server's name of the failure, if it has one.
 	Kind string
-	// Message of the server, one line, bounded, without credentials.
+	// Message is the server's message in one bounded line, without credentials.
 	Message string
 }
 
@@ -38,18 +38,19 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-// Denied tells whether the credentials are missing, wrong or not enough.
+// Denied reports whether the credentials are missing, wrong or insufficient.
 func (e *StatusError) Denied() bool {
 	return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden
 }
 
-// Status finds the answer that says that a request failed.
+// Status returns the StatusError in err, if there is one.
 func Status(err error) (*StatusError, bool) {
 	var s *StatusError
 	return s, errors.As(err, &s)
 }
 
-// named says whose the error is, and makes the server's words fit to be shown.
+// named fills in the server and the call of the error, and makes the server's words fit to be
+// shown.
 func (e *StatusError) named(server, name, user string, password credentials.Secret) *StatusError {
 	return &StatusError{
 		Server: server, Name: name, Status: e.Status,
@@ -57,8 +58,7 @@ func (e *StatusError) named(server, name, user string, password credentials.Secr
 	}
 }
 
-// shown keeps a server that echoes what it was sent from putting credentials in
-// our errors.
+// shown hides credentials in the text, since a server may echo what it was sent.
 func shown(text, user string, password credentials.Secret) string {
 	if user != "" && password.Reveal() != "" {
 		text = strings.NewReplacer(BasicToken(user, password), credentials.Hidden, password.Reveal(), credentials.Hidden).Replace(text)
@@ -66,8 +66,8 @@ func shown(text, user string, password credentials.Secret) string {
 	return engines.OneLine(text)
 }
 
-// fit makes an error fit to be shown that may quote what the server sent: one that
-// does not speak HTTP, or not the JSON that was expected.
+// fit makes an error fit to be shown that may quote what the server sent, such as an error about an
+// answer that is not HTTP or not the expected JSON.
 func fit(err error, user string, password credentials.Secret) error {
 	if text := shown(err.Error(), user, password); text != err.Error() {
 		return &fitError{text, err}
@@ -83,7 +83,7 @@ type fitError struct {
 func (e *fitError) Error() string { return e.text }
 func (e *fitError) Unwrap() error { return e.cause }
 
-// BasicToken is what basic authentication sends.
+// BasicToken returns what basic authentication sends.
 func BasicToken(user string, password credentials.Secret) string {
 	r := http.Request{Header: http.Header{}}
 	r.SetBasicAuth(user, password.Reveal())

@@ -28,7 +28,7 @@ func raw(t *testing.T, answer string) *httptest.Server {
 	}))
 }
 
-// A server can put what it was sent into anything that we make an error of.
+// A server can put what it was sent into anything that becomes part of an error.
 func TestErrorsOfReadersAreShown(t *testing.T) {
 	c := clientFor(t, raw(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"), func(o *Options) { o.Credentials = testCredentials })
 	for name, said := range map[string]string{
@@ -51,7 +51,7 @@ func TestErrorsOfReadersAreShown(t *testing.T) {
 	require.EqualError(t, err, "/x: json: cannot unmarshal object into Go value of type json.Number", "plain errors stay as they are")
 }
 
-// What returns need not speak HTTP.
+// An answer need not be HTTP.
 func TestErrorsOfTheProtocolAreShown(t *testing.T) {
 	token := BasicToken("rollcall", credentials.NewSecret(testPassword))
 	for name, answer := range map[string]string{

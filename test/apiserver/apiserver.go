@@ -62,7 +62,7 @@ func programs() (map[string]string, error) {
 	return found, nil
 }
 
-// required: the tests must not be skipped.
+// required reports whether the tests must not be skipped.
 func required() bool {
 	names := strings.FieldsFunc(os.Getenv("ROLLCALL_REQUIRE"), func(r rune) bool { return r == ',' || r == ' ' })
 	return slices.Contains(names, "cluster")

@@ -31,10 +31,11 @@ import (
 // refusedWithin is the promise: how long an old connection may still be answered.
 const refusedWithin = time.Second
 
-// TestOldConnectionsEndWithinASecond: two coordinators and an agent, the programs themselves,
-// go through a rotation of the authority. Connections that were made before, with certificates that the
-// former authority had signed, are answered until that is trusted no more, and refused their next
-// call a second later; those of coordinators to the agent go on all the while.
+// TestOldConnectionsEndWithinASecond checks that two coordinators and an agent, the programs
+// themselves, go through a rotation of the authority. Connections that were made before, with
+// certificates that the former authority had signed, are answered until that is trusted no more,
+// and refused their next call a second later; those of coordinators to the agent go on all the
+// while.
 func TestOldConnectionsEndWithinASecond(t *testing.T) {
 	s, admin := installed(t)
 	withAgent := strings.Replace(guarded, "spec: {containers:", "spec: {initContainers: [{name: rollcall-agent, image: agent, restartPolicy: Always}], containers:", 1)

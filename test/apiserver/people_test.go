@@ -160,8 +160,9 @@ func everyKind(t *testing.T, s *Server) []*person {
 	}
 }
 
-// TestPeopleGiveNothingAway: whatever the kubeconfig has, its owner is known to the coordinator,
-// which is shown nothing that is of use elsewhere; on a real API server, by its real port-forward.
+// TestPeopleGiveNothingAway checks that whatever the kubeconfig has, its owner is known to the
+// coordinator, which is shown nothing that is of use elsewhere; on a real API server, by its real
+// port-forward.
 func TestPeopleGiveNothingAway(t *testing.T) {
 	w := newWork(t)
 	w.server.Apply(bindings)
@@ -241,7 +242,7 @@ func (v verbatim) GetRequestMetadata(context.Context, ...string) (map[string]str
 	return map[string]string{people.Header: string(v)}, nil
 }
 
-// unknown: the API server knows nobody by this token.
+// unknown reports whether the API server does not know this token.
 func unknown(t *testing.T, s *Server, token string) bool {
 	t.Helper()
 	config := rest.AnonymousClientConfig(s.Admin)
@@ -252,7 +253,8 @@ func unknown(t *testing.T, s *Server, token string) bool {
 	return apierrors.IsUnauthorized(err)
 }
 
-// TestTheAPIServerSaysWhoHasMadeARequest: nobody makes one in the name of another, or takes one over.
+// TestTheAPIServerSaysWhoHasMadeARequest checks that nobody makes one in the name of another, or
+// takes one over.
 func TestTheAPIServerSaysWhoHasMadeARequest(t *testing.T) {
 	s, admin := installed(t)
 	s.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: prod}\n")

@@ -6,7 +6,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/people"
 )
 
-// holders of tokens, by the letter that stands for each in the table.
+// holders are the holders of tokens, by the letter that stands for each in the table.
 var holders = map[string]struct{ namespace, account string }{
 	"C": {install, "rollcall-coordinator"},
 	"G": {install, "rollcall-guard"},        // the guard's expiry

@@ -48,7 +48,7 @@ spec:
     spec: {containers: [{name: db, image: db}]}
 `
 
-// TestAccountsDoTheirWork: what the coordinator, the guard's expiry and the hook do is
+// TestAccountsDoTheirWork checks that what the coordinator, the guard's expiry and the hook do is
 // let through by the roles and the policy of the chart, each with its own token.
 func TestAccountsDoTheirWork(t *testing.T) {
 	w := newWork(t)

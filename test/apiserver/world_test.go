@@ -126,7 +126,8 @@ metadata: {name: data-db-0, namespace: NS}
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 `
 
-// bindings of people, as the documents say, in the namespace prod and in Rollcall's.
+// bindings are the bindings of people, as the documents say, in the namespace prod and in
+// Rollcall's.
 const bindings = `
 apiVersion: v1
 kind: ServiceAccount

@@ -1,5 +1,5 @@
-// Package arrows holds rules about who may depend on whom, and about the one file
-// that may remove pods. Its tests apply them to the repository.
+// Package arrows has rules about which package may import which, and about the one file that may
+// remove pods. Its tests apply them to the repository.
 package arrows
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Package is what go list tells of a package.
+// Package is what go list reports about a package.
 type Package struct {
 	ImportPath string
 	Standard   bool
@@ -20,8 +20,8 @@ type Package struct {
 	Deps       []string
 }
 
-// List answers the packages of a module that patterns match, and all that they
-// depend on, tests aside.
+// List returns the packages of a module that match the patterns, and all that they depend on, tests
+// aside.
 func List(dir string, patterns ...string) ([]Package, error) {
 	command := exec.Command("go", append([]string{"list", "-deps", "-json=ImportPath,Standard,Imports,Deps"}, patterns...)...)
 	command.Dir = dir
@@ -62,7 +62,7 @@ func (b Break) String() string {
 	return fmt.Sprintf("%s: %s depends on %s", b.Rule, b.From, b.To)
 }
 
-// Check answers every break of the rules, sorted.
+// Check returns every break of the rules, sorted.
 func Check(module string, packages []Package, rules []Rule) []Break {
 	standard := map[string]bool{}
 	for _, p := range packages {

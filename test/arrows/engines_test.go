@@ -21,8 +21,9 @@ var (
 	engineName = regexp.MustCompile(`(?i)solr|opensearch|mysql|mariadb|foundationdb`)
 )
 
-// TestDecidingNamesNoEngine: what an engine is like is told by its adapter, so that a new
-// one needs no change where snapshots are made, decided on and shown. Comments and tests may name them.
+// TestDecidingNamesNoEngine checks that what an engine is like is told by its adapter, so that a
+// new one needs no change where snapshots are made, decided on and shown. Comments and tests may
+// name them.
 func TestDecidingNamesNoEngine(t *testing.T) {
 	files := 0
 	for _, room := range nameless {

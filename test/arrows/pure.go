@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// worldly are packages of the standard library by which a function depends on, or changes, more
+// worldly are packages of the standard library with which a function depends on, or changes, more
 // than its arguments.
 var worldly = []string{
 	"context", "crypto/rand", "io", "io/fs", "log", "math/rand", "math/rand/v2", "net", "net/http", "os", "os/exec",
@@ -57,7 +57,8 @@ func Impure(name string, source []byte) ([]string, error) {
 	return found, nil
 }
 
-// mayChange: a variable that is neither made by errors.New nor a table. Nobody sets these again.
+// mayChange reports whether a variable is neither made by errors.New nor a table. Nobody sets these
+// again.
 func mayChange(s ast.Spec) bool {
 	v, ok := s.(*ast.ValueSpec)
 	if !ok || len(v.Values) != 1 {

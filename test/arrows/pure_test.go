@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheCoreIsPure: all is decided by functions that ask no clock, start nothing and keep nothing, in packages that
-// import nothing but the standard library and each other.
+// TestTheCoreIsPure checks that all is decided by functions that ask no clock, start nothing and
+// keep nothing, in packages that import nothing but the standard library and each other.
 func TestTheCoreIsPure(t *testing.T) {
 	requirePure(t, "coordinator/rollout", "coordinator/rollout/effect", "coordinator/progress", "coordinator/policy", "coordinator/model")
 	requirePure(t, "coordinator/rollout/effect", "coordinator/model")

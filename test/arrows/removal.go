@@ -23,9 +23,9 @@ type Removal struct {
 
 func (r Removal) String() string { return fmt.Sprintf("%s:%d: %s", r.File, r.Line, r.What) }
 
-// otherResources are getters of typed clients whose Delete removes no pod and no data.
-// Anything that is not in this list is taken for pods: a new client, a variable
-// or a field has to be written so that the reader sees what is deleted.
+// otherResources are getters of typed clients whose Delete removes no pod and no data. Anything
+// that is not in this list counts as pods: a new client, a variable or a field has to be written so
+// that the reader sees what is deleted.
 var otherResources = []string{
 	"Services", "Secrets", "ConfigMaps", "Leases", "Events", "PodDisruptionBudgets",
 	"ValidatingAdmissionPolicies", "ValidatingAdmissionPolicyBindings", "MutatingWebhookConfigurations", "DatabaseClusters",
@@ -121,7 +121,7 @@ func removes(call *ast.CallExpr, imported []string) string {
 	return ""
 }
 
-// getter answers the name of the last call before the method: Pods in
+// getter returns the name of the last call before the method: Pods in
 // client.CoreV1().Pods(ns).Delete, "" for a variable.
 func getter(x ast.Expr) string {
 	call, ok := x.(*ast.CallExpr)

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Module is that of the repository.
+// Module is the module of the repository.
 const Module = "github.com/rollcall-dev/rollcall"
 
 // shared are the folders of engines that are no adapters: what these have in common.
 var shared = []string{"credentials", "enginetest", "sorted", "web"}
 
-// Adapters are the folders of engines that hold a database's adapter: all but
-// those that are known to be shared, so that the rules are about a new one, too.
+// Adapters returns the folders of engines with a database's adapter: all but the known shared ones,
+// so that the rules apply to a new adapter too.
 func Adapters(packages []Package) []string {
 	return children(packages, "engines", shared)
 }
 
-// children are the folders directly below one that hold packages, but for some.
+// children returns the folders directly below a folder that have packages, except some.
 func children(packages []Package, folder string, but []string) []string {
 	var found []string
 	for _, p := range packages {
@@ -34,7 +34,7 @@ func children(packages []Package, folder string, but []string) []string {
 
 var kubernetes = []string{"k8s.io", "sigs.k8s.io"}
 
-// Rules are those of the repository, for the adapters and rooms that there are.
+// Rules returns the rules of the repository for the present adapters and packages.
 func Rules(packages []Package) []Rule {
 	adapters := Adapters(packages)
 	var common []string

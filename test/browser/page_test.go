@@ -165,8 +165,8 @@ func serve(t *testing.T, board *status.Board, timelines *web.Timelines) string {
 	return server.URL
 }
 
-// TestRealBrowserShowsARollout: every part says what the decision says, and
-// goes on saying it as decisions are made; nothing is complained about.
+// TestRealBrowserShowsARollout checks that every part says what the decision says, and goes on
+// saying it as decisions are made; nothing is complained about.
 func TestRealBrowserShowsARollout(t *testing.T) {
 	board, timelines := rolling(t)
 	b := open(t, serve(t, board, timelines), 1280, 900)
@@ -183,7 +183,7 @@ func TestRealBrowserShowsARollout(t *testing.T) {
 	require.NotRegexp(t, `\b(false|true|undefined|null|NaN|\[object)`, b.text("main"), "values that are no text")
 	b.screenshot("rolling.png")
 
-	// A pod has the focus while the page is drawn anew.
+	// A pod has the focus while the page is drawn again.
 	b.run(focusOn(`[data-focus="pod/books-4"]`))
 	board.Publish(webtest.Books(t, webtest.At(90), webtest.UpdatedTo(4), webtest.Paused))
 	b.run(see(".phase-Paused"))
@@ -202,7 +202,8 @@ func TestRealBrowserShowsARollout(t *testing.T) {
 	require.Contains(t, b.text("#problem"), "ask 10.0.0.7:7950")
 }
 
-// TestRealBrowserShowsNothingBeforeItKnows: no empty headings while nothing has come.
+// TestRealBrowserShowsNothingBeforeItKnows checks that there are no empty headings before the first
+// data have arrived.
 func TestRealBrowserShowsNothingBeforeItKnows(t *testing.T) {
 	board, timelines := rolling(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -219,7 +220,8 @@ func TestRealBrowserShowsNothingBeforeItKnows(t *testing.T) {
 	require.Empty(t, b.said())
 }
 
-// TestRealBrowserByKeyboard: a pod's reasons, and every cell of the matrix.
+// TestRealBrowserByKeyboard checks that the keyboard reaches a pod's reasons and every cell of the
+// matrix.
 func TestRealBrowserByKeyboard(t *testing.T) {
 	board, timelines := rolling(t)
 	b := open(t, serve(t, board, timelines), 1280, 900)
@@ -260,7 +262,8 @@ func TestRealBrowserByKeyboard(t *testing.T) {
 	require.Empty(t, b.said())
 }
 
-// TestRealBrowserOnAPhone: nothing is wider than the screen, what is wide scrolls by itself.
+// TestRealBrowserOnAPhone checks that nothing is wider than the screen, what is wide scrolls by
+// itself.
 func TestRealBrowserOnAPhone(t *testing.T) {
 	board, timelines := rolling(t)
 	b := open(t, serve(t, board, timelines), 360, 740)
@@ -271,8 +274,9 @@ func TestRealBrowserOnAPhone(t *testing.T) {
 	require.Empty(t, b.said())
 }
 
-// TestRealBrowserChartsAreReadable: they are as wide as their place, also when that changes, and their text is as
-// large as other small text. The picture in the documentation is this one.
+// TestRealBrowserChartsAreReadable checks that they are as wide as their place, also when that
+// changes, and their text is as large as other small text. The picture in the documentation is this
+// one.
 func TestRealBrowserChartsAreReadable(t *testing.T) {
 	board, timelines := rolling(t)
 	board.Publish(webtest.Books(t, webtest.At(76), webtest.UpdatedTo(5), webtest.OnTheWay(1, model.PhaseSettling), webtest.OnTheWay(4, model.PhaseGone)))
@@ -295,7 +299,8 @@ func TestRealBrowserChartsAreReadable(t *testing.T) {
 	require.Empty(t, b.said())
 }
 
-// TestRealBrowserReadsTextAsText: whatever a database, a chart or an agent says.
+// TestRealBrowserReadsTextAsText checks that text is shown as text, whatever a database, a chart or
+// an agent says.
 func TestRealBrowserReadsTextAsText(t *testing.T) {
 	const evil = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
 	board, timelines := rolling(t, func(s *model.Snapshot) {

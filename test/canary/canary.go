@@ -19,7 +19,7 @@ type Secrets map[string]string
 // least is how much of a secret counts as all of it: texts are cut, and lines are broken.
 const least = 16
 
-// Find answers which secrets are in a text and in what form, sorted.
+// Find returns which secrets are in a text and in what form, sorted.
 func (s Secrets) Find(text string) []string {
 	var found []string
 	lower := strings.ToLower(text)

@@ -171,7 +171,7 @@ func up(cmd *cobra.Command, o local.Options) error {
 	return nil
 }
 
-// printPrograms is for who wants an API server alone. It needs neither root nor a cluster.
+// printPrograms is for users who want an API server alone. It needs neither root nor a cluster.
 func printPrograms(cmd *cobra.Command, o local.Options) error {
 	source, err := build.Source()
 	if err != nil {

@@ -1,7 +1,6 @@
 package corpus
 
-// renamed maps recorded names of rules, reasons, actions, prepares and phases to the
-// current ones.
+// renamed maps recorded names of rules, reasons, actions, drains and phases to the current ones.
 var renamed = map[string]string{
 	"line-stopped": "rollout-halted",
 	"settling":     "failure-detection",

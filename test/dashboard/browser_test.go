@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRealBrowserDrawsIt: nothing sticks out of a panel, and no two lie on each other.
+// TestRealBrowserDrawsIt checks that nothing sticks out of a panel, and no two lie on each other.
 func TestRealBrowserDrawsIt(t *testing.T) {
 	v, d := view(t)
 	var out bytes.Buffer

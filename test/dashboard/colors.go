@@ -14,7 +14,7 @@ var names = map[string]string{
 	"light-blue": "#8AB8FF", "semi-dark-blue": "#3274D9", "dark-blue": "#1F60C4", "super-light-blue": "#C0D8FF", "text": "#CCCCDC", "gray": "#8E8E8E", "transparent": "transparent",
 }
 
-// named answers what a color's name means.
+// named returns what a color's name means.
 func named(name string) (string, error) {
 	if strings.HasPrefix(name, "#") {
 		return name, nil

@@ -44,7 +44,8 @@ func view(t *testing.T) (View, Dashboard) {
 	return View{Store: store, From: store.From, To: store.To, Scrape: 5 * time.Second}, d
 }
 
-// TestEveryPanelShowsData: lines over the whole recording; tables and numbers, which are of one moment, of its end.
+// TestEveryPanelShowsData checks that graphs show the whole recording, and that tables and numbers,
+// which show one moment, show its end.
 func TestEveryPanelShowsData(t *testing.T) {
 	v, d := view(t)
 	seen := 0
@@ -64,7 +65,7 @@ func TestEveryPanelShowsData(t *testing.T) {
 	require.Greater(t, seen, 30)
 }
 
-// TestEveryQueryHasAPart: also of a panel with several, each of which has data.
+// TestEveryQueryHasAPart checks that every query has data, also in a panel with several queries.
 func TestEveryQueryHasAPart(t *testing.T) {
 	v, d := view(t)
 	for _, p := range d.Panels {
@@ -81,7 +82,8 @@ func TestEveryQueryHasAPart(t *testing.T) {
 	}
 }
 
-// TestLegendsTellLinesApart: each label in them is there, and no two lines of a panel have one name.
+// TestLegendsTellLinesApart checks that each label in them exists, and no two lines of a panel have
+// one name.
 func TestLegendsTellLinesApart(t *testing.T) {
 	v, d := view(t)
 	for _, p := range d.Panels {
@@ -117,7 +119,7 @@ func shown(t *testing.T, v View, d Dashboard, title string) Table {
 	return table
 }
 
-// TestPagedPersonSeesWhy: the first screen names the database, the rule, and since when.
+// TestPagedPersonSeesWhy checks that the first screen names the database, the rule, and since when.
 func TestPagedPersonSeesWhy(t *testing.T) {
 	v, d := view(t)
 	stalled := shown(t, v, d, "Stalled by which rule, and for how long")
@@ -140,7 +142,8 @@ func TestPagedPersonSeesWhy(t *testing.T) {
 	}
 }
 
-// TestAlertsAreEvaluated: the chart's, of which one waits a shorter time here.
+// TestAlertsAreEvaluated checks that the chart's alerts are evaluated. One of them waits a shorter
+// time here.
 func TestAlertsAreEvaluated(t *testing.T) {
 	text, err := os.ReadFile(fileOfAlerts)
 	require.NoError(t, err)
@@ -165,7 +168,8 @@ func TestAlertsAreEvaluated(t *testing.T) {
 	require.Less(t, len(over[0].Points)*5, 120, "it ended with the stall")
 }
 
-// TestOneDatabaseCanBeChosen: with one chosen, the same lines; with another, none of one database.
+// TestOneDatabaseCanBeChosen checks that choosing the recorded database shows the same lines, and
+// choosing another one shows none that belong to one database.
 func TestOneDatabaseCanBeChosen(t *testing.T) {
 	v, d := view(t)
 	of := func(chosen string) (n int) {
@@ -184,7 +188,7 @@ func TestOneDatabaseCanBeChosen(t *testing.T) {
 	require.Zero(t, of("demo/other"))
 }
 
-// TestWhatIsNotKnownIsAnError: nothing of a panel is left out in silence.
+// TestWhatIsNotKnownIsAnError checks that nothing of a panel is left out in silence.
 func TestWhatIsNotKnownIsAnError(t *testing.T) {
 	v, d := view(t)
 	for name, change := range map[string]struct {
@@ -218,7 +222,7 @@ func override(t *testing.T, p *Panel, property, value string) {
 	p.FieldConfig.Overrides = []Override{o}
 }
 
-// TestPageHasNothingFromElsewhere: it can be opened anywhere, and says what drew it.
+// TestPageHasNothingFromElsewhere checks that it can be opened anywhere, and says what drew it.
 func TestPageHasNothingFromElsewhere(t *testing.T) {
 	v, d := view(t)
 	var out bytes.Buffer

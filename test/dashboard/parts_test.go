@@ -36,7 +36,8 @@ func TestTicksAreRoundAndCover(t *testing.T) {
 	require.Equal(t, []float64{0, 0.5, 1}, ticks(0, 0, "none", 2), "a line at 0 has room above it")
 }
 
-// TestOverridesChangeNothingElse: neither the defaults nor the next line.
+// TestOverridesChangeNothingElse checks that an override changes neither the defaults nor the next
+// line.
 func TestOverridesChangeNothingElse(t *testing.T) {
 	var p Panel
 	require.NoError(t, json.Unmarshal([]byte(`{"fieldConfig": {
@@ -71,7 +72,7 @@ func TestMatrixAndOrganize(t *testing.T) {
 	require.ErrorContains(t, err, "there is no cluster, phase or Value")
 }
 
-// TestPackEndsWhatVanishes: a series that a scrape has no more, one of a target that
+// TestPackEndsWhatVanishes checks that a series that a scrape has no more, one of a target that
 // does not answer, and one of a target that is gone, are over at once and not five minutes later.
 func TestPackEndsWhatVanishes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "recording")

@@ -18,7 +18,7 @@ import (
 type View struct {
 	Store    *Store
 	From, To time.Time
-	// Scrape is the interval that Grafana's data source is told.
+	// Scrape is the interval that Grafana's data source is configured with.
 	Scrape time.Duration
 	// Chosen are values of variables; one that is missing stands for all.
 	Chosen map[string]string

@@ -85,7 +85,7 @@ type Point struct {
 	V  float64
 }
 
-// Series is what a query answers under one set of labels.
+// Series is the result of a query for one set of labels.
 type Series struct {
 	Labels labels.Labels
 	Points []Point

@@ -17,9 +17,9 @@ var (
 	long = model.At(now.Add(-time.Hour))
 )
 
-// database is what a coordinator sees of one. In all of them the pods run v1, the
-// templates say v2, one pod may be away, and all is well until a test says
-// otherwise, so that one pod would go.
+// database is what a coordinator sees of one. In all of them the pods run v1, the templates say v2,
+// one pod may be unavailable, and all is well until a test says otherwise, so that one pod would
+// go.
 type database struct {
 	model.Snapshot
 	t *testing.T

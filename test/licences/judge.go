@@ -31,8 +31,8 @@ var Listed = map[string]Exception{
 // known is how much of a file's words must belong to a licence: the rest are names and years.
 const known = 75
 
-// Licences answers under which licences a module stands, sorted; an error names the module
-// and what is wrong with it.
+// Licences returns under which licences a module stands, sorted; an error names the module and what
+// is wrong with it.
 func (m Module) Licences() ([]string, error) {
 	var all []string
 	for _, f := range m.Files {
@@ -65,7 +65,7 @@ func (f File) licence() bool {
 	return !strings.HasPrefix(name, "notice") && !strings.HasPrefix(name, "patents") && !strings.HasPrefix(name, "copyright")
 }
 
-// Judge answers nil when a module may be linked.
+// Judge returns nil when a module may be linked.
 func (m Module) Judge() error {
 	licences, err := m.Licences()
 	if err != nil {

@@ -58,9 +58,9 @@ type listed struct {
 	}
 }
 
-// Linked answers what the programs of the checkout at root are linked from, sorted by
-// path, with the licences in the root of each module and in every folder above a linked
-// package: authors of copied code leave theirs there.
+// Linked returns what the programs of the checkout at root are linked from, sorted by path, with
+// the licences in the root of each module and in every folder above a linked package: authors of
+// copied code leave theirs there.
 func Linked(ctx context.Context, root string) ([]Module, error) {
 	modules := map[string]*Module{}
 	files := map[string]map[string]string{} // module, path in it, text

@@ -15,7 +15,7 @@ var Notices = map[string][]string{
 // Table is where people read which module stands under which licence.
 const Table = "deploy/docs/licences.md"
 
-// Files answers everything that is generated, by its path in the checkout.
+// Files returns everything that is generated, by its path in the checkout.
 func Files(modules []Module) (map[string]string, error) {
 	table, err := table(modules)
 	if err != nil {

@@ -156,7 +156,7 @@ func (v *victim) plan(i int, epoch int64, claim string) *rollcallv1.PlanDrainReq
 	return &rollcallv1.PlanDrainRequest{Term: o.Term, Kind: o.Kind, Claim: o.Claim, PodUid: o.PodUid, Fence: o.Fence}
 }
 
-// handedOver has the true coordinator prepare agent i in that epoch.
+// handedOver makes the real coordinator drain agent i in that epoch.
 func (v *victim) handedOver(i int, epoch int64) {
 	v.t.Helper()
 	coordinator := v.as(i, config.RoleCoordinator)

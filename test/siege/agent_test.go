@@ -51,7 +51,7 @@ type agentProcess struct {
 	client  rollcallv1.AgentServiceClient
 }
 
-// sidecar answers the memory limit that injection gives to agents, and GOMEMLIMIT.
+// sidecar returns the memory limit that injection gives to agents, and GOMEMLIMIT.
 func sidecar(t *testing.T) (int64, []string) {
 	t.Helper()
 	pod := &corev1.Pod{
@@ -97,7 +97,7 @@ func newRing(t *testing.T, program, engine string) *ring {
 	return r
 }
 
-// overhear answers what a stream of the gossip begins with: 244, a length, and as much.
+// overhear returns what a stream of the gossip begins with: 244, a length, and as much.
 func overhear(t *testing.T, ear net.Listener) []byte {
 	t.Helper()
 	require.NoError(t, ear.(*net.TCPListener).SetDeadline(time.Now().Add(time.Minute)))
@@ -143,13 +143,13 @@ func (r *ring) start(ip string, ordinal int, limit int64, engine string, db *dat
 	return a
 }
 
-// live: the attacked agent says that its database is a live member.
+// live reports whether the attacked agent says that its database is a live member.
 func (r *ring) live(ctx context.Context) bool {
 	report, err := r.attacked.client.GetReport(ctx, &rollcallv1.GetReportRequest{})
 	return err == nil && report.GetMember() == rollcallv1.Membership_MEMBERSHIP_LIVE
 }
 
-// sees: the neighbour says that two agents are alive.
+// sees reports whether the neighbour says that two agents are alive.
 func (r *ring) sees(ctx context.Context) bool {
 	roster, err := r.neighbour.client.GetRoster(ctx, &rollcallv1.GetRosterRequest{})
 	alive := 0
@@ -241,8 +241,8 @@ type agentAttack struct {
 	short  bool
 }
 
-// TestSiegeOfAgent: neither strangers at the gossip's port nor a database that
-// answers whatever it likes take an agent away, and Prometheus raises the alert that says so.
+// TestSiegeOfAgent checks that neither strangers at the gossip's port nor a database that answers
+// whatever it likes take an agent away, and Prometheus raises the alert that says so.
 func TestSiegeOfAgent(t *testing.T) {
 	if os.Getenv(envPrograms) == "" { // as for the coordinator, so that nobody attacks by accident
 		unless(t, envPrograms+" is not set")

@@ -98,8 +98,8 @@ func (c *coordinator) listener(name string) listener {
 // the machine with the attacked: sooner, there is nothing left of it but handshakes.
 func again() time.Duration { return lasts() / 3 }
 
-// slowHeaders holds 6,000 connections in all, as far as there are files for them, and opens those anew that are closed. Every other one
-// shakes hands before.
+// slowHeaders holds 6,000 connections in all, as far as there are files for them, and opens those
+// again that are closed. Every other one shakes hands before.
 func slowHeaders(names ...string) func(*testing.T, *coordinator) {
 	return func(t *testing.T, c *coordinator) {
 		ctx, cancel := context.WithTimeout(t.Context(), lasts())
@@ -265,7 +265,7 @@ func (c *coordinator) asks(t *testing.T, address string) rollcallv1.CoordinatorS
 	return rollcallv1.NewCoordinatorServiceClient(conn)
 }
 
-// person answers the token of somebody who may read everything.
+// person returns the token of somebody who may read everything.
 func (w *world) person(t *testing.T) string {
 	t.Helper()
 	ctx := t.Context()

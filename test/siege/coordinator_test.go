@@ -82,7 +82,7 @@ func (w *world) token(t *testing.T, namespace, account string) string {
 	return answer.Status.Token
 }
 
-// ready: it leads, and the API server knows by which authority to know its webhook.
+// ready reports whether it leads, and the API server knows by which authority to know its webhook.
 func (c *coordinator) ready(ctx context.Context) bool {
 	lease, err := c.world.admin.CoordinationV1().Leases(manifests.Namespace).Get(ctx, lead.LeaseName, metav1.GetOptions{})
 	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != c.identity {

@@ -91,7 +91,7 @@ func (r *ring) stop(t *testing.T) string {
 	return response.Status
 }
 
-// pid of the program, which the shell that enters the control group has become.
+// pid returns the pid of the program, which the shell that enters the control group has become.
 func (p *process) pid(t *testing.T) int {
 	t.Helper()
 	return p.command.Process.Pid
@@ -182,7 +182,7 @@ func clusterState(copies int) string {
 
 func nodeName(i int) string { return fmt.Sprintf("search-%d.search.prod.svc:8983_solr", i) }
 
-// serveState answers what an agent asks of a Solr in this state.
+// serveState returns what an agent asks of a Solr in this state.
 func serveState(w http.ResponseWriter, r *http.Request, state string) {
 	w.Header().Set("Content-Type", "application/json")
 	switch {

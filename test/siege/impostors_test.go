@@ -31,7 +31,7 @@ type message struct {
 	name string
 	size int // of the unit, repeated
 	unit []byte
-	// pace is the time between two messages of a stream; 0: as fast as they are taken.
+	// pace is the time between two messages of a stream; 0 means as fast as they are taken.
 	pace time.Duration
 }
 
@@ -165,7 +165,7 @@ func (raw) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// serveImpostor answers each question with the same message, again and again where it is a stream.
+// serveImpostor returns each question with the same message, again and again where it is a stream.
 func serveImpostor(t *testing.T, address string, certificate tls.Certificate, answer []byte, pace time.Duration, asked, sent *atomic.Int64) {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)

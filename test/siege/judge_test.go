@@ -257,7 +257,7 @@ func (w *world) applyHonest(t *testing.T, zone string) int64 {
 	return object.GetGeneration()
 }
 
-// changeHonest changes it, and answers its generation.
+// changeHonest changes it, and returns its generation.
 func (w *world) changeHonest(t *testing.T) int64 {
 	t.Helper()
 	patch := fmt.Sprintf(`{"spec":{"policy":{"zoneKey":"zone-%d"}}}`, time.Now().UnixNano())

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWhatIsMissingIsAFailure: where the siege is required, nothing of it is skipped: it
+// TestWhatIsMissingIsAFailure checks that where the siege is required, nothing of it is skipped: it
 // fails, and says what it lacks.
 func TestWhatIsMissingIsAFailure(t *testing.T) {
 	nobody := (*syscall.Credential)(nil)

@@ -50,7 +50,7 @@ func startLimited(t *testing.T, limit int64, env []string, argv ...string) *proc
 	return p
 }
 
-// alive: the process that was started runs.
+// alive reports whether the process that was started runs.
 func (p *process) alive() bool {
 	select {
 	case <-p.ended:

@@ -9,9 +9,9 @@ import (
 // attack is what a stranger or a tenant does to a coordinator that does its work.
 type attack struct {
 	name   string
-	before func(t *testing.T, w *world) // the coordinator starts; nil: nothing
+	before func(t *testing.T, w *world) // the coordinator starts; nil means nothing
 	do     func(t *testing.T, c *coordinator)
-	// alert is the one of the chart that says it; empty: none does, as nothing is refused;
+	// alert is the one of the chart that says it; empty means none does, as nothing is refused;
 	// whatever: none is about it, and one may be raised by what the machine has no time for.
 	alert string
 	short bool // it is part of the short siege
@@ -32,9 +32,9 @@ func lasts() time.Duration {
 	return 10 * time.Second
 }
 
-// TestSiege: whatever strangers and tenants send, the coordinator lives within its
-// memory, answers the API server in time, keeps its lease, lets pods of another database
-// go, and Prometheus raises the alert that says so.
+// TestSiege checks that whatever strangers and tenants send, the coordinator lives within its
+// memory, answers the API server in time, keeps its lease, lets pods of another database go, and
+// Prometheus raises the alert that says so.
 func TestSiege(t *testing.T) {
 	w := newWorld(t)
 	var c *coordinator

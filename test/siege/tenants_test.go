@@ -27,8 +27,8 @@ const (
 	patience = 90 * time.Second
 )
 
-// bound answers the one that the CRD's schema gives, such as maxLength of
-// spec.overrides.reason, and at most the second. Lists are walked through.
+// bound returns the one that the CRD's schema gives, such as maxLength of spec.overrides.reason,
+// and at most the second. Lists are walked through.
 func (w *world) bound(t *testing.T, keyword string, atMost int, path ...string) int {
 	t.Helper()
 	versions, _, err := unstructured.NestedSlice(w.crd.Object, "spec", "versions")

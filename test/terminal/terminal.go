@@ -16,15 +16,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Run runs a command whose output is a terminal of so many columns and rows,
-// and answers all that was written to it, with \n at the ends of lines.
+// Run runs a command whose output is a terminal of so many columns and rows, and returns all that
+// was written to it, with \n at the ends of lines.
 func Run(cmd *exec.Cmd, columns, rows uint16) (string, error) {
 	var out strings.Builder
 	err := Show(cmd, columns, rows, &out)
 	return strings.ReplaceAll(out.String(), "\r\n", "\n"), err
 }
 
-// Show is Run for those who look while the command runs.
+// Show is Run that copies the output to w while the command runs.
 func Show(cmd *exec.Cmd, columns, rows uint16, w io.Writer) error {
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -41,7 +41,7 @@ func Show(cmd *exec.Cmd, columns, rows uint16, w io.Writer) error {
 		return fmt.Errorf("on a terminal: %w", err)
 	}
 	_ = slave.Close()
-	// When nobody has the other end any more, a terminal fails to be read.
+	// Reading a terminal fails when its other end is closed.
 	if _, err := io.Copy(w, master); err != nil && !errors.Is(err, syscall.EIO) {
 		return fmt.Errorf("on a terminal: %w", err)
 	}

@@ -26,7 +26,7 @@ type App struct {
 	genericiooptions.IOStreams
 	Kube  *genericclioptions.ConfigFlags
 	Reach reach.Options
-	// Name of the program: rollcall, or kubectl rollcall.
+	// Name is the name of the program: rollcall, or kubectl rollcall.
 	Name string
 }
 

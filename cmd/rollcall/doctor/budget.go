@@ -13,8 +13,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// budget: the eviction API answers 500 for a pod of two PodDisruptionBudgets, and drains
-// give up.
+// budget finds pods of two PodDisruptionBudgets: the eviction API answers 500 for them, and node
+// drains give up.
 func budget(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		pod := labels.Set(template(set).Labels)

@@ -12,7 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// NamedSecrets are all Secrets that DatabaseClusters, or pods that are to be made, name.
+// NamedSecrets returns all Secrets that DatabaseClusters or pod templates name.
 func (f *Facts) NamedSecrets() []string {
 	var names []string
 	for i := range f.Clusters {
@@ -26,8 +26,8 @@ func (f *Facts) NamedSecrets() []string {
 	return slices.Compact(names)
 }
 
-// credentialsOf are the Secrets with credentials of a DatabaseCluster, the one that it names
-// itself first.
+// credentialsOf returns the Secrets with credentials of a DatabaseCluster, first the one that it
+// names itself.
 func (f *Facts) credentialsOf(c *v1alpha1.DatabaseCluster) []string {
 	names := []string{v1alpha1.CredentialsSecretOf(c)}
 	for i := range f.Sets {
@@ -41,7 +41,7 @@ func (f *Facts) credentialsOf(c *v1alpha1.DatabaseCluster) []string {
 	return names
 }
 
-// secret is what is known of a Secret; nil: there is none, if it was looked for.
+// secret returns what is known of a Secret; nil means that there is none, if it was looked for.
 func (f *Facts) secret(namespace, name string) (meta *metav1.ObjectMeta, read bool) {
 	if meta, read = f.SecretMetas[id(namespace, name)]; read || f.Live != nil {
 		return meta, read
@@ -54,8 +54,8 @@ func (f *Facts) secret(namespace, name string) (meta *metav1.ObjectMeta, read bo
 	return nil, false
 }
 
-// allowed: who may write a Secret says for which DatabaseCluster it is, and to which hosts
-// its password may be shown.
+// allowed checks that each Secret with credentials names its DatabaseCluster, and the hosts to
+// which its password may be sent.
 func allowed(f *Facts) (out []Finding) {
 	for i := range f.Clusters {
 		c := &f.Clusters[i]

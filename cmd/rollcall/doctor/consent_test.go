@@ -10,7 +10,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// What nobody has allowed who may write the Secret is found, with the command that does.
+// TestConsentIsExamined checks that a missing consent in the Secret is found, with the command that
+// adds it.
 func TestConsentIsExamined(t *testing.T) {
 	secret := func(name, label, hosts string) *metav1.ObjectMeta {
 		return &metav1.ObjectMeta{Namespace: "prod", Name: name, Labels: map[string]string{v1alpha1.LabelCluster: label}, Annotations: map[string]string{v1alpha1.AnnotationAllowHosts: hosts}}

@@ -12,7 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// fine is a database about which nothing is to be said.
+// fine is a database without findings.
 const fine = `
 apiVersion: rollcall.dev/v1alpha1
 kind: DatabaseCluster
@@ -56,7 +56,7 @@ spec:
   ingress: [RULES]
 `
 
-// examine answers "severity check: found | fix" of each finding.
+// examine returns "severity check: found | fix" of each finding.
 func examine(t *testing.T, manifest string, change func(*Facts)) []string {
 	t.Helper()
 	f, err := Manifest([]byte(manifest))
@@ -76,7 +76,8 @@ func texts(findings []Finding) []string {
 	return out
 }
 
-// TestChecksOnAChart: each check says nothing of what is fine, and one thing of what is not.
+// TestChecksOnAChart checks that each check says nothing of what is fine, and one thing of what is
+// not.
 func TestChecksOnAChart(t *testing.T) {
 	require.Empty(t, examine(t, fine, nil))
 	for name, tt := range map[string]struct {
@@ -174,7 +175,7 @@ func TestNetworkPolicies(t *testing.T) {
 	require.Contains(t, examine(t, fine+egress+strings.Replace(netpol, "RULES", "{}", 1), nil)[0], "to other pods")
 }
 
-// live is a cluster about which nothing is to be said.
+// live makes it a cluster without findings.
 func live(f *Facts) {
 	f.Live = &Live{Version: "v1.34.2", ControllersHaveAccounts: true, Install: "rollcall-system", Snapshots: map[string]*model.Snapshot{}}
 }
@@ -241,7 +242,7 @@ func TestChecksOnACluster(t *testing.T) {
 	}
 }
 
-// TestOnly: a chart's ZooKeeper is left out, unless somebody names it.
+// TestOnly checks that a chart's ZooKeeper is left out unless it is named.
 func TestOnly(t *testing.T) {
 	zk := "\n---\n{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: zk}}\n"
 	for _, tt := range []struct {
@@ -270,7 +271,7 @@ func TestOnly(t *testing.T) {
 	}
 }
 
-// TestOrder: the worst first, and each check has a name of its own.
+// TestOrder checks that the worst findings come first, and that each check has its own name.
 func TestOrder(t *testing.T) {
 	got := examine(t, strings.Replace(strings.Replace(fine, "  podManagementPolicy: Parallel\n", "", 1), "  volumeClaimTemplates: [{metadata: {name: data}}]\n", "", 1), nil)
 	require.Len(t, got, 2)
@@ -282,7 +283,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// fdb is a FoundationDB about which nothing is to be said.
+// fdb is a FoundationDB without findings.
 const fdb = `
 apiVersion: rollcall.dev/v1alpha1
 kind: DatabaseCluster
@@ -312,7 +313,7 @@ spec:
   volumeClaimTemplates: [{metadata: {name: data}}]
 `
 
-// TestLocalities: what a process of FoundationDB must say of itself.
+// TestLocalities checks which localities a process of FoundationDB must have.
 func TestLocalities(t *testing.T) {
 	require.Empty(t, examine(t, fdb, nil))
 	for from, tt := range map[string]struct{ to, want string }{
@@ -335,7 +336,7 @@ func TestLocalities(t *testing.T) {
 	require.Empty(t, examine(t, shell, nil))
 }
 
-// TestTheExampleIsFine: what people copy has what is asked for.
+// TestTheExampleIsFine checks that what people copy has what is asked for.
 func TestTheExampleIsFine(t *testing.T) {
 	data, err := os.ReadFile("../../../deploy/examples/foundationdb.yaml")
 	require.NoError(t, err)

@@ -18,27 +18,27 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// Facts are what is examined. Of a chart only the objects in it are known; Live is nil
-// then, and what only a cluster can tell is not asked.
+// Facts are what is examined. For a chart only its objects are known: Live is nil, and checks that
+// need a cluster are skipped.
 type Facts struct {
 	Sets     []appsv1.StatefulSet
 	Clusters []v1alpha1.DatabaseCluster
 	Budgets  []policyv1.PodDisruptionBudget
 	Policies []networkingv1.NetworkPolicy
 	Secrets  []string // namespace/name
-	// SecretMetas are the labels and annotations of Secrets that were looked at, by
-	// namespace/name; nil: there is none.
+	// SecretMetas are the labels and annotations of Secrets that were looked at, by namespace/name;
+	// nil means there is none.
 	SecretMetas map[string]*metav1.ObjectMeta
-	// Misread is what in a text is no part of the objects in it.
+	// Misread lists unknown fields in the text.
 	Misread []Finding
 	Live    *Live
 }
 
 // Live is what only a cluster has.
 type Live struct {
-	// Version of Kubernetes, such as v1.34.1.
+	// Version is the version of Kubernetes, such as v1.34.1.
 	Version string
-	// ControllersHaveAccounts: each controller of Kubernetes acts under its own name.
+	// ControllersHaveAccounts means that each controller of Kubernetes acts under its own name.
 	ControllersHaveAccounts bool
 	// Install is the namespace of the coordinator; its labels, as far as they may be read.
 	Install       string
@@ -66,9 +66,9 @@ func (l *Live) Tried(what string, err error) bool {
 	return err == nil
 }
 
-// Only leaves the StatefulSets of these names, or of DatabaseClusters of these names.
-// Without names it leaves those that say that they are a database's, as others, such as a
-// chart's ZooKeeper, are none; and all where nobody says so yet.
+// Only keeps the StatefulSets of these names, or of DatabaseClusters of these names. Without names
+// it keeps those that are labelled as a database's, because others, such as a chart's ZooKeeper,
+// are not; if none is labelled, it keeps all.
 func (f *Facts) Only(names []string) error {
 	for _, name := range names {
 		if !slices.ContainsFunc(f.Sets, func(s appsv1.StatefulSet) bool { return s.Name == name || ClusterName(&s) == name }) {
@@ -110,8 +110,8 @@ func (f *Facts) CredentialsSecrets() []string {
 	return slices.Compact(names)
 }
 
-// ClusterName is the DatabaseCluster that a StatefulSet belongs to, or will; empty: none
-// is said.
+// ClusterName is the DatabaseCluster that a StatefulSet belongs to, or will; empty means none is
+// said.
 func ClusterName(set *appsv1.StatefulSet) string {
 	if name := set.Labels[v1alpha1.LabelCluster]; name != "" {
 		return name
@@ -119,7 +119,7 @@ func ClusterName(set *appsv1.StatefulSet) string {
 	return set.Spec.Template.Labels[v1alpha1.LabelCluster]
 }
 
-// clusterOf is the DatabaseCluster of a StatefulSet; nil: it is not known.
+// clusterOf is the DatabaseCluster of a StatefulSet; nil means it is not known.
 func (f *Facts) clusterOf(set *appsv1.StatefulSet) *v1alpha1.DatabaseCluster {
 	name := ClusterName(set)
 	i := slices.IndexFunc(f.Clusters, func(c v1alpha1.DatabaseCluster) bool {
@@ -141,7 +141,8 @@ func (f *Facts) spec(set *appsv1.StatefulSet) model.Spec {
 	return model.Spec{}.WithDefaults()
 }
 
-// sameNamespace: objects of a chart often name none, and all go to that of the release.
+// sameNamespace reports whether two namespaces are the same. Objects of a chart often name none,
+// and all go to that of the release.
 func sameNamespace(a, b string) bool { return a == b || a == "" || b == "" }
 
 func id(namespace, name string) string {

@@ -1,5 +1,5 @@
-// Package doctor examines what Rollcall is to work on before anything changes: a rendered
-// chart, or what a cluster has. It only reads, and each finding names its fix.
+// Package doctor examines a rendered chart, or the objects of a cluster, before Rollcall changes
+// anything. It only reads, and each finding names its fix.
 package doctor
 
 import (
@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// Severity of a finding.
+// Severity is the severity of a finding.
 type Severity string
 
 // The severities.
 const (
-	// Error: Rollcall cannot work, or the database is less safe than without it.
+	// Error means that Rollcall cannot work, or the database is less safe than without it.
 	Error Severity = "error"
-	// Warning: it works, and something that people expect of it does not.
+	// Warning means that Rollcall works, but something that people expect of it does not.
 	Warning Severity = "warning"
 	// Info is good to know.
 	Info Severity = "info"
@@ -23,17 +23,16 @@ const (
 // Finding is something that is not as it should be.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	// Check is its name, which stays the same.
+	// Check is the name of the check, which is stable.
 	Check string `json:"check"`
 	// Object that it is about, such as "StatefulSet prod/solr".
 	Object string `json:"object"`
-	// Found in words, and what would be right.
+	// Found says in words what was found, and Fix what to do.
 	Found string `json:"found"`
 	Fix   string `json:"fix"`
 }
 
-// checks are asked in this order. Each answers for itself, so that one that cannot be
-// asked hides no other.
+// checks run in this order. They are independent, so that one that cannot run does not hide others.
 var checks = []struct {
 	name string
 	ask  func(*Facts) []Finding
@@ -65,7 +64,7 @@ var checks = []struct {
 	{"refusals", refusals},
 }
 
-// Names of all checks, in the order in which they are asked.
+// Names returns the names of all checks, in the order in which they are asked.
 func Names() []string {
 	names := make([]string, len(checks))
 	for i, c := range checks {
@@ -74,7 +73,7 @@ func Names() []string {
 	return names
 }
 
-// Examine answers all findings, the worst first, then by check and object.
+// Examine returns all findings, the worst first, then by check and object.
 func Examine(f *Facts) []Finding {
 	var out []Finding
 	for _, c := range checks {
@@ -93,7 +92,7 @@ func order(s Severity) int { return slices.Index([]Severity{Error, Warning, Info
 type Report struct {
 	Checks   []string  `json:"checks"`
 	Findings []Finding `json:"findings"`
-	// Unread is what could not be read, so that what depends on it was not examined.
+	// Unread lists what could not be read. What depends on it was not examined.
 	Unread []string `json:"unread,omitempty"`
 }
 

@@ -24,8 +24,8 @@ var (
 	variable = regexp.MustCompile(`\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
 )
 
-// server is the container of the pods that runs fdbserver, as far as its command line says
-// so; nil: it is started by something else, whose settings cannot be seen.
+// server is the container of the pods that runs fdbserver, as far as its command line says so; nil
+// means it is started by something else, whose settings cannot be seen.
 func server(set *appsv1.StatefulSet) *corev1.Container {
 	list := set.Spec.Template.Spec.Containers
 	for i := range list {
@@ -50,7 +50,7 @@ func flagsOf(c *corev1.Container) map[string]string {
 	return flags
 }
 
-// processClass of a set's processes; empty: it is not said.
+// processClass returns the class of a set's processes; empty means that none is set.
 func processClass(set *appsv1.StatefulSet) string {
 	c := server(set)
 	if c == nil {
@@ -65,12 +65,13 @@ func processClass(set *appsv1.StatefulSet) string {
 	return ""
 }
 
-// keepsData: processes of the class have files that are not to be lost.
+// keepsData reports whether processes of the class have files that are not to be lost.
 func keepsData(class string) bool {
 	return slices.Contains([]string{"unset", "storage", "log", "transaction", "coordinator"}, class)
 }
 
-// localities: by them the agent knows its own process, and everybody what fails together.
+// localities checks the localities, by which the agent finds its own process, and the groups what
+// fails together.
 func localities(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) (out []Finding) {
 		if f.spec(set).Engine != model.FoundationDB {

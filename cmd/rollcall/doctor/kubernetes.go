@@ -6,7 +6,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// oldest Kubernetes whose admission policies and sidecars Rollcall builds on.
+// oldest is the oldest Kubernetes with the admission policies and sidecars that Rollcall needs.
 const oldest = "1.30.0"
 
 func kubernetesVersion(f *Facts) []Finding {
@@ -21,7 +21,8 @@ func kubernetesVersion(f *Facts) []Finding {
 		Fix: "upgrade Kubernetes first"}}
 }
 
-// controllers: the guard lets Kubernetes' own controllers through by their names.
+// controllers checks that Kubernetes' own controllers have the names by which the guard lets them
+// through.
 func controllers(f *Facts) []Finding {
 	if f.Live == nil || f.Live.ControllersHaveAccounts {
 		return nil

@@ -24,7 +24,7 @@ func (f *Facts) snapshots(ask func(name string, s *model.Snapshot) []Finding) (o
 	return out
 }
 
-// reports: agents that say nothing, and servers that are no member.
+// reports finds agents without a report, and servers that are not members.
 func reports(f *Facts) []Finding {
 	return f.snapshots(func(_ string, s *model.Snapshot) []Finding {
 		var silent, strange, without []string
@@ -65,7 +65,7 @@ func reports(f *Facts) []Finding {
 	})
 }
 
-// skewed says whose node's clock differs from the coordinator's.
+// skewed names the nodes whose clock differs from the coordinator's.
 func skewed(s *model.Snapshot) string {
 	var off []string
 	for i := range s.Pods {
@@ -84,8 +84,8 @@ func skewed(s *model.Snapshot) string {
 	return "the clocks of nodes differ from the coordinator's: " + strings.Join(off, ", ")
 }
 
-// holds: what a change would wait for now. Without a change nothing is a candidate, so the
-// groups are asked what they could never give.
+// holds finds what a change would wait for now. Without a change there is no candidate, so it looks
+// for groups that can never spare a member.
 func holds(f *Facts) []Finding {
 	return f.snapshots(func(_ string, s *model.Snapshot) []Finding {
 		single := map[string][]string{}

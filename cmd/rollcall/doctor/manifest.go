@@ -23,7 +23,7 @@ import (
 // maxManifest bounds what is read, in bytes.
 const maxManifest = 64 << 20
 
-// ErrManifest is for input that is no manifest of Kubernetes.
+// ErrManifest means that the input is not a Kubernetes manifest.
 var ErrManifest = errors.New("not a manifest that can be examined")
 
 // Manifest reads a stream of YAML or JSON documents, such as helm template writes. Errors
@@ -52,7 +52,7 @@ func Manifest(data []byte) (*Facts, error) {
 	return f, nil
 }
 
-// add takes what is of a kind that is examined; everything else is not looked at.
+// add adds objects of the kinds that are examined, and ignores all others.
 func (f *Facts) add(document []byte) error {
 	var kind metav1.TypeMeta
 	if err := yaml.Unmarshal(document, &kind); err != nil {
@@ -102,8 +102,8 @@ func (f *Facts) add(document []byte) error {
 	return nil
 }
 
-// appended reads one object. What is in it that no such object has is a finding: the API
-// server leaves it out with a warning that is easily overlooked.
+// appended reads one object. Unknown fields are findings, because the API server drops them with a
+// warning that is easily overlooked.
 func appended[T appsv1.StatefulSet | policyv1.PodDisruptionBudget | networkingv1.NetworkPolicy | v1alpha1.DatabaseCluster](f *Facts, list *[]T, document []byte) error {
 	var named metav1.PartialObjectMetadata
 	text, err := yaml.YAMLToJSON(document)
@@ -133,5 +133,5 @@ func appended[T appsv1.StatefulSet | policyv1.PodDisruptionBudget | networkingv1
 	return nil
 }
 
-// manifest is what in the text is no part of such objects.
+// manifest returns the findings about unknown fields.
 func manifest(f *Facts) []Finding { return f.Misread }

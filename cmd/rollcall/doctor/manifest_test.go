@@ -14,8 +14,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/inject"
 )
 
-// TestManifest: lists are opened, what is of no interest is not read, and bad input names
-// its document.
+// TestManifest checks that lists are opened, what is of no interest is not read, and bad input
+// names its document.
 func TestManifest(t *testing.T) {
 	f, err := Manifest([]byte("kind: ConfigMap\napiVersion: v1\ndata: [not, a, map]\n---\n# nothing\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a}}\n"))
 	require.NoError(t, err)
@@ -32,7 +32,7 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// TestAManifestWithItsOwnAgent: which image that has is for the manifest to say.
+// TestAManifestWithItsOwnAgent checks that the manifest decides which image its own agent has.
 func TestAManifestWithItsOwnAgent(t *testing.T) {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{v1alpha1.LabelCluster: "a"}}}
 	set.Spec.Template = corev1.PodTemplateSpec{
@@ -46,7 +46,8 @@ func TestAManifestWithItsOwnAgent(t *testing.T) {
 	require.Empty(t, agent(&Facts{Sets: []appsv1.StatefulSet{*set}}))
 }
 
-// TestBadQuantities: the field and its value are named, of whatever has quantities in it.
+// TestBadQuantities checks that the field and its value are named, of whatever has quantities in
+// it.
 func TestBadQuantities(t *testing.T) {
 	const set = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: a, namespace: prod}\nspec: {template: {spec: {containers: [{name: x}, %s]}}}\n"
 	for container, want := range map[string]string{

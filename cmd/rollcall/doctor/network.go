@@ -20,7 +20,7 @@ type way struct {
 	port     int32
 	protocol corev1.Protocol
 	what     string
-	// coordinator: the other end is the coordinator, not another pod of the database.
+	// coordinator means that the other end is the coordinator, not another pod of the database.
 	coordinator bool
 	egress      bool
 }
@@ -49,7 +49,8 @@ func (w way) String() string {
 	return fmt.Sprintf("%s %d %s (%s)", w.protocol, w.port, direction, w.what)
 }
 
-// networkPolicy: policies add up, and a pod that none selects is reached by everybody.
+// networkPolicy checks that the policies allow Rollcall's connections. Policies add up, and a pod
+// that none selects can be reached by everybody.
 func networkPolicy(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		pod := labels.Set(template(set).Labels)
@@ -99,8 +100,8 @@ func (f *Facts) IngressPolicies(set *appsv1.StatefulSet) (names []string) {
 	return names
 }
 
-// has tells whether a policy is about a direction; without types it is about ingress, and
-// about egress where it has such rules.
+// has reports whether a policy is about a direction; without types it is about ingress, and about
+// egress where it has such rules.
 func has(p *networkingv1.NetworkPolicy, t networkingv1.PolicyType) bool {
 	if len(p.Spec.PolicyTypes) == 0 {
 		return t == networkingv1.PolicyTypeIngress || len(p.Spec.Egress) > 0
@@ -140,7 +141,8 @@ func (w way) through(ports []networkingv1.NetworkPolicyPort) bool {
 	})
 }
 
-// isThere: one of the peers is the other end. Blocks of addresses may be it, and count.
+// isThere reports whether one of the peers may be the other end. Address blocks count, because they
+// may contain it.
 func (f *Facts) isThere(peers []networkingv1.NetworkPolicyPeer, w way, pod labels.Set) bool {
 	return len(peers) == 0 || slices.ContainsFunc(peers, func(p networkingv1.NetworkPolicyPeer) bool {
 		switch {
@@ -154,7 +156,7 @@ func (f *Facts) isThere(peers []networkingv1.NetworkPolicyPeer, w way, pod label
 	})
 }
 
-// gossip: from where agents take it, as the coordinator has told them.
+// gossip checks from which networks agents accept gossip, as the coordinator has configured.
 func gossip(f *Facts) (out []Finding) {
 	if f.Live == nil {
 		return nil
@@ -172,7 +174,7 @@ func gossip(f *Facts) (out []Finding) {
 // coordinatorLabels are those of the chart.
 var coordinatorLabels = labels.Set{"app.kubernetes.io/name": "rollcall", "app.kubernetes.io/component": "coordinator"}
 
-// CoordinatorLabels are those by which its pods are told.
+// CoordinatorLabels returns the labels of the coordinator's pods.
 func CoordinatorLabels() map[string]string { return maps.Clone(coordinatorLabels) }
 
 func (f *Facts) installLabels() labels.Set {

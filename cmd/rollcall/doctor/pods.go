@@ -14,7 +14,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// template of a set as it would be with the label that brings the agents.
+// template returns the template of a set as it would be with the label that brings the agents.
 func template(set *appsv1.StatefulSet) *corev1.PodTemplateSpec {
 	t := set.Spec.Template.DeepCopy()
 	if t.Labels[v1alpha1.LabelCluster] == "" {
@@ -30,7 +30,7 @@ func template(set *appsv1.StatefulSet) *corev1.PodTemplateSpec {
 	return t
 }
 
-// agent asks the injection itself what it would say.
+// agent asks the injection what it would do.
 func agent(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		t := template(set)
@@ -56,7 +56,7 @@ func imageOf(t *corev1.PodTemplateSpec) string {
 	return "agent"
 }
 
-// gracePeriod: a pod that is deleted by other hands is handed over within it.
+// gracePeriod checks the grace period, in which a pod that others delete is handed over.
 func gracePeriod(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		grace, said := int64(30), "not set, which is 30"
@@ -76,7 +76,7 @@ func gracePeriod(f *Facts) []Finding {
 	})
 }
 
-// DatabaseContainer is the one that is annotated, or the first.
+// DatabaseContainer returns the container that is annotated as the database, or the first.
 func DatabaseContainer(t *corev1.PodTemplateSpec) *corev1.Container {
 	list := t.Spec.Containers
 	if name := t.Annotations[v1alpha1.AnnotationContainer]; name != "" {
@@ -132,7 +132,7 @@ func singlePod(f *Facts) []Finding {
 	})
 }
 
-// volume: what a pod has is kept by its claim only.
+// volume checks that data are on volume claims, since only these are kept.
 func volume(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		spec := f.spec(set)
@@ -156,7 +156,7 @@ func volume(f *Facts) []Finding {
 	})
 }
 
-// spread: pods that a node or a zone takes with it together.
+// spread finds pods that one node or zone would take down together.
 func spread(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		if replicas(set) < 2 {
@@ -199,7 +199,7 @@ func antiAffine(t *corev1.PodSpec) bool {
 		len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)+len(a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0
 }
 
-// Owned: the pod is one of the StatefulSet.
+// Owned reports whether the pod belongs to the StatefulSet.
 func Owned(p *corev1.Pod, set *appsv1.StatefulSet) bool {
 	return p.Namespace == set.Namespace && slices.ContainsFunc(p.OwnerReferences, func(o metaOwner) bool {
 		return o.Controller != nil && *o.Controller && o.UID == set.UID

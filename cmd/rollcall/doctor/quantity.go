@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// badQuantity names the first field of an object that should be a quantity and is
-// none; empty: there is none. The decoder's own error says neither field nor value.
+// badQuantity names the first field of an object that should be a quantity and is none; empty means
+// there is none. The decoder's own error says neither field nor value.
 func badQuantity(object []byte) string {
 	var tree any
 	if json.Unmarshal(object, &tree) != nil {

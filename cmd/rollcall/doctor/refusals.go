@@ -28,8 +28,8 @@ var remedies = []struct{ what, fix string }{
 	{"token", "somebody shows the coordinator tokens that Kubernetes does not know, or too many: its log, and a NetworkPolicy for port 7950"},
 }
 
-// refusals: what was refused within the last hour. One finding for each kind, with whose
-// it was last.
+// refusals reports what was refused within the last hour, with one finding for each kind and its
+// last sender.
 func refusals(f *Facts) []Finding {
 	if f.Live == nil {
 		return nil

@@ -14,8 +14,9 @@ func refusal(pod, what, from string, count uint64, since, last time.Duration) *r
 	return &rollcallv1.Refusal{Pod: pod, What: what, From: from, Count: count, Since: durationpb.New(since), Last: durationpb.New(last)}
 }
 
-// TestDoctorTellsOfRefusals: each kind once for a database, with how many, since when,
-// from whom last, and what to do; those of the coordinator once for all databases.
+// TestDoctorTellsOfRefusals checks that each kind of refusal is reported once for a database, with
+// how many, since when, from whom last, and what to do; those of the coordinator once for all
+// databases.
 func TestDoctorTellsOfRefusals(t *testing.T) {
 	webhook := refusal("", "webhook: size", "", 9, time.Minute, time.Second)
 	f := &Facts{Live: &Live{ControllersHaveAccounts: true, Refusals: map[string][]*rollcallv1.Refusal{

@@ -15,7 +15,7 @@ import (
 
 type metaOwner = metav1.OwnerReference
 
-// databaseCluster: who is labelled has one.
+// databaseCluster checks that each labelled StatefulSet has a DatabaseCluster.
 func databaseCluster(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		name := ClusterName(set)
@@ -31,7 +31,8 @@ func databaseCluster(f *Facts) []Finding {
 	})
 }
 
-// label: on the object it closes the guards, in the template it brings the agents.
+// label checks the label: on the object it closes the guards, in the template it injects the
+// agents.
 func label(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		object, pods := set.Labels[v1alpha1.LabelCluster], set.Spec.Template.Labels[v1alpha1.LabelCluster]
@@ -52,7 +53,7 @@ func label(f *Facts) []Finding {
 	})
 }
 
-// spec asks the policy itself what of a DatabaseCluster makes no sense.
+// spec asks the policy which settings of a DatabaseCluster are invalid.
 func spec(f *Facts) (out []Finding) {
 	for i := range f.Clusters {
 		c := &f.Clusters[i]
@@ -71,7 +72,7 @@ func spec(f *Facts) (out []Finding) {
 	return out
 }
 
-// updateStrategy: who rolls the pods.
+// updateStrategy checks which controller rolls the pods.
 func updateStrategy(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		if set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
@@ -92,7 +93,7 @@ func updateStrategy(f *Facts) []Finding {
 	})
 }
 
-// zones: those that are counted must be known.
+// zones checks that zones are known if the policy counts them.
 func zones(f *Facts) []Finding {
 	if f.Live == nil {
 		return nil
@@ -117,7 +118,7 @@ func zones(f *Facts) []Finding {
 	})
 }
 
-// client: FoundationDB is asked by its own program.
+// client checks that FoundationDB's own client program is mounted.
 func client(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		if f.spec(set).Engine != model.FoundationDB {
@@ -132,7 +133,7 @@ func client(f *Facts) []Finding {
 	})
 }
 
-// credentials: servers of SQL let nobody in without.
+// credentials checks that SQL servers have credentials, without which they refuse the agent.
 func credentials(f *Facts) []Finding {
 	if f.Live == nil {
 		return nil
@@ -156,13 +157,14 @@ func credentials(f *Facts) []Finding {
 	})
 }
 
-// wantsCredentials: others than servers of SQL only where somebody says so.
+// wantsCredentials reports whether the agent needs credentials: for SQL servers always, for others
+// only if the user says so.
 func (f *Facts) wantsCredentials(set *appsv1.StatefulSet) bool {
 	e := f.spec(set).Engine
 	return f.clusterOf(set) != nil && (e == model.MySQL || e == model.MariaDB || f.named(set) != "")
 }
 
-// named is the Secret that the pod template or the DatabaseCluster names.
+// named returns the Secret that the pod template or the DatabaseCluster names.
 func (f *Facts) named(set *appsv1.StatefulSet) string {
 	if name := set.Spec.Template.Annotations[v1alpha1.AnnotationCredentialsSecret]; name != "" {
 		return name

@@ -32,7 +32,8 @@ func ParseEngine(text string) (model.Engine, error) {
 	return "", fmt.Errorf("--engine is %q: must be one of %s", text, choices())
 }
 
-// engineOf is what the images of the databases' containers say, and which image says so.
+// engineOf returns the engine that the images of the database containers name, and the image that
+// names it.
 func engineOf(sets []appsv1.StatefulSet) (model.Engine, string, error) {
 	var engine model.Engine
 	var said string
@@ -54,11 +55,11 @@ func engineOf(sets []appsv1.StatefulSet) (model.Engine, string, error) {
 	return engine, said, nil
 }
 
-// besides are words of images that belong to a database and are none.
+// besides are words in the names of images that belong to a database but are not the database.
 var besides = []string{"exporter", "dashboards", "router", "proxy", "operator", "logstash", "plugin", "backup", "client", "shell", "monitor", "init"}
 
-// namedIn are the engines whose names are a word of an image's own name: who publishes it says
-// nothing, nor do registry, tag and digest.
+// namedIn returns the engines whose names are a word of an image's own name. The publisher,
+// registry, tag and digest do not count.
 func namedIn(image string) []model.Engine {
 	image, _, _ = strings.Cut(strings.ToLower(image), "@")
 	image = image[strings.LastIndex(image, "/")+1:]

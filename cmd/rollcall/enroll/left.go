@@ -15,8 +15,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// Left is what a person has to do yet, with the commands of the program as it is called.
-// Pods are those of the namespace, as far as they could be read.
+// Left returns what a person still has to do, with the commands of the program under its current
+// name. Pods are those of the namespace, as far as they could be read.
 func (p *Plan) Left(program string, pods []corev1.Pod) string {
 	var steps []string
 	switch {
@@ -55,7 +55,7 @@ func (p *Plan) leftToObserve(program string) []string {
 	}
 }
 
-// again is the command that goes on where this one ended.
+// again returns the command that continues where this one ended.
 func (p *Plan) again(program string) string {
 	var names []string
 	for i := range p.Sets {
@@ -98,7 +98,7 @@ func (p *Plan) leftToAdopt(program string, pods []corev1.Pod) (steps []string) {
 		step(fmt.Sprintf("%s status %s -n %s --wait --timeout 1h", program, p.Name, p.Namespace), "Follow it to its end."))
 }
 
-// which StatefulSets are meant, in words; empty: none.
+// which StatefulSets are meant, in words; empty means none.
 func (p *Plan) which(is func(*appsv1.StatefulSet) bool) string {
 	var names []string
 	for i := range p.Sets {
@@ -109,10 +109,11 @@ func (p *Plan) which(is func(*appsv1.StatefulSet) bool) string {
 	return strings.Join(names, " and ")
 }
 
-// FieldManager is whom the API server notes as the author of what is written.
+// FieldManager is the author that the API server records for writes.
 const FieldManager = "rollcall"
 
-// named: its partition is from here alone, now or in an earlier run; no chart has named it since.
+// named reports whether its partition is from here alone, now or in an earlier run; no chart has
+// named it since.
 func (p *Plan) named(set *appsv1.StatefulSet) bool {
 	if p.wantsPartition(set) {
 		return true
@@ -126,7 +127,7 @@ func (p *Plan) named(set *appsv1.StatefulSet) bool {
 	return ours && !theirs
 }
 
-// allAgents: each pod that can be seen has one.
+// allAgents reports whether each pod that can be seen has an agent.
 func (p *Plan) allAgents(pods []corev1.Pod) bool {
 	seen := 0
 	for i := range pods {

@@ -16,11 +16,11 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// NetworkPolicy closes the agents' ports to all but each other and the coordinators, and
-// 7948 to all but metricsFrom, namespaces of a Prometheus. The kubelet of the pod's own
-// node needs no rule. Nothing else is closed by it, and nothing opened: policies add up, and
-// one that selects a pod closes what it does not name. So, where no other policy selects
-// the pods, it lets everybody through to all ports but the agents'; where one does, it says nothing about them.
+// NetworkPolicy restricts the agents' ports to each other and the coordinators, and 7948 also to
+// metricsFrom, the namespaces of a Prometheus. The kubelet of the pod's own node needs no rule. The
+// policy closes and opens nothing else: policies add up, and one that selects a pod closes all
+// ports that it does not name. So if no other policy selects the pods, it allows all other ports
+// for everybody; if one does, it does not mention them.
 func (p *Plan) NetworkPolicy(f *doctor.Facts, metricsFrom []string) (*networkingv1.NetworkPolicy, error) {
 	name := v1alpha1.DerivedName(p.Name)
 	// All StatefulSets of the database, as the policy selects the pods of all of them.
@@ -61,7 +61,7 @@ func (p *Plan) NetworkPolicy(f *doctor.Facts, metricsFrom []string) (*networking
 	return policy, nil
 }
 
-// isolated tells whether another policy says who reaches the pods.
+// isolated reports whether another policy selects the pods.
 func isolated(f *doctor.Facts, sets []appsv1.StatefulSet, own string) (bool, error) {
 	for _, unread := range f.Live.Unread {
 		if strings.HasPrefix(unread, "NetworkPolicies:") {
@@ -85,8 +85,8 @@ func isolated(f *doctor.Facts, sets []appsv1.StatefulSet, own string) (bool, err
 	return len(by) > 0, nil
 }
 
-// allOtherPorts are those at which no agent listens, as ranges, and those which the
-// containers name, too: a network plugin that does not know ranges opens their first port only.
+// allOtherPorts returns the ports at which no agent listens, as ranges, and also those that the
+// containers name: a network plugin that does not support ranges opens only their first port.
 func allOtherPorts(sets []appsv1.StatefulSet) []networkingv1.NetworkPolicyPort {
 	all := []networkingv1.NetworkPolicyPort{
 		ports(corev1.ProtocolTCP, 1, config.PortGossip-1), ports(corev1.ProtocolTCP, config.PortHTTP+1, 65535),

@@ -51,9 +51,9 @@ func to(p *networkingv1.NetworkPolicy, protocol corev1.Protocol, number int32, r
 	return from, anybody
 }
 
-// TestNetworkPolicyClosesNothingOfTheDatabase: of all ports the agents' only, which the agents of
-// this database and the coordinators reach. Where the network plugin knows no ranges, the ports that
-// containers name stay open.
+// TestNetworkPolicyClosesNothingOfTheDatabase checks that the policy restricts only the agents'
+// ports, which the agents of this database and the coordinators reach. Where the network plugin
+// knows no ranges, the ports that containers name stay open.
 func TestNetworkPolicyClosesNothingOfTheDatabase(t *testing.T) {
 	f := facts(
 		set("solr", "solr:9", withPorts(corev1.ContainerPort{ContainerPort: 8983}, corev1.ContainerPort{ContainerPort: 7947, Name: "agent"},
@@ -100,8 +100,9 @@ func TestNetworkPolicyClosesNothingOfTheDatabase(t *testing.T) {
 	require.Equal(t, "ops", from(corev1.ProtocolTCP, 7948)[1].NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"])
 }
 
-// TestNetworkPolicyOpensNothing: policies add up. Where another one says who reaches the database, this
-// one says nothing about the database's ports, and where that cannot be known there is none.
+// TestNetworkPolicyOpensNothing checks that policies add up. Where another one says who reaches the
+// database, this one says nothing about the database's ports, and where that cannot be known there
+// is none.
 func TestNetworkPolicyOpensNothing(t *testing.T) {
 	f := facts(set("solr", "solr:9"), set("solr-more", "solr:9", labelled("search")))
 	f.Policies = []networkingv1.NetworkPolicy{{ObjectMeta: metav1.ObjectMeta{Name: "deny", Namespace: "prod"}}} // of all pods

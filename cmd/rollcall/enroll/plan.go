@@ -1,10 +1,10 @@
-// Package enroll puts what runs already under Rollcall: it decides what has to be written for
-// that, tells when the coordinator has it, and says what is left for a person. It is pure;
-// who calls it reads and writes.
+// Package enroll puts running databases under Rollcall: it decides what to write for that, reports
+// when the coordinator has seen it, and says what is left for a person. It is pure; its callers
+// read and write.
 //
-// Whatever it has written when a write fails restarts nothing: Rollcall heeds a StatefulSet
-// only when that has the label and there is a DatabaseCluster. The DatabaseCluster is the
-// last, so that a coordinator never sees a part of a database's StatefulSets.
+// If a write fails, what was written before restarts nothing: Rollcall manages a StatefulSet only
+// if it has the label and there is a DatabaseCluster. The DatabaseCluster is written last, so that
+// a coordinator never sees only some of a database's StatefulSets.
 package enroll
 
 import (
@@ -23,10 +23,10 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// Options are what a person asks for. Zero values leave it to what is there.
+// Options are what a person asks for. Zero values leave it to the existing objects.
 type Options struct {
 	Namespace string
-	// Sets are the names of StatefulSets, one at least.
+	// Sets are the names of StatefulSets, at least one.
 	Sets              []string
 	Name              string
 	Engine            model.Engine
@@ -34,27 +34,27 @@ type Options struct {
 	Observe           bool
 }
 
-// Plan is what is to be written, and what of that is there.
+// Plan is what has to be written, and what exists already.
 type Plan struct {
 	Namespace, Name string
 	// Install is the namespace of the coordinator.
 	Install string
-	// Sets as they are now, in the order in which they were named.
+	// Sets are the StatefulSets as they are now, in the order in which they were named.
 	Sets []appsv1.StatefulSet
-	// Cluster as it is, or as it is to be made.
+	// Cluster is the DatabaseCluster as it is, or as it will be created.
 	Cluster v1alpha1.DatabaseCluster
 	Exists  bool
 	// Steps that are left, in the order in which they are safe.
 	Steps []Step
-	// gives: whoever asked for this has named the Secret with credentials, and not
-	// somebody who made the DatabaseCluster before.
+	// gives means that the user of this command has named the Secret with credentials, and not the
+	// creator of the DatabaseCluster.
 	gives bool
-	// Image that says which engine it is; empty: somebody else does.
+	// Image is the image that names the engine; empty means that the engine is known otherwise.
 	Image string
 }
 
-// Decide says what has to be written so that the StatefulSets belong to one DatabaseCluster,
-// of what is known of a cluster that runs.
+// Decide returns what has to be written so that the StatefulSets belong to one DatabaseCluster,
+// given the facts of a running cluster.
 func Decide(f *doctor.Facts, o Options) (*Plan, error) {
 	p := &Plan{Namespace: o.Namespace, Install: f.Live.Install}
 	for _, name := range o.Sets {
@@ -102,7 +102,8 @@ func there(sets []appsv1.StatefulSet) string {
 // maxName leaves room for what is derived from a name.
 const maxName = 54
 
-// nameOf the DatabaseCluster: the one that the StatefulSets name already, or the one that was asked for.
+// nameOf returns the name of the DatabaseCluster: the one that the StatefulSets name already, or
+// the one that was asked for.
 func nameOf(sets []appsv1.StatefulSet, asked string) (string, error) {
 	name, by := asked, "--name"
 	for i := range sets {
@@ -125,7 +126,8 @@ func nameOf(sets []appsv1.StatefulSet, asked string) (string, error) {
 	return name, nil
 }
 
-// agrees: what is there is left as it is, so nothing else may be asked for.
+// agrees returns an error if the options contradict the existing DatabaseCluster, which is not
+// changed.
 func agrees(c *v1alpha1.DatabaseCluster, o Options) error {
 	refuse := func(flag, want, field, is string) error {
 		return fmt.Errorf("%s is %s, and DatabaseCluster %s, which is there and is left as it is, has %s: %s; leave out %[1]s, or change %[4]s first", flag, want, c.Name, field, is)
@@ -142,7 +144,7 @@ func agrees(c *v1alpha1.DatabaseCluster, o Options) error {
 	return nil
 }
 
-// stays: one that is being deleted guards nothing any more once it is gone.
+// stays returns an error if the DatabaseCluster is being deleted, because the guard ends with it.
 func stays(c *v1alpha1.DatabaseCluster) error {
 	if c.DeletionTimestamp.IsZero() {
 		return nil
@@ -150,7 +152,8 @@ func stays(c *v1alpha1.DatabaseCluster) error {
 	return fmt.Errorf("DatabaseCluster %s is being deleted: give the same command when kubectl -n %s get dbc %[1]s finds it no more", c.Name, c.Namespace)
 }
 
-// alike: what joins a database that is there is of its engine, unless somebody says so.
+// alike returns an error if StatefulSets that join a database seem to have another engine, unless
+// the user names the engine.
 func (p *Plan) alike(o Options) error {
 	new := slices.DeleteFunc(slices.Clone(p.Sets), func(s appsv1.StatefulSet) bool { return doctor.ClusterName(&s) == p.Name })
 	if o.Engine != "" || len(new) == 0 {
@@ -164,7 +167,7 @@ func (p *Plan) alike(o Options) error {
 	return err
 }
 
-// describe the DatabaseCluster that is to be made.
+// describe fills in the DatabaseCluster that will be created.
 func (p *Plan) describe(o Options) error {
 	engine := o.Engine
 	if engine == "" {
@@ -181,9 +184,9 @@ func (p *Plan) describe(o Options) error {
 	return nil
 }
 
-// Consent adds to the steps that the Secret with credentials, which has been read, is for
-// this DatabaseCluster, and to the facts that it is. What somebody else's DatabaseCluster
-// names nobody has allowed by asking for this: the doctor says what is missing.
+// Consent adds a step that allows this DatabaseCluster to use the Secret with credentials, which
+// has been read, and adds that to the facts. If somebody else's DatabaseCluster names the Secret,
+// this command is not consent: the doctor says what is missing.
 func (p *Plan) Consent(f *doctor.Facts) {
 	name := v1alpha1.CredentialsSecretOf(&p.Cluster)
 	secret := f.SecretMetas[p.Namespace+"/"+name]
@@ -210,7 +213,7 @@ func (p *Plan) Consent(f *doctor.Facts) {
 	f.SecretMetas[p.Namespace+"/"+name] = given
 }
 
-// Manifest of the DatabaseCluster: what people would keep of it.
+// Manifest returns the manifest of the DatabaseCluster: what people would keep of it.
 func (p *Plan) Manifest() *v1alpha1.DatabaseCluster {
 	return &v1alpha1.DatabaseCluster{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind},
@@ -219,9 +222,9 @@ func (p *Plan) Manifest() *v1alpha1.DatabaseCluster {
 	}
 }
 
-// Facts are those that there will be once all is written: about them the doctor is asked, so
-// that what is mended here is nothing to complain of. All StatefulSets of the database are
-// among them, also those that were not named.
+// Facts returns the facts as they will be once everything is written. The doctor examines these, so
+// that it does not report what the plan fixes. They include all StatefulSets of the database, also
+// those that were not named.
 func (p *Plan) Facts(f *doctor.Facts) *doctor.Facts {
 	after := *f
 	after.Clusters = []v1alpha1.DatabaseCluster{p.Cluster}

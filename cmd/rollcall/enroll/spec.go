@@ -2,7 +2,7 @@ package enroll
 
 import "github.com/rollcall-dev/rollcall/coordinator/model"
 
-// specOf is the least that deploy/examples has for a database of this kind.
+// specOf returns the smallest spec in deploy/examples for a database of this kind.
 func specOf(engine model.Engine, credentialsSecret string, observe bool) model.Spec {
 	spec := model.Spec{Engine: engine, Connection: model.Connection{CredentialsSecret: credentialsSecret}}
 	if observe {

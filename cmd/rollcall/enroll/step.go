@@ -19,16 +19,17 @@ type Step struct {
 	Set, Secret     string
 	UID             types.UID
 	ResourceVersion string
-	// Patch of it, of the kind that kubectl patch sends.
+	// Patch is a patch of the object, of the kind that kubectl patch sends.
 	Patch string
-	// Said is what was done, in words.
+	// Said says in words what was done.
 	Said string
-	// Command of kubectl that does the same; empty where it is to apply the manifest.
+	// Command is the command of kubectl that does the same; empty where it is to apply the
+	// manifest.
 	Command string
 }
 
-// PatchOf exactly the object that was looked at, as it was then: a person may have set a
-// partition or a label meanwhile.
+// PatchOf returns the patch with a resourceVersion, so that it applies only to the object that was
+// looked at: a person may have set a partition or a label since.
 func (s Step) PatchOf(resourceVersion string) ([]byte, error) {
 	var patch map[string]any
 	if err := json.Unmarshal([]byte(s.Patch), &patch); err != nil {
@@ -45,8 +46,8 @@ func (s Step) PatchOf(resourceVersion string) ([]byte, error) {
 
 const partitionPatch = `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}`
 
-// steps that are left. None restarts a pod. First what each StatefulSet lacks, then what has
-// Rollcall look at all of them.
+// steps returns the steps that are left. None restarts a pod. First come the StatefulSets' own
+// steps, then the one that makes Rollcall manage all of them.
 func (p *Plan) steps() (out []Step) {
 	for i := range p.Sets {
 		set := &p.Sets[i]
@@ -72,7 +73,8 @@ func (p *Plan) steps() (out []Step) {
 	return out
 }
 
-// wantsPartition: one that names none is held by bad-input. By partition Rollcall sets it itself.
+// wantsPartition reports whether the StatefulSet needs a partition: without one, bad-input holds
+// it. With rollingUpdate: Partition Rollcall sets it itself.
 func (p *Plan) wantsPartition(set *appsv1.StatefulSet) bool {
 	named := set.Spec.UpdateStrategy.RollingUpdate != nil && set.Spec.UpdateStrategy.RollingUpdate.Partition != nil
 	return rolls(set) && !named && p.Cluster.Spec.Update.RollingUpdate != model.RollingUpdateByPartition
@@ -82,8 +84,7 @@ func rolls(set *appsv1.StatefulSet) bool {
 	return set.Spec.UpdateStrategy.Type != appsv1.OnDeleteStatefulSetStrategyType
 }
 
-// SameOrder: nobody has said meanwhile how the StatefulSet is to be rolled, nor to which
-// database it belongs.
+// SameOrder reports whether the update strategy and the database of the StatefulSet are unchanged.
 func SameOrder(was, is *appsv1.StatefulSet) bool {
 	return was.UID == is.UID && was.Labels[v1alpha1.LabelCluster] == is.Labels[v1alpha1.LabelCluster] &&
 		equality.Semantic.DeepEqual(was.Spec.UpdateStrategy, is.Spec.UpdateStrategy)

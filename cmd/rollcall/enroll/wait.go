@@ -14,24 +14,25 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
-// Seen is what is known of the DatabaseCluster after all was written.
+// Seen is what is known of the DatabaseCluster after everything was written.
 type Seen struct {
 	Cluster *v1alpha1.DatabaseCluster
-	// Snapshot that the coordinator decided on last; nil: it could not be asked, and Events
+	// Snapshot that the coordinator decided on last; nil means it could not be asked, and Events
 	// have to do.
 	Snapshot *model.Snapshot
 	NotAsked error
 	Events   []corev1.Event
 }
 
-// Guards: pods are to be guarded, which is waited for; otherwise only that the coordinator
-// has decided once.
+// Guards reports whether pods are guarded, for which enroll waits; otherwise it only waits until
+// the coordinator has decided once.
 func (p *Plan) Guards() bool {
 	spec := p.Cluster.Spec.WithDefaults()
 	return spec.Guard == model.GuardEnforce && spec.Update.Mode != model.ModeObserve
 }
 
-// Decided says what is missing until the coordinator has decided about all of it; empty: nothing.
+// Decided returns what is missing until the coordinator has decided about all StatefulSets; empty
+// means nothing.
 func (p *Plan) Decided(c *v1alpha1.DatabaseCluster) string {
 	unseen := slices.DeleteFunc(slices.Clone(p.Sets), func(s appsv1.StatefulSet) bool { return c.Status.UpdateRevisions[s.Name] != "" })
 	switch {
@@ -43,7 +44,7 @@ func (p *Plan) Decided(c *v1alpha1.DatabaseCluster) string {
 	return ""
 }
 
-// Waiting says what is missing until a person can go on; empty: nothing.
+// Waiting returns what is missing until a person can continue; empty means nothing.
 func (p *Plan) Waiting(s Seen) string {
 	if err := stays(s.Cluster); err != nil {
 		return err.Error()
@@ -64,8 +65,8 @@ func (p *Plan) Waiting(s Seen) string {
 	return why
 }
 
-// condition is its message where it is not as it should be. One that is not there has not
-// been decided: to be initialized is to be said, and a budget to be complained of.
+// condition returns the message of a condition that is not as it should be. A missing condition
+// counts as not decided: Initialized must be set, and a problem with a budget must be reported.
 func condition(c *v1alpha1.DatabaseCluster, kind string, want metav1.ConditionStatus) string {
 	for _, have := range c.Status.Conditions {
 		if have.Type == kind && have.Status == want {
@@ -103,7 +104,7 @@ func (p *Plan) enforcing(s Seen) (yes bool, why string) {
 	return true, ""
 }
 
-// open are pods that run and that Kubernetes would let anybody remove.
+// open returns running pods that Kubernetes would let anybody remove.
 func (p *Plan) open(s *model.Snapshot) (names []string) {
 	for i := range s.Pods {
 		pod := &s.Pods[i]
@@ -132,7 +133,7 @@ func newestOf(events []corev1.Event, uid string) (newest *corev1.Event) {
 	return newest
 }
 
-// lastSeen: whoever wrote the Event, one of these says when.
+// lastSeen returns the time of an Event. Its field depends on the writer of the Event.
 func lastSeen(e *corev1.Event) time.Time {
 	last := e.EventTime.Time
 	if e.LastTimestamp.After(last) {

@@ -51,7 +51,7 @@ func follow(ctx context.Context, a *cli.App, namespace, name string, seen func(*
 	}
 }
 
-// errAskAnew: the proof of identity has expired after some minutes.
+// errAskAnew means that the proof of identity has expired, after some minutes.
 var errAskAnew = errors.New("the proof of who asks has ended")
 
 // followCoordinator follows a cluster until the connection breaks, or until seen returns

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOwnHost: a browser leaves out the port of HTTP, and no other.
+// TestOwnHost checks that the port may be missing for HTTP only, as browsers leave it out.
 func TestOwnHost(t *testing.T) {
 	for host, want := range map[string]int{
 		"localhost:8951": 200, "127.0.0.1:8951": 200, "[::1]:8951": 200,

@@ -30,14 +30,14 @@ const DefaultNamespace = "rollcall-system"
 // Asker is the name of the Role and of the ClusterRole of people who ask the coordinator.
 const Asker = "rollcall-asker"
 
-// port of the coordinator's gRPC service.
+// port is the port of the coordinator's gRPC service.
 const port = 7950
 
-// Sentinels: why there is no coordinator to talk to.
+// Reasons why there is no coordinator to talk to.
 var (
-	// ErrNotElected: no coordinator is elected, or none is installed.
+	// ErrNotElected means that no coordinator is elected, or none is installed.
 	ErrNotElected = errors.New("no coordinator is elected")
-	// ErrForbidden: the API server does not let this person through.
+	// ErrForbidden means that the API server does not let this person through.
 	ErrForbidden = errors.New("not permitted")
 )
 
@@ -54,14 +54,14 @@ type Options struct {
 	CA, Cert, Key string
 	// Config says how to reach the API server.
 	Config *rest.Config
-	// SendToken has the coordinator be shown the token of Config, which is as good for it as for
-	// this person. Without it nothing is shown that is of use elsewhere.
+	// SendToken sends the token of Config to the coordinator, which could use it like this person.
+	// Without it, no credential is sent that is valid elsewhere.
 	SendToken bool
 	// Namespace is where Rollcall is installed.
 	Namespace string
 }
 
-// Validate says what is missing or does not belong together.
+// Validate returns an error if options are missing or contradict each other.
 func (o Options) Validate() error {
 	switch {
 	case o.Address == "" && (o.CA != "" || o.Cert != "" || o.Key != ""):
@@ -110,7 +110,7 @@ func Dial(ctx context.Context, opts Options) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	// First the way there, then what is shown: a request that nobody reads would stay for a day.
+	// Connect first, then prove the identity: a request that nobody reads would stay for a day.
 	tunnel, err := openTunnel(ctx, opts.Config, opts.Namespace, pod, port)
 	if err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func identityFromFiles(ca, cert, key string) (*tls.Config, error) {
 	return config, nil
 }
 
-// trust is a configuration that verifies a coordinator by these authorities.
+// trust returns a configuration that verifies a coordinator by these authorities.
 func trust(pem []byte) (*tls.Config, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(pem) {

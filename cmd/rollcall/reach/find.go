@@ -16,7 +16,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
 )
 
-// elected is the name of the pod that holds the Lease.
+// elected returns the name of the pod that holds the Lease.
 func elected(ctx context.Context, clients kubernetes.Interface, namespace string) (string, error) {
 	l, err := clients.CoordinationV1().Leases(namespace).Get(ctx, lead.LeaseName, metav1.GetOptions{})
 	switch {
@@ -49,7 +49,8 @@ func holderOf(l *coordinationv1.Lease, now time.Time) string {
 	return *s.HolderIdentity
 }
 
-// readerIdentity is what people show to the coordinator, and how they verify it.
+// readerIdentity returns the reader's certificate for the coordinator, and how to verify the
+// coordinator.
 func readerIdentity(ctx context.Context, clients kubernetes.Interface, namespace string) (*tls.Config, error) {
 	secret, config, err := trusted(ctx, clients, namespace, pki.SecretReader)
 	if err != nil {
@@ -63,7 +64,8 @@ func readerIdentity(ctx context.Context, clients kubernetes.Interface, namespace
 	return config, nil
 }
 
-// trusted verifies the coordinator by the authorities in a Secret that a coordinator makes.
+// trusted returns a configuration that verifies the coordinator by the authorities in a Secret that
+// the coordinator maintains.
 func trusted(ctx context.Context, clients kubernetes.Interface, namespace, name string) (*corev1.Secret, *tls.Config, error) {
 	secret, err := clients.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -79,7 +81,7 @@ func trusted(ctx context.Context, clients kubernetes.Interface, namespace, name 
 	return secret, config, nil
 }
 
-// explain says what was tried, and marks what the API server forbids.
+// explain adds to an error what was tried, and marks what the API server forbids.
 func explain(err error, tried string) error {
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		return fmt.Errorf("%w to %s: %w", ErrForbidden, tried, err)

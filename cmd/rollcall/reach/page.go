@@ -28,8 +28,8 @@ type Page struct {
 	identity *tls.Config
 }
 
-// NewPage connects at once, so that what stands in the way is said here. With
-// an Address, that is the page's own.
+// NewPage connects at once, so that it returns errors early. With an Address, that is the page's
+// own.
 func NewPage(ctx context.Context, opts Options) (*Page, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (p *Page) drop() {
 	p.tunnel, p.pod = nil, ""
 }
 
-// find is a tunnel to the pod that is elected now, and who to be there.
+// find returns a tunnel to the pod that is elected now, and the identity to use there.
 func (p *Page) find(ctx context.Context) (*tunnel, *tls.Config, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,7 +101,7 @@ func (p *Page) find(ctx context.Context) (*tunnel, *tls.Config, error) {
 	return t, identity, nil
 }
 
-// dial is one connection to the page. After one that failed all is looked for anew.
+// dial opens one connection to the page. After a failure it looks for the elected pod again.
 func (p *Page) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	conn, identity, err := p.connect(ctx)
 	if err == nil {

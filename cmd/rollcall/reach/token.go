@@ -21,11 +21,13 @@ import (
 // tokenSeconds is how long a token for the coordinator is good, the least that Kubernetes gives.
 const tokenSeconds = 600
 
-// errNoToken: a client certificate, a password, or somebody else's name in the kubeconfig.
+// errNoToken means that the kubeconfig has a client certificate, a password, or impersonates
+// another user.
 var errNoToken = errors.New("this kubeconfig gives no token of the one who asks, but a client certificate, a password or another's name: " +
 	"leave --send-token out")
 
-// accountToken is a token of a ServiceAccount for the coordinator alone. Nil: this is none, or it may not make one.
+// accountToken returns a token of a ServiceAccount for the coordinator alone. Nil means that the
+// user is not a ServiceAccount, or may not create one.
 func accountToken(ctx context.Context, clients kubernetes.Interface) (credentials.PerRPCCredentials, error) {
 	review, err := clients.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if withheld(err) {
@@ -50,7 +52,8 @@ func accountToken(ctx context.Context, clients kubernetes.Interface) (credential
 	return fixed("Bearer " + answer.Status.Token), nil
 }
 
-// withheld: by the API server, which lets this person not do it, or does not have it.
+// withheld reports whether the API server refused, because this person may not do it, or does not
+// have it.
 func withheld(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }
@@ -87,7 +90,7 @@ type token struct{ transport http.RoundTripper }
 // RequireTransportSecurity keeps the token from everybody but a verified coordinator.
 func (*token) RequireTransportSecurity() bool { return true }
 
-// GetRequestMetadata asks at every call: tokens are renewed.
+// GetRequestMetadata gets the token at every call, because tokens are renewed.
 func (t *token) GetRequestMetadata(ctx context.Context, _ ...string) (map[string]string, error) {
 	value, err := t.current(ctx)
 	if err != nil {
@@ -96,7 +99,7 @@ func (t *token) GetRequestMetadata(ctx context.Context, _ ...string) (map[string
 	return map[string]string{people.Header: value}, nil
 }
 
-// current is what the API server would be sent now.
+// current returns the token that the API server would get now.
 func (t *token) current(ctx context.Context) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://kubernetes.default.svc/", nil)
 	if err != nil {
@@ -109,13 +112,13 @@ func (t *token) current(ctx context.Context) (string, error) {
 	defer response.Body.Close()
 	value := response.Header.Get("Authorization")
 	if !strings.HasPrefix(value, "Bearer ") || response.Header.Get("Impersonate-User") != "" {
-		// With --as, the token is another's than the one who is meant to ask.
+		// With --as, the token belongs to another user than the impersonated one.
 		return "", errNoToken
 	}
 	return value, nil
 }
 
-// mirror answers a request with its own headers, and sends nothing.
+// mirror answers a request with the request's own headers, and sends nothing.
 type mirror struct{}
 
 func (mirror) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -31,7 +31,7 @@ type tunnel struct {
 	requests int
 }
 
-// openTunnel connects at once, so that what stands in the way is said here.
+// openTunnel connects at once, so that it returns errors early.
 func openTunnel(ctx context.Context, config *rest.Config, namespace, pod string, port int) (*tunnel, error) {
 	dialer, err := portForwardDialer(config, namespace, pod)
 	if err != nil {
@@ -44,7 +44,7 @@ func openTunnel(ctx context.Context, config *rest.Config, namespace, pod string,
 	return t, nil
 }
 
-// portForwardDialer speaks WebSocket, and SPDY to those who know no better.
+// portForwardDialer speaks WebSocket, and SPDY to older API servers.
 func portForwardDialer(config *rest.Config, namespace, pod string) (httpstream.Dialer, error) {
 	config = rest.CopyConfig(config)
 	config.GroupVersion = &corev1.SchemeGroupVersion
@@ -69,7 +69,7 @@ func portForwardDialer(config *rest.Config, namespace, pod string) (httpstream.D
 	}), nil
 }
 
-// connection is the one to the API server, made anew when it was lost.
+// connection returns the connection to the API server, and makes a new one if it was lost.
 func (t *tunnel) connection(ctx context.Context) (httpstream.Connection, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,7 +93,7 @@ func (t *tunnel) connection(ctx context.Context) (httpstream.Connection, error) 
 	}()
 	select {
 	case <-ctx.Done():
-		// The dialer takes no context: what it still brings is thrown away.
+		// The dialer takes no context: a late connection is closed.
 		go func() {
 			if a := <-answered; a.conn != nil {
 				_ = a.conn.Close()
@@ -187,7 +187,7 @@ func (c *streamConn) Write(p []byte) (int, error) {
 	return n, c.because(err)
 }
 
-// because is why the connection broke, where Kubernetes said so.
+// because returns why the connection broke, if Kubernetes reported it.
 func (c *streamConn) because(err error) error {
 	if err == nil {
 		return nil

@@ -16,11 +16,13 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
 )
 
-// errUnproven: this person may neither make a request nor have a token for the coordinator alone.
+// errUnproven means that the user may neither create a request nor get a token for the coordinator
+// alone.
 var errUnproven = errors.New("nothing was found that shows the coordinator who you are and reveals nothing else")
 
-// whoAmI is how a person shows who they are, and how they verify the coordinator. What comes first
-// gives away least, and what is worth something elsewhere is sent only when asked for:
+// whoAmI returns how a person proves their identity, and how they verify the coordinator. The
+// methods that reveal least come first, and a credential that is valid elsewhere is sent only on
+// request:
 //
 //  1. a CertificateSigningRequest, into which the API server writes who has made it;
 //  2. a token that a ServiceAccount has made for the coordinator alone;
@@ -63,7 +65,7 @@ func bindAsker(err error, namespace string) error {
 	return err
 }
 
-// prove shows who this person is. The error is errUnproven when the API server lets them do neither.
+// prove proves who this person is. It returns errUnproven if the API server allows neither method.
 func prove(ctx context.Context, clients kubernetes.Interface) (credentials.PerRPCCredentials, error) {
 	request, err := people.NewRequest()
 	if err != nil {

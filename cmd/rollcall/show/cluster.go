@@ -16,8 +16,8 @@ import (
 // maxRows bounds the tables of one cluster.
 const maxRows = 25
 
-// List writes a line for each cluster; wide, it also says how long the rollout may
-// take yet, how many pods may be away, and how old the decision is.
+// List writes a line for each cluster; wide, it also says how long the rollout may take yet, how
+// many pods may be unavailable, and how old the decision is.
 func List(w io.Writer, p Palette, clusters []*rollcallv1.Cluster, allNamespaces, wide bool, now time.Time) {
 	header := []string{"NAME", "ENGINE", "PHASE", "UPDATED", "READY", "UNAVAIL", "FAILED", "WAITING FOR"}
 	const beforeLast = 7
@@ -61,8 +61,8 @@ func wideCells(c *rollcallv1.Cluster, now time.Time) []string {
 	return []string{limit, forecast, decided}
 }
 
-// waitingFor is the rule that holds the cluster for good, or the pods on their
-// way, or the rule that holds the next pod.
+// waitingFor returns the rule that holds the cluster for good, or the pods that are on their way,
+// or the rule that holds the next pod.
 func waitingFor(c *rollcallv1.Cluster) string {
 	if h := lastingHold(c); h != nil {
 		return h.GetRule()
@@ -86,13 +86,13 @@ func waitingFor(c *rollcallv1.Cluster) string {
 	return "-"
 }
 
-// unlabelled: no StatefulSet belongs to the cluster.
+// unlabelled reports whether no StatefulSet belongs to the cluster.
 func unlabelled(c *rollcallv1.Cluster) bool {
 	return c.GetPods().GetDesired() == 0 && c.GetPhase() == string(model.ClusterIdle)
 }
 
-// leadingHold is the hold that says most about the cluster: the first of the
-// plan, except for pods that are on their way.
+// leadingHold returns the hold that says most about the cluster: the first of the plan, except for
+// pods that are on their way.
 func leadingHold(c *rollcallv1.Cluster) *rollcallv1.Hold {
 	for _, h := range c.GetPlan().GetHolds() {
 		if h.GetRule() != string(model.RuleClaimed) && h.GetRule() != string(model.RuleTerminating) {
@@ -102,8 +102,8 @@ func leadingHold(c *rollcallv1.Cluster) *rollcallv1.Hold {
 	return nil
 }
 
-// lastingHold is a hold of the whole cluster that will not pass by itself
-// when the pods on their way are back.
+// lastingHold returns a hold of the whole cluster that does not end when the pods on their way are
+// back.
 func lastingHold(c *rollcallv1.Cluster) *rollcallv1.Hold {
 	if h := leadingHold(c); h != nil && h.GetPod() == "" && len(c.GetPlan().GetSteps()) == 0 && !status.Passing(model.Rule(h.GetRule())) {
 		return h
@@ -123,7 +123,7 @@ func phaseMark(phase string) Mark {
 	return Plain
 }
 
-// untold: there are pods, and no report of any.
+// untold reports whether there are pods but no report of any.
 func untold(c *rollcallv1.Cluster) bool {
 	return len(c.GetPodStates()) > 0 && !slices.ContainsFunc(c.GetPodStates(), func(s *rollcallv1.PodState) bool { return s.GetReportAgeSeconds() >= 0 })
 }
@@ -200,7 +200,7 @@ func openGuards(c *rollcallv1.Cluster) []string {
 	return open
 }
 
-// poolTable says how far each StatefulSet is, where there is more than one.
+// poolTable shows the progress of each StatefulSet, if there is more than one.
 func poolTable(c *rollcallv1.Cluster) *Table {
 	t := section("StatefulSets", "STATEFULSET", "UPDATED", "READY", "REVISION", "VERSION")
 	t.Most = 0
@@ -254,7 +254,7 @@ func holdTable(c *rollcallv1.Cluster) *Table {
 	return t
 }
 
-// distinct leaves out holds of pods that say what holds the whole cluster.
+// distinct omits holds of pods that repeat a hold of the whole cluster.
 func distinct(holds []*rollcallv1.Hold) []*rollcallv1.Hold {
 	everybody := map[string]bool{}
 	for _, h := range holds {
@@ -288,8 +288,8 @@ func podTable(c *rollcallv1.Cluster) *Table {
 	return t
 }
 
-// Progress is one line about how far a rollout has come. Two lines are equal
-// when nothing has changed.
+// Progress returns one line about the progress of a rollout. Two lines are equal if nothing has
+// changed.
 func Progress(c *rollcallv1.Cluster) string {
 	pods := c.GetPods()
 	line := fmt.Sprintf("%s: %d of %d updated, %d unavailable", cmp.Or(c.GetPhase(), "Unknown"), pods.GetUpdated(), pods.GetDesired(), pods.GetUnavailable())
@@ -315,8 +315,7 @@ func Progress(c *rollcallv1.Cluster) string {
 	return line
 }
 
-// Happened is a line for each thing that a cluster shows and did not show
-// before, for a view that only grows.
+// Happened returns a line for each change of a cluster, for a view that only grows.
 func Happened(before, after *rollcallv1.Cluster) []string {
 	known := map[string]bool{}
 	for _, line := range planLines(before) {

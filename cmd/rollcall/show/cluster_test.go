@@ -83,7 +83,8 @@ Pods:
 `, out.String())
 }
 
-// TestUnavailableAndReady: who counts as away may be Ready, and nobody may have told anything.
+// TestUnavailableAndReady checks that a pod that counts as unavailable may be Ready, also if there
+// is no report about it.
 func TestUnavailableAndReady(t *testing.T) {
 	c := sample()
 	c.Phase, c.Pods = "Done", &rollcallv1.PodCounts{Desired: 3, Updated: 3, Ready: 3, Unavailable: 3}
@@ -99,7 +100,7 @@ func TestUnavailableAndReady(t *testing.T) {
 	require.Contains(t, out.String(), "3 ready, 0 unavailable (at most 1)\n")
 }
 
-// Whose guard is open anybody may remove: status says who that is.
+// TestOpenGuardsAreShown checks that status names pods with open guards, which anybody may remove.
 func TestOpenGuardsAreShown(t *testing.T) {
 	c := sample()
 	c.PodStates = append(c.PodStates,

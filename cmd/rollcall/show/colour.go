@@ -51,9 +51,9 @@ func (p Palette) Paint(mark Mark, text string) string {
 	return p.colours[mark] + text + uncoloured
 }
 
-// Clean replaces what could steer a terminal. Words in holds and vetoes can
-// come from a database. What forgets it is still written by a printable.Writer;
-// this keeps the columns of a table.
+// Clean replaces characters that could control a terminal. Text in holds and vetoes can come from a
+// database. A printable.Writer filters all output anyway; Clean keeps the columns of tables
+// aligned.
 func Clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		if printable.Steers(r) || r == '\t' {

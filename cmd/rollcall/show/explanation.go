@@ -9,7 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
-// Explanation writes why a pod goes or waits, and what that was decided on.
+// Explanation writes why a pod goes or waits, and the facts behind the decision.
 func Explanation(w io.Writer, p Palette, e status.Explanation) {
 	mark := map[status.Verdict]Mark{status.VerdictGo: Good, status.VerdictUpToDate: Good, status.VerdictHold: Waiting}[e.Verdict]
 	fmt.Fprintf(w, "%s %s\n", e.Pod, p.Paint(mark, Clean(string(e.Verdict))))

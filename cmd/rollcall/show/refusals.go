@@ -8,8 +8,8 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// refusalTable says what was refused lately. It holds up nothing, but somebody may be
-// at work who should not be there, or an agent not be heard that should.
+// refusalTable shows recent refusals. They hold nothing, but may show an attack, or an agent that
+// is wrongly refused.
 func refusalTable(c *rollcallv1.Cluster) *Table {
 	t := section("Refused within the last hour ("+Refusals+")", "OF", "WHAT", "TIMES", "SINCE", "LAST", "LAST FROM")
 	for _, r := range c.GetRefusals() {
@@ -19,5 +19,5 @@ func refusalTable(c *rollcallv1.Cluster) *Table {
 	return t
 }
 
-// Refusals is where what to do about them is written.
+// Refusals is the document that says what to do about them.
 const Refusals = "deploy/docs/runbook.md#what-was-refused"

@@ -8,9 +8,9 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 )
 
-// farApart says why agents of two images may not run side by side: they work
-// together when they are at most one minor version apart. Images whose tags are
-// no versions cannot be compared, and then nothing is said.
+// farApart returns an error if agents of two images may not run side by side: they work together if
+// they are at most one minor version apart. Images whose tags are not versions cannot be compared;
+// then it returns nil.
 func farApart(from, to string) error {
 	a, okA := version(from)
 	b, okB := version(to)

@@ -23,7 +23,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// Upgrade brings one image into the agents of one database, one pod at a time.
+// Upgrade changes the image of the agents of one database, one pod at a time.
 type Upgrade struct {
 	Kubernetes kubernetes.Interface
 	Clusters   v1alpha1.Clients
@@ -34,7 +34,7 @@ type Upgrade struct {
 	Timeout time.Duration
 	// DryRun only says what would be done.
 	DryRun bool
-	// Say is told of every step.
+	// Say is called for every step.
 	Say func(format string, args ...any)
 }
 
@@ -57,11 +57,11 @@ const (
 	NoAgent  Done = "NoAgent"  // there is none in this pod
 )
 
-// lookEvery lies between two looks at what is waited for.
+// lookEvery is the interval of polling.
 const lookEvery = time.Second
 
-// Run upgrades all agents that do not run with the image yet. It stops at the
-// first that does not come back, and gives that one its old image again.
+// Run upgrades all agents that do not run with the image yet. It stops at the first agent that does
+// not come back, and restores its old image.
 func (u *Upgrade) Run(ctx context.Context) ([]Result, error) {
 	pods, err := u.pods(ctx)
 	if err != nil {
@@ -134,8 +134,7 @@ func (u *Upgrade) one(ctx context.Context, name, which string) (done Done, from 
 	return Upgraded, agent.Image, nil
 }
 
-// undisturbed waits until nothing goes on with the pod: an agent that drains is
-// left alone.
+// undisturbed waits until the pod is idle: an agent that drains is not restarted.
 func (u *Upgrade) undisturbed(ctx context.Context, name, which string) (*corev1.Pod, error) {
 	var pod *corev1.Pod
 	why := ""
@@ -166,7 +165,7 @@ func (u *Upgrade) undisturbed(ctx context.Context, name, which string) (*corev1.
 	return pod, err
 }
 
-// claimed says under which claim the pod is on its way.
+// claimed returns the claim of the pod, if it has one.
 func (u *Upgrade) claimed(ctx context.Context, pod string) (string, error) {
 	cluster, err := u.Clusters.DatabaseClusters(u.Namespace).Get(ctx, u.Name, metav1.GetOptions{})
 	if err != nil {
@@ -180,7 +179,7 @@ func (u *Upgrade) claimed(ctx context.Context, pod string) (string, error) {
 	return "", nil
 }
 
-// setImage patches the very pod that was looked at, as it was.
+// setImage patches exactly the pod that was looked at, unless it has changed since.
 func (u *Upgrade) setImage(ctx context.Context, pod *corev1.Pod, image string) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion},
@@ -196,7 +195,7 @@ func (u *Upgrade) setImage(ctx context.Context, pod *corev1.Pod, image string) e
 	return nil
 }
 
-// runs waits until the pod's agent runs anew and is ready.
+// runs waits until the pod's agent runs again and is ready.
 func (u *Upgrade) runs(ctx context.Context, before *corev1.Pod) error {
 	why := "its agent has not been restarted"
 	replaced := false
@@ -247,8 +246,7 @@ func stateOf(p *corev1.Pod) corev1.ContainerStatus {
 	return corev1.ContainerStatus{}
 }
 
-// takeBack gives the agent its old image again, as far as that is possible: a
-// person may have ended the wait.
+// takeBack restores the agent's old image, even if a person has ended the wait.
 func (u *Upgrade) takeBack(ctx context.Context, before *corev1.Pod, image string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()

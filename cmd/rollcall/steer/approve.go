@@ -23,7 +23,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// approvable is what a person can consent to, and what that means.
+// approvable lists what a person can approve, and what that means.
 var approvable = []struct {
 	what    model.Approved
 	meaning string
@@ -34,7 +34,7 @@ var approvable = []struct {
 	{model.ApprovedOutage, "take all pods at once"},
 }
 
-// Approve consents to what the coordinator asks for.
+// Approve returns the command that approves what the coordinator asks for.
 func Approve(a *cli.App) *cobra.Command {
 	var what, revision string
 	var anyRevision bool
@@ -75,7 +75,7 @@ your name in the status of the DatabaseCluster.`
 // approval is what a person consents to.
 type approval struct {
 	what model.Approved
-	// revision to approve; empty: the update revisions of now, or any.
+	// revision to approve; empty means the update revisions of now, or any.
 	revision string
 	any      bool
 }

@@ -1,5 +1,5 @@
-// Package freeport finds ports for servers that a test starts and that must be
-// told their port beforehand.
+// Package freeport finds ports for servers that a test starts and that must know their port in
+// advance.
 package freeport
 
 import (
@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// The ports lie below those that Linux gives to whoever asks for any port
-// (net.ipv4.ip_local_port_range, from 32768 on): such a one is given away again
-// as soon as the test lets go of it, also to another listener of the same test.
+// The ports are below those that Linux gives to callers that ask for any port
+// (net.ipv4.ip_local_port_range, from 32768 on). Linux would give such a port to another caller as
+// soon as the test closes it, even to another listener of the same test.
 const (
 	first = 10000
 	last  = 32000
@@ -24,8 +24,8 @@ var (
 	given = map[int]bool{}
 )
 
-// Take returns count ports that are free for TCP and UDP at each of the hosts, or
-// at 127.0.0.1 when none is named. No port is answered twice in one process.
+// Take returns count ports that are free for TCP and UDP at each of the hosts, or at 127.0.0.1 if
+// none is given. It returns no port twice in one process.
 func Take(t testing.TB, count int, hosts ...string) []int {
 	t.Helper()
 	if len(hosts) == 0 {
@@ -48,7 +48,7 @@ func Take(t testing.TB, count int, hosts ...string) []int {
 	return nil
 }
 
-// At is a free address of the loopback.
+// At returns a free address on the loopback interface.
 func At(t testing.TB) string {
 	t.Helper()
 	return fmt.Sprintf("127.0.0.1:%d", Take(t, 1)[0])

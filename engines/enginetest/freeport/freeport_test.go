@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Nobody who asks Linux for any port is given one of these.
+// Linux does not give one of these ports to a caller that asks for any port.
 func TestBelowWhatLinuxGives(t *testing.T) {
 	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
 	require.NoError(t, err)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Process is one server, with its output in a file. Nothing of it outlives the
-// test, even one that is killed.
+// Process is one server, with its output in a file. It does not outlive the test, even if the test
+// is killed.
 type Process struct {
 	cmd   *exec.Cmd
 	log   string
@@ -41,10 +41,10 @@ func Start(t testing.TB, log string, cmd *exec.Cmd) *Process {
 // Ended is closed when the process has ended.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// Signal sends a signal, which an ended process does not mind.
+// Signal sends a signal. It does nothing if the process has ended.
 func (p *Process) Signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 
-// Wait waits for the end, and brings it about after d.
+// Wait waits for the process to end, and kills it after d.
 func (p *Process) Wait(d time.Duration) {
 	select {
 	case <-p.ended:
@@ -53,7 +53,7 @@ func (p *Process) Wait(d time.Duration) {
 	}
 }
 
-// Kill ends it at once; nil was never started.
+// Kill ends the process at once. A nil process was never started.
 func (p *Process) Kill() {
 	if p == nil {
 		return
@@ -62,7 +62,7 @@ func (p *Process) Kill() {
 	<-p.ended
 }
 
-// Output is all that it has printed.
+// Output returns all that the process has printed.
 func (p *Process) Output() string {
 	data, err := os.ReadFile(p.log)
 	if err != nil {
@@ -71,7 +71,7 @@ func (p *Process) Output() string {
 	return string(data)
 }
 
-// Tail is the end of the output, for failure messages.
+// Tail returns the end of the output, for failure messages.
 func (p *Process) Tail() string {
 	said := p.Output()
 	return said[max(0, len(said)-3000):]

@@ -12,7 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
-// ID of a transaction of MariaDB: domain-server-sequence.
+// ID is the ID of a transaction of MariaDB: domain-server-sequence.
 type ID struct {
 	Domain, Server uint32
 	Sequence       uint64
@@ -36,13 +36,12 @@ func ParseID(text string) (ID, error) {
 	return ID{uint32(n[0]), uint32(n[1]), n[2]}, nil
 }
 
-// Domains is what a server of MariaDB has in each domain: for each server that
-// wrote, the last transaction from it, in the notation of @@gtid_binlog_state,
-// where the latest of a domain stands last. A position (@@gtid_slave_pos) is the
-// same with one server for each domain.
+// Domains is what a server of MariaDB has in each domain: for each server that wrote, the last
+// transaction from it, in the notation of @@gtid_binlog_state, where the latest of a domain stands
+// last. A position (@@gtid_slave_pos) is the same with one server for each domain.
 //
-// A sequence alone says nothing: a server that has diverged has the same and
-// higher ones, of another server.
+// A sequence number alone proves nothing: a server that has diverged has the same and higher
+// numbers from another server.
 //
 // Invariant: no domain is without a transaction, no server twice in one.
 type Domains struct{ of map[uint32][]ID }
@@ -111,8 +110,8 @@ func (d Domains) tip(domain uint32) ID {
 	return list[len(list)-1]
 }
 
-// Has tells whether the transaction is known to be in it: one of the same server
-// is, with this or a later sequence.
+// Has reports whether the transaction is known to be in it: it is if there is one of the same
+// server with this or a later sequence number.
 func (d Domains) Has(g ID) bool {
 	for _, own := range d.of[g.Domain] {
 		if own.Server == g.Server {
@@ -160,9 +159,9 @@ func add(list []ID, g ID) []ID {
 	return append(list, g)
 }
 
-// errant returns what the server wrote, or follows, that the primary has not:
-// the latest of a domain, and the server's own transactions. What other servers
-// wrote before that may be missing on a primary that was made from a backup.
+// errant returns what the server wrote, or follows, and the primary does not have: the latest of a
+// domain, and the server's own transactions. What other servers wrote before that may be missing on
+// a primary that was made from a backup.
 func (d Domains) errant(primary Domains, primaryServer, ownServer string) []ID {
 	var out []ID
 	for _, domain := range slices.Sorted(maps.Keys(d.of)) {

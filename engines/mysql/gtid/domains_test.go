@@ -75,6 +75,6 @@ func FuzzDomains(f *testing.F) {
 	})
 }
 
-// Contains tells whether all of other is in it: who has the latest transaction of
-// a domain has all before it.
+// Contains reports whether all of other is in it: who has the latest transaction of a domain has
+// all before it.
 func (d Domains) Contains(other Domains) bool { _, missing := d.lacks(other); return !missing }

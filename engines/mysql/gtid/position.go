@@ -1,5 +1,5 @@
-// Package gtid compares how far servers are: sets of transactions of MySQL,
-// positions of MariaDB. It is pure, and bounded by MaxText.
+// Package gtid compares the positions of servers: MySQL's sets of transactions, and MariaDB's
+// positions. It is pure, and bounded by MaxText.
 package gtid
 
 import (
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Notation of a server. The zero value is that of none.
+// Notation is the notation of a server's positions. The zero value belongs to no server.
 type Notation uint8
 
 // The notations.
@@ -19,20 +19,20 @@ const (
 	MariaDB
 )
 
-// None is how a position is written that is known to have nothing in it. An empty
-// text is a position that nobody knows, wherever it is not a server's own words.
+// None is the text of a position that is known to be empty. An empty text is an unknown position,
+// except in a server's own answer.
 const None = "none"
 
-// Position is what a server has, in either notation. The zero value is at least
-// nothing and ahead of nothing.
+// Position is the position of a server, in either notation. The zero value is at least no position,
+// and ahead of none.
 type Position struct {
 	notation Notation
 	set      Set
 	domains  Domains
 }
 
-// Parse reads what a server wrote, or String. A server that has nothing writes
-// nothing.
+// Parse parses a server's text, or that of String. An empty text from a server is an empty
+// position.
 func Parse(notation Notation, text string) (Position, error) {
 	p := Position{notation: notation}
 	var err error
@@ -53,7 +53,7 @@ func Parse(notation Notation, text string) (Position, error) {
 	return p, nil
 }
 
-// Told reads what String wrote.
+// Told parses the text that String returned.
 func Told(notation Notation, text string) (Position, error) {
 	if text == "" {
 		return Position{}, fmt.Errorf("%w: it is not known", ErrText)
@@ -61,7 +61,7 @@ func Told(notation Notation, text string) (Position, error) {
 	return Parse(notation, text)
 }
 
-// String is what Parse and Told read; empty only for the zero value.
+// String returns the text that Parse and Told parse. It is empty only for the zero value.
 func (p Position) String() string {
 	switch {
 	case p.notation == Unknown:
@@ -74,13 +74,13 @@ func (p Position) String() string {
 	return p.set.String()
 }
 
-// Domains of MariaDB; empty for others.
+// Domains returns the domains of MariaDB; empty for others.
 func (p Position) Domains() Domains { return p.domains }
 
-// Empty tells whether nothing is in it.
+// Empty reports whether nothing is in it.
 func (p Position) Empty() bool { return p.set.Empty() && len(p.domains.of) == 0 }
 
-// AtLeast tells whether all of wanted is in it, and if not, why.
+// AtLeast reports whether the position has all of wanted, and if not, why.
 func (p Position) AtLeast(wanted Position) (bool, string) {
 	switch {
 	case p.notation == Unknown || p.notation != wanted.notation:
@@ -106,7 +106,7 @@ func (p Position) AtLeast(wanted Position) (bool, string) {
 	}
 }
 
-// Diverged tells whether each has something that the other has not.
+// Diverged reports whether each has something that the other has not.
 func (p Position) Diverged(other Position) bool {
 	if p.notation == Unknown || p.notation != other.notation {
 		return false
@@ -116,7 +116,7 @@ func (p Position) Diverged(other Position) bool {
 	return !more && !less
 }
 
-// Union of both: what was executed and what was received. Of different notations
+// Union returns the union of both: what was executed and what was received. Of different notations
 // there is none.
 func (p Position) Union(other Position) Position {
 	if p.notation != other.notation {
@@ -125,9 +125,9 @@ func (p Position) Union(other Position) Position {
 	return Position{notation: p.notation, set: p.set.Union(other.set), domains: p.domains.Union(other.domains)}
 }
 
-// Errant returns the transactions of a replica that its primary has not, as text;
-// empty: none. Those of the primary itself are no such ones: the primary may have
-// been looked at a moment earlier. It fails where nothing can be compared.
+// Errant returns, as text, the transactions of a replica that its primary does not have; empty
+// means none. Transactions that the primary wrote do not count, because the primary may have been
+// looked at a moment earlier. It fails if the positions cannot be compared.
 func (p Position) Errant(ownID string, primary Position, primaryID string) (string, error) {
 	switch {
 	case p.notation == Unknown || p.notation != primary.notation || primaryID == "":
@@ -142,8 +142,8 @@ func (p Position) Errant(ownID string, primary Position, primaryID string) (stri
 	return short(strings.Join(out, ",")), nil
 }
 
-// AtLeast is that of texts that were told; what is not known, or cannot be read, is
-// at least nothing, and nothing is at least it.
+// AtLeast compares two positions as texts. A position that is unknown or cannot be read is never at
+// least another one, and no position is at least an unknown one.
 func AtLeast(notation Notation, have, wanted string) (bool, string) {
 	h, err := Told(notation, have)
 	w, err2 := Told(notation, wanted)
@@ -153,7 +153,7 @@ func AtLeast(notation Notation, have, wanted string) (bool, string) {
 	return h.AtLeast(w)
 }
 
-// short keeps a text fit for a reason.
+// short shortens a text so that it fits a reason.
 func short(text string) string {
 	const few = 200
 	if len(text) <= few {

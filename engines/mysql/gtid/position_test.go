@@ -18,7 +18,7 @@ func TestAtLeast(t *testing.T) {
 	for _, c := range []struct {
 		notation     Notation
 		have, wanted string
-		why          string // empty: it is
+		why          string // empty means it is
 	}{
 		{MySQL, a + ":1-10", a + ":1-10", ""},
 		{MySQL, a + ":1-10," + b + ":1", a + ":1-10", ""},
@@ -58,8 +58,8 @@ func TestAtLeast(t *testing.T) {
 	require.False(t, ok, "unknown is at least nothing")
 }
 
-// TestNothingIsNotUnknown: what a server says that has nothing is written down as
-// that, and comes back.
+// TestNothingIsNotUnknown checks that an empty position stays an empty position when it is written
+// and read back.
 func TestNothingIsNotUnknown(t *testing.T) {
 	for _, n := range []Notation{MySQL, MariaDB} {
 		for _, text := range []string{"", None} {
@@ -150,8 +150,7 @@ func TestReasonsAreShort(t *testing.T) {
 	require.Less(t, len(short(strings.Repeat("x", 500))), 210)
 }
 
-// Ahead tells whether it has all of other and more. Of two that have diverged
-// neither is ahead.
+// Ahead reports whether it has all of other and more. Of two that have diverged neither is ahead.
 func (p Position) Ahead(other Position) bool {
 	more, _ := p.AtLeast(other)
 	same, _ := other.AtLeast(p)

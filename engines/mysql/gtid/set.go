@@ -13,19 +13,19 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
-// ErrText: the text is not a position, or too long for one.
+// ErrText means that the text is not a position, or is too long.
 var ErrText = errors.New("not a GTID position")
 
-// MaxText bounds a position; a server with more of it cannot be compared.
+// MaxText bounds the text of a position. Servers with longer positions cannot be compared.
 const MaxText = 16 << 10
 
-// maxNumber of a transaction of MySQL.
+// maxNumber is the highest number of a transaction of MySQL.
 const maxNumber = 1<<63 - 2
 
-// Set of transactions as MySQL writes it: uuid:1-5:7:tag:1-2,uuid:1.
+// Set is the set of transactions as MySQL writes it: uuid:1-5:7:tag:1-2,uuid:1.
 //
-// Invariant: intervals are sorted, not empty, and neither overlap nor touch; no
-// source is without any. The zero value is the empty set.
+// Invariant: intervals are sorted, not empty, and neither overlap nor touch; no source is without
+// any. The zero value is the empty set.
 type Set struct{ of map[source][]interval }
 
 type source struct {
@@ -94,12 +94,13 @@ func parseUUID(text string) (uuid [16]byte, err error) {
 	return uuid, err
 }
 
-// formatUUID takes the dashes out of where they belong.
+// formatUUID removes the dashes of a UUID if they are in the right places.
 func formatUUID(text string) string {
 	return text[:8] + text[9:13] + text[14:18] + text[19:23] + text[24:]
 }
 
-// isTag: a letter or underscore, then up to 31 of these and digits.
+// isTag reports whether the text is a tag: a letter or underscore, then up to 31 of these and
+// digits.
 func isTag(text string) bool {
 	for i, r := range text {
 		if r != '_' && (r < 'a' || r > 'z') && (i == 0 || r < '0' || r > '9') {
@@ -134,7 +135,7 @@ func parseNumber(text string) (uint64, error) {
 	return strconv.ParseUint(text, 10, 64)
 }
 
-// normal sorts and joins.
+// normal sorts and joins the intervals.
 func normal(list []interval) []interval {
 	sorted.By(list, func(a, b interval) int { return cmp.Compare(a.first, b.first) })
 	out := list[:0]
@@ -183,10 +184,10 @@ func uuidText(u [16]byte) string {
 	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
 }
 
-// Empty tells whether nothing is in it.
+// Empty reports whether nothing is in it.
 func (s Set) Empty() bool { return len(s.of) == 0 }
 
-// Count of transactions; it stops at the largest number there is.
+// Count returns the count of transactions; it stops at the largest number there is.
 func (s Set) Count() uint64 {
 	var n uint64
 	for _, list := range s.of {
@@ -199,7 +200,7 @@ func (s Set) Count() uint64 {
 	return n
 }
 
-// Union of both.
+// Union returns the union of both.
 func (s Set) Union(other Set) Set {
 	out := Set{of: maps.Clone(s.of)}
 	if out.of == nil {
@@ -241,8 +242,8 @@ func subtract(from, what []interval) []interval {
 	return out
 }
 
-// Without returns the set without the transactions of the source, whatever their
-// tags. A text that is no uuid takes nothing away.
+// Without returns the set without the transactions of the source, whatever their tags. It removes
+// nothing if the text is not a UUID.
 func (s Set) Without(id string) Set {
 	uuid, err := parseUUID(id)
 	out := Set{of: map[source][]interval{}}

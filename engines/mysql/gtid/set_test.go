@@ -149,5 +149,5 @@ func FuzzSet(f *testing.F) {
 	})
 }
 
-// Contains tells whether all of other is in it.
+// Contains reports whether all of other is in it.
 func (s Set) Contains(other Set) bool { return other.Subtract(s).Empty() }

@@ -17,9 +17,9 @@ import (
 // Front stands before a server and misbehaves when told to. It reads the protocol as
 // far as it must, so clients must not use TLS.
 type Front struct {
-	// Port on the loopback address.
+	// Port is the port on the loopback address.
 	Port int
-	// Allowed tells whether one more change may be made. Nil: all.
+	// Allowed reports whether one more change may be made. Nil means all.
 	Allowed func() bool
 	// Secret is repeated by a server that does not accept it.
 	Secret string
@@ -131,7 +131,7 @@ func (f *Front) serve(client net.Conn) {
 	}
 }
 
-// misbehave answers a packet, or begins a session so; false: the session is over.
+// misbehave returns a packet, or begins a session so; false means the session is over.
 func (f *Front) misbehave(client net.Conn, packet []byte, seq byte) bool {
 	switch f.now() {
 	case enginetest.Hung:

@@ -22,7 +22,7 @@ func Fixed(user, password string) credentials.Source {
 	return func() (string, credentials.Secret, error) { return user, credentials.NewSecret(password), nil }
 }
 
-// Table makes one for the application and answers its connections.
+// Table makes one for the application and returns its connections.
 func Table(t testing.TB, s *Server) *sql.DB {
 	t.Helper()
 	app := s.Open(AppUser, AppPassword, "app")

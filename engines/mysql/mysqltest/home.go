@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Flavor of a server.
+// Flavor is the flavor of a server.
 type Flavor string
 
 // The flavors.

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRealReplicas: replicas have what the application writes to the primary, also
-// after they were away, and the primary after it was killed.
+// TestRealReplicas checks that replicas have what the application writes to the primary, also after
+// they were unavailable, and the primary after it was killed.
 func TestRealReplicas(t *testing.T) {
 	Each(t, func(t *testing.T, flavor Flavor) {
 		servers := Start(t, Options{Flavor: flavor, Servers: 3, SemiSync: true})
@@ -50,8 +50,8 @@ func TestRealReplicas(t *testing.T) {
 	})
 }
 
-// TestRealServersAsStarted: nobody allows writes, nothing was executed by anybody,
-// and each is somebody else.
+// TestRealServersAsStarted checks that nobody allows writes, nothing was executed by anybody, and
+// each is somebody else.
 func TestRealServersAsStarted(t *testing.T) {
 	Each(t, func(t *testing.T, flavor Flavor) {
 		servers := Start(t, Options{Flavor: flavor, Servers: 2, AsStarted: true, Settings: map[string]string{"max_connections": "33"}})
@@ -66,7 +66,7 @@ func TestRealServersAsStarted(t *testing.T) {
 	})
 }
 
-// TestRealPause: a server that hangs does not answer, and goes on.
+// TestRealPause checks that a server that hangs does not answer, and goes on.
 func TestRealPause(t *testing.T) {
 	Each(t, func(t *testing.T, flavor Flavor) {
 		s := Start(t, Options{Flavor: flavor, Servers: 1})[0]
@@ -110,9 +110,8 @@ var agentMay = map[Flavor][]string{
 	},
 }
 
-// TestRealAgentMayDoItsWork: the agent's account can all that it executes and end
-// the sessions of clients, which the application cannot; it can neither read nor
-// change data.
+// TestRealAgentMayDoItsWork checks that the agent's account may execute all that it executes and
+// end the sessions of clients, which the application cannot; it can neither read nor change data.
 func TestRealAgentMayDoItsWork(t *testing.T) {
 	Each(t, func(t *testing.T, flavor Flavor) {
 		servers := Start(t, Options{Flavor: flavor, Servers: 2})
@@ -139,8 +138,8 @@ func TestRealAgentMayDoItsWork(t *testing.T) {
 	})
 }
 
-// TestRealAgentNeedsEachPrivilege: without any of them, something that an agent
-// executes is refused, or what it is told is not all.
+// TestRealAgentNeedsEachPrivilege checks that without any of them, something that an agent executes
+// is refused, or what it is told is not all.
 func TestRealAgentNeedsEachPrivilege(t *testing.T) {
 	needs := map[Flavor]map[string]string{
 		MySQL: {

@@ -28,7 +28,7 @@ type Server struct {
 	// ID is its server_id.
 	ID     int
 	Flavor Flavor
-	// Settings of my.cnf: a change counts from the next start on.
+	// Settings are the settings of my.cnf: a change counts from the next start on.
 	Settings map[string]string
 
 	t       testing.TB
@@ -66,7 +66,7 @@ func (s *Server) AwaitUp() {
 	}
 }
 
-// Ended tells whether the process has ended.
+// Ended reports whether the process has ended.
 func (s *Server) Ended() bool {
 	select {
 	case <-s.process.Ended():
@@ -109,7 +109,7 @@ func (s *Server) Pause() (resume func()) {
 	return func() { s.process.Signal(syscall.SIGCONT) }
 }
 
-// runs tells whether a thread is not stopped; one that is gone is.
+// runs reports whether a thread is not stopped; one that is gone is.
 func runs(stat string) bool {
 	text, err := os.ReadFile(stat)
 	_, state, _ := strings.Cut(string(text), ") ") // a name may hold anything

@@ -15,22 +15,22 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/enginetest/freeport"
 )
 
-// Options of servers.
+// Options are the options of the servers.
 type Options struct {
 	Flavor Flavor
 	// Servers is how many; the first is the primary.
 	Servers int
-	// AsStarted: nobody allows writes, as after the first start in Kubernetes. The
-	// others follow the first all the same.
+	// AsStarted means that nobody allows writes, as after the first start in Kubernetes. The others
+	// follow the first all the same.
 	AsStarted bool
-	// SemiSync: the primary waits for acknowledgements, the others give them.
+	// SemiSync means that the primary waits for acknowledgements, the others give them.
 	SemiSync bool
-	// Alone: nobody follows anybody.
+	// Alone means that nobody follows anybody.
 	Alone bool
 	// DiskMB, when not 0, puts the data of each on a small file system of its own, in
 	// memory, which FillDisk fills.
 	DiskMB int
-	// Settings of all of them for my.cnf, which win over those of this package.
+	// Settings are the settings of all of them for my.cnf, which win over those of this package.
 	Settings map[string]string
 }
 

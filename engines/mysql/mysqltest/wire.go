@@ -62,7 +62,7 @@ func (w *Wire) receive() ([]byte, error) {
 	return payload, err
 }
 
-// Text of a cell.
+// Text returns the text of a cell.
 func Text(s string) []byte { return append([]byte{byte(len(s))}, s...) }
 
 // Fail is the refusal of a statement.
@@ -125,7 +125,7 @@ func (w *Wire) AnswerOne(column, value string) error {
 	return w.Send(EOF)
 }
 
-// Refuse answers each connection with an error instead of a greeting.
+// Refuse returns each connection with an error instead of a greeting.
 func Refuse(number uint16, words string) func(c net.Conn) {
 	return func(c net.Conn) { _ = (&Wire{Conn: c}).Send(Fail(number, words)) }
 }

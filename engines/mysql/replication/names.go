@@ -61,7 +61,7 @@ func DomainOf(s *Source, peers []engines.Peer) (node, domain string, ok bool) {
 	return "", "", false
 }
 
-// IsAddress: it is an IP address, or empty.
+// IsAddress reports whether the host is an IP address, or empty.
 func IsAddress(host string) bool {
 	return strings.Trim(host, "0123456789.") == "" || strings.Contains(host, ":")
 }
@@ -84,7 +84,7 @@ func SplitName(node string) (host string, port int) {
 	return node, 3306
 }
 
-// JoinName of a member, with the port when it is not 3306.
+// JoinName returns the name of a member, with the port if it is not 3306.
 func JoinName(host, port string) string {
 	if host == "" || port == "" || port == "0" || port == "3306" {
 		return engines.OneLine(host)
@@ -92,7 +92,7 @@ func JoinName(host, port string) string {
 	return engines.OneLine(host + ":" + port)
 }
 
-// SetOf splits a pod's name into StatefulSet and ordinal. Empty: it is no such name.
+// SetOf splits a pod's name into StatefulSet and ordinal. Empty means it is no such name.
 func SetOf(pod string) (set, ordinal string) {
 	i := strings.LastIndexByte(pod, '-')
 	if i <= 0 || i == len(pod)-1 || strings.Trim(pod[i+1:], "0123456789") != "" {
@@ -109,7 +109,7 @@ func PodOf(name string) string {
 	return FirstLabel(host)
 }
 
-// Ordinal of a pod or member, as a number. Names without one come last.
+// Ordinal returns the ordinal of a pod or member, as a number. Names without one come last.
 func Ordinal(name string) int {
 	host := PodOf(name)
 	n, err := strconv.Atoi(host[strings.LastIndexByte(host, '-')+1:])

@@ -1,5 +1,5 @@
-// Package replication holds what a member of a MySQL or MariaDB database says of itself:
-// whether clients can write, what it has executed, whom it follows and how well.
+// Package replication holds what a member of a MySQL or MariaDB database says of itself: whether
+// clients can write, what it has executed, which server it follows and how well.
 package replication
 
 import (
@@ -16,46 +16,46 @@ type State struct {
 	// Node is the member's own name: @@report_host, else @@hostname; with the port
 	// when it is not 3306.
 	Node string `json:"node"`
-	// Unnamed: it has no report_host, so that nobody is told to follow it.
+	// Unnamed means that it has no report_host, so that nobody is told to follow it.
 	Unnamed bool `json:"unnamed,omitempty"`
 	// ID is @@server_uuid, on MariaDB @@server_id.
 	ID      string `json:"id"`
 	Version string `json:"version,omitempty"`
 	Flavor  Flavor `json:"flavor,omitempty"`
-	// Serving: the server answered all that this State needs.
+	// Serving means that the server answered all that this State needs.
 	Serving bool `json:"serving"`
-	// Down: no server listens.
+	// Down means that no server listens.
 	Down bool `json:"down,omitempty"`
 	// Problem says why it does not serve, or what could not be learned.
 	Problem string `json:"problem,omitempty"`
 	// Looked is when the look began, by the own clock also for other members (see Heard).
 	Looked time.Time `json:"looked"`
-	// Age of the look when another member reports it. Nil: it is the own look, or an agent
-	// of an earlier version, whose clock has to be believed.
+	// Age is the age of the look when another member reports it. Nil means it is the own look, or
+	// an agent of an earlier version, whose clock has to be believed.
 	Age *time.Duration `json:"age,omitempty"`
-	// Started of the server.
+	// Started is when the server started.
 	Started time.Time `json:"started"`
 
 	Writes Writes `json:"writes"`
-	// StartsWritable: it would allow writes after a restart, because its configuration
+	// StartsWritable means that it would allow writes after a restart, because its configuration
 	// or, on MySQL, a persisted value says so.
 	StartsWritable bool `json:"startsWritable,omitempty"`
-	// Source that this server is configured to follow; nil: none.
+	// Source that this server is configured to follow; nil means none.
 	Source *Source `json:"source,omitempty"`
-	// Halted is since when its agent has seen, without a break, that the server refuses
-	// writes and does not replicate; zero: it does, or nobody has looked.
+	// Halted is since when its agent has seen, without a break, that the server refuses writes and
+	// does not replicate; zero means it does, or nobody has looked.
 	Halted time.Time `json:"halted,omitzero"`
 	// Replicas that are connected to this server, as it tells.
 	Replicas []Replica `json:"replicas,omitempty"`
-	// Executed are the transactions that were applied or written here, Received
-	// those that were received from the source, Purged those that are no longer in
-	// the binary logs; in the notation of the server, or gtid.None. Empty: not known,
-	// or, of Received, nothing since it began to follow.
+	// Executed are the transactions that were applied or written here, Received those that were
+	// received from the source, Purged those that are no longer in the binary logs; in the notation
+	// of the server, or gtid.None. Empty means not known, or, of Received, nothing since it began
+	// to follow.
 	Executed string   `json:"executed,omitempty"`
 	Received string   `json:"received,omitempty"`
 	Purged   string   `json:"purged,omitempty"`
 	SemiSync SemiSync `json:"semiSync"`
-	// Group of group replication or Galera; nil: none.
+	// Group is the group of group replication or Galera; nil means none.
 	Group *GroupState `json:"group,omitempty"`
 	// Busy with something that a restart would waste: a clone, a backup, DDL.
 	Busy string `json:"busy,omitempty"`
@@ -63,9 +63,9 @@ type State struct {
 	Writing time.Duration `json:"writing,omitempty"`
 	// Domains that its agent has seen behind members' names.
 	Domains Domains `json:"domains,omitempty"`
-	// PodDomain is the domain that its agent has found for its own pod; empty: none.
+	// PodDomain is the domain that its agent has found for its own pod; empty means none.
 	PodDomain string `json:"podDomain,omitempty"`
-	// Switch is the switchover that this member takes part in; nil: none.
+	// Switch is the switchover that this member takes part in; nil means none.
 	Switch *Switch `json:"switch,omitempty"`
 	// Predecessor is the member that this one took over from, as long as some replica may
 	// still follow that one because of it.
@@ -100,7 +100,7 @@ func (s State) Heard(asked time.Time) State {
 	return s
 }
 
-// Flavor of the server.
+// Flavor is the flavor of the server.
 type Flavor string
 
 // The flavors.
@@ -116,9 +116,9 @@ type Writes string
 const (
 	WritesUnknown Writes = ""
 	Allowed       Writes = "Allowed"
-	// RefusedAtStart: read-only by the server's configuration, since it started.
+	// RefusedAtStart means that the server is read-only by its configuration, since it started.
 	RefusedAtStart Writes = "RefusedAtStart"
-	// RefusedBySQL: somebody made it read-only while it ran.
+	// RefusedBySQL means that the server was made read-only while it ran.
 	RefusedBySQL Writes = "RefusedBySQL"
 )
 
@@ -130,15 +130,15 @@ type Source struct {
 	// Receiving and Applying: the thread runs and is not only trying to.
 	Receiving bool `json:"receiving"`
 	Applying  bool `json:"applying"`
-	// Started: the threads are meant to run.
+	// Started means that the threads are meant to run.
 	Started bool `json:"started"`
 	// Lag is nil when it is unknown, which never counts as none.
 	Lag *time.Duration `json:"lag,omitempty"`
-	// Failure of either thread, in the server's words.
+	// Failure is the failure of either thread, in the server's words.
 	Failure string `json:"failure,omitempty"`
-	// ByPosition: it follows without GTIDs, so it cannot be given another source.
+	// ByPosition means that it follows without GTIDs, so it cannot be given another source.
 	ByPosition bool `json:"byPosition,omitempty"`
-	// Filtered: it leaves out some of the source's data, though its GTIDs say that it has
+	// Filtered means that it leaves out some of the source's data, though its GTIDs say that it has
 	// executed all.
 	Filtered bool `json:"filtered,omitempty"`
 	// Delay that it keeps on purpose.
@@ -160,13 +160,13 @@ type SemiSync struct {
 	// Acks that a commit waits for, and Clients that can give one.
 	Acks    int `json:"acks,omitempty"`
 	Clients int `json:"clients,omitempty"`
-	// Working: commits wait at this moment (it degrades to asynchronous after its
+	// Working means that commits wait at this moment (it degrades to asynchronous after its
 	// timeout); Acknowledging: this replica is asked for acknowledgements.
 	Working       bool `json:"working,omitempty"`
 	Acknowledging bool `json:"acknowledging,omitempty"`
 	// Waiting sessions.
 	Waiting int `json:"waiting,omitempty"`
-	// Installed: both halves can be switched on.
+	// Installed means that both halves can be switched on.
 	Installed bool `json:"installed,omitempty"`
 	// GivesUp as soon as too few replicas are connected, instead of waiting until its
 	// timeout.
@@ -206,10 +206,10 @@ type Switch struct {
 	FromID string `json:"fromID,omitempty"`
 	// Frozen is what From had executed after its writes were stopped; empty before.
 	Frozen string `json:"frozen,omitempty"`
-	// Promoting: To was told to take over.
+	// Promoting means that To was told to take over.
 	Promoting bool `json:"promoting,omitempty"`
-	// Until: after that it can be forgotten, unless Promoting. By the clock of whoever
-	// reports it (see Heard).
+	// Until is when the switchover can be forgotten, unless Promoting, by the clock of the member
+	// that reports it (see Heard).
 	Until time.Time `json:"until"`
 }
 
@@ -234,7 +234,7 @@ const (
 	RoleSecondary    = "SECONDARY"
 )
 
-// Same tells whether both are the same try.
+// Same reports whether both are the same try.
 func (s *Switch) Same(other *Switch) bool {
 	return s != nil && other != nil && s.From == other.From && s.Claim == other.Claim && s.At.Equal(other.At)
 }

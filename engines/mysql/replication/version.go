@@ -7,7 +7,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// Version of a server; only what behaviour depends on.
+// Version is the version of a server, as far as behaviour depends on it.
 type Version struct {
 	Flavor Flavor
 	engines.Version

@@ -149,7 +149,7 @@ func (l *Server) Detach(ctx context.Context) error {
 	})
 }
 
-// followed is what the server follows now; nil: nobody.
+// followed is what the server follows now; nil means nobody.
 func (s session) followed(ctx context.Context, d *dialect) (*replication.Source, error) {
 	rows, err := s.firstOf(ctx, d.needs.source, d.source)
 	if err != nil {

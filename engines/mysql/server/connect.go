@@ -24,10 +24,10 @@ type connection struct {
 	db         *sql.DB
 	timeout    time.Duration
 	unanswered unanswered
-	// anonymous: there were no credentials at the last login.
+	// anonymous means that there were no credentials at the last login.
 	anonymous atomic.Bool
-	// refused: a session ended because an answer was too large, of which the driver says
-	// only that the session ended.
+	// refused means that a session ended because an answer was too large. The driver only says that
+	// the session ended.
 	refused atomic.Bool
 
 	mu      sync.Mutex
@@ -152,7 +152,7 @@ type budgeted struct {
 	net.Conn
 	from      io.Reader
 	max, left int64
-	// asked: what comes next is the beginning of an answer.
+	// asked means that what comes next is the beginning of an answer.
 	asked   bool
 	refused *atomic.Bool
 }
@@ -198,7 +198,7 @@ func (b *budgeted) refuse() error {
 	return errTooLarge
 }
 
-// maxColumns of an answer: the widest that is asked for has some 60.
+// maxColumns bounds the columns of an answer. The widest that is asked for has about 60.
 const maxColumns = 250
 
 // head looks at how an answer begins. The driver allocates as many columns as the server

@@ -25,8 +25,8 @@ import (
 
 const wirePassword = "hunter2"
 
-// TestServersThatMisbehave: a look ends, costs little, says what was wrong in one
-// line, logs nothing, and leaves nothing behind.
+// TestServersThatMisbehave checks that a look ends, costs little, says what was wrong in one line,
+// logs nothing, and leaves nothing behind.
 func TestServersThatMisbehave(t *testing.T) {
 	var logged bytes.Buffer
 	require.NoError(t, driver.SetLogger(log.New(&logged, "", 0)))
@@ -111,8 +111,8 @@ func TestServersThatMisbehave(t *testing.T) {
 	require.Empty(t, logged.String())
 }
 
-// TestForgettingNamesItsPrivilege: to forget a source takes another privilege than to
-// stop following it.
+// TestForgettingNamesItsPrivilege checks that the error names the privilege: forgetting a source
+// needs another one than to stop following it.
 func TestForgettingNamesItsPrivilege(t *testing.T) {
 	for refused, needs := range map[string]string{"STOP REPLICA": "REPLICATION_SLAVE_ADMIN", "RESET REPLICA ALL": "RELOAD"} {
 		t.Run(refused, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestForgettingNamesItsPrivilege(t *testing.T) {
 	}
 }
 
-// TestExamplesGrantWhatIsNeeded: who follows the examples can hand over.
+// TestExamplesGrantWhatIsNeeded checks that who follows the examples can hand over.
 func TestExamplesGrantWhatIsNeeded(t *testing.T) {
 	for flavor, file := range map[replication.Flavor]string{replication.MySQL: "mysql.yaml", replication.MariaDB: "mariadb.yaml"} {
 		text, err := os.ReadFile("../../../deploy/examples/" + file)
@@ -173,7 +173,7 @@ func TestNobodyListens(t *testing.T) {
 	require.ErrorIs(t, server.StopWrites(ended, time.Second), context.Canceled)
 }
 
-// TestCredentialsAreReadAnew: with each new session.
+// TestCredentialsAreReadAnew checks that each new session reads the credentials.
 func TestCredentialsAreReadAnew(t *testing.T) {
 	asked := 0
 	o := listen(t, mysqltest.Speaking(func(w *mysqltest.Wire, _ string) error { return fmt.Errorf("ends after each question") }))

@@ -205,7 +205,7 @@ func failed(r row, errno string) bool {
 	return ok && n != 0
 }
 
-// failure of either thread, without what a statement was about.
+// failure returns the failure of either thread, without what a statement was about.
 func failure(r row) string {
 	for _, f := range [][2]string{{"last_io_errno", "last_io_error"}, {"last_sql_errno", "last_sql_error"}} {
 		if failed(r, f[0]) {
@@ -216,7 +216,7 @@ func failure(r row) string {
 	return ""
 }
 
-// byPosition tells whether it is known, or not known not, to follow so.
+// byPosition reports whether it is known, or not known not, to follow so.
 func byPosition(r row) bool {
 	if auto, ok := r.first("auto_position"); ok {
 		return auto != "1"
@@ -225,8 +225,8 @@ func byPosition(r row) bool {
 	return using != "slave_pos" && using != "current_pos"
 }
 
-// filtered tells whether any of the rules of what is not replicated is set: versions
-// differ in which there are, and all are empty otherwise.
+// filtered reports whether any of the rules of what is not replicated is set: versions differ in
+// which there are, and all are empty otherwise.
 func filtered(r row) bool {
 	for name, value := range r {
 		if strings.HasPrefix(name, "replicate_") && value != "" {

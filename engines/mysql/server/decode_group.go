@@ -6,7 +6,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// group that the server belongs to; nil: to none.
+// group that the server belongs to; nil means to none.
 func (a answers) group(d *dialect, own replication.State) *replication.GroupState {
 	if d.flavor == replication.MariaDB {
 		return a.galera(own)

@@ -149,8 +149,8 @@ func TestDecodeSource(t *testing.T) {
 	require.Nil(t, a.state(dialects[replication.MySQL], time.Unix(0, 0)).Source)
 }
 
-// TestDecodeKeepsUnknown: without one of the answers it does not serve, or the value
-// permits nothing.
+// TestDecodeKeepsUnknown checks that if one of the answers is missing, the server does not count as
+// serving, or the value permits nothing.
 func TestDecodeKeepsUnknown(t *testing.T) {
 	for _, field := range []string{"id", "now", "read_only"} {
 		a := replicaOfMySQL()
@@ -177,7 +177,7 @@ func TestDecodeKeepsUnknown(t *testing.T) {
 	require.False(t, b.state(dialects[replication.MariaDB], time.Unix(0, 0)).Serving)
 }
 
-// TestDecodeNothingExecuted: a server that has executed nothing is told from one of
+// TestDecodeNothingExecuted checks that a server that has executed nothing is told from one of
 // which that is not known.
 func TestDecodeNothingExecuted(t *testing.T) {
 	mysql := func(change func(row)) replication.State {
@@ -298,8 +298,8 @@ func TestDecodeGroup(t *testing.T) {
 	require.Equal(t, "OFFLINE", g.Members[0].State)
 }
 
-// FuzzState: whatever a server answers, the State is one line each, small, and
-// permits nothing that was not said.
+// FuzzState checks that whatever a server answers, the State is one line each, small, and permits
+// nothing that was not said.
 func FuzzState(f *testing.F) {
 	for flavor, a := range map[replication.Flavor]answers{replication.MySQL: replicaOfMySQL(), replication.MariaDB: replicaOfMariaDB()} {
 		data, err := json.Marshal([]any{a.identity, a.switches, a.counters, a.origin, a.source, a.replicas, a.running, a.members, a.oldest})

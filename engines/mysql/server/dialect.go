@@ -146,7 +146,7 @@ var dialects = map[replication.Flavor]*dialect{
 	},
 }
 
-// dialect of the server at the other end. It is asked for with each session: an
+// dialect returns the dialect of the server at the other end. It is asked for with each session: an
 // update may have put another one there.
 func (s session) dialect(ctx context.Context, wanted replication.Flavor) (*dialect, error) {
 	r, err := s.one(ctx, "", `SELECT VERSION() AS version`)
@@ -175,7 +175,7 @@ func (s session) firstOf(ctx context.Context, needs string, queries []string) ([
 	return nil, err
 }
 
-// absent tells whether the error says that there is no such thing here.
+// absent reports whether the error says that there is no such thing here.
 func absent(err error) bool {
 	n := number(err)
 	return n == unknownTable || n == noSuchTable || n == unknownVariable

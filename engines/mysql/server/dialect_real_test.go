@@ -133,8 +133,7 @@ func TestRealDialectTable(t *testing.T) {
 	})
 }
 
-// TestRealPrivileges: each that is missing is named, and without it nothing is
-// claimed.
+// TestRealPrivileges checks that each that is missing is named, and without it nothing is claimed.
 func TestRealPrivileges(t *testing.T) {
 	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		server := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 1})[0]

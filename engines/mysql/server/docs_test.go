@@ -10,7 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// TestGuideMovesTheRoleAsAgentsDo: the statements for people are those of the agents.
+// TestGuideMovesTheRoleAsAgentsDo checks that the statements for people are those of the agents.
 func TestGuideMovesTheRoleAsAgentsDo(t *testing.T) {
 	guide, err := os.ReadFile("../../../deploy/docs/mysql.md")
 	require.NoError(t, err)

@@ -19,9 +19,9 @@ import (
 var (
 	errTooLarge = errors.New("the answer is longer than the limit")
 	errUnusable = sqldriver.ErrBadConn
-	// errFlavor: the server is not what the options want.
+	// errFlavor means that the server does not have the flavor of the options.
 	errFlavor = errors.New("the server is of another kind")
-	// errNoServer: no server listens.
+	// errNoServer means that no server listens.
 	errNoServer = errors.New("no server listens")
 )
 
@@ -51,7 +51,7 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Words }
 
-// number of the server's error; 0: it is none.
+// number returns the number of the server's error; 0 means it is none.
 func number(err error) uint16 {
 	var r *Refusal
 	if errors.As(err, &r) {
@@ -60,10 +60,10 @@ func number(err error) uint16 {
 	return 0
 }
 
-// Refused tells whether the server itself has said no.
+// Refused reports whether the server itself has said no.
 func Refused(err error) bool { return number(err) != 0 }
 
-// lacksPrivilege tells whether it was refused for want of one.
+// lacksPrivilege reports whether it was refused for want of one.
 func lacksPrivilege(err error) bool {
 	n := number(err)
 	return n == refusedPrivilege || n == refusedSelect || n == refusedColumn

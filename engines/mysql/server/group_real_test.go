@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRealGroup: group replication is seen as it is, and elects whom it is asked to.
+// TestRealGroup checks that group replication is observed correctly, and elects the member that it
+// is asked to elect.
 func TestRealGroup(t *testing.T) {
 	servers := mysqltest.StartGroup(t, 2)
 	agents := []*Server{agentAt(t, servers[0]), agentAt(t, servers[1])}

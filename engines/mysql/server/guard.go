@@ -9,7 +9,7 @@ import (
 	"net"
 )
 
-// errMalformed: what the server sent is not the protocol.
+// errMalformed means that the server's answer violates the protocol.
 var errMalformed = errors.New("the answer is not one of MySQL's protocol")
 
 // caught makes an error of a panic. The driver trusts packets to be as long as the

@@ -25,7 +25,7 @@ func columnNames(n int) (out []string) {
 	return out
 }
 
-// TestHostileAnswers: whatever a server answers, its agent stays within its memory and
+// TestHostileAnswers checks that whatever a server answers, its agent stays within its memory and
 // says that it knows nothing, and why.
 func TestHostileAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -72,7 +72,7 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// TestCellsAreBounded: no answer that is asked for has as many, in bytes it would fit.
+// TestCellsAreBounded checks that no answer that is asked for has as many, in bytes it would fit.
 func TestCellsAreBounded(t *testing.T) {
 	const columns = 200
 	for rows, fits := range map[int]bool{maxCells / columns: true, maxCells/columns + 1: false} {

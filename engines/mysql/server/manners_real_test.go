@@ -11,7 +11,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// TestRealSecretsStayHidden: also where the server repeats a statement.
+// TestRealSecretsStayHidden checks that secrets stay hidden also where the server repeats a
+// statement.
 func TestRealSecretsStayHidden(t *testing.T) {
 	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		server := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 1})[0]
@@ -46,7 +47,7 @@ func TestRealSecretsStayHidden(t *testing.T) {
 	})
 }
 
-// TestRealRefusedSource: a replica that a server does not give another source goes on
+// TestRealRefusedSource checks that a replica that a server does not give another source goes on
 // with the one it has.
 func TestRealRefusedSource(t *testing.T) {
 	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
@@ -64,7 +65,7 @@ func TestRealRefusedSource(t *testing.T) {
 	})
 }
 
-// TestRealBusy: what a restart would waste is told.
+// TestRealBusy checks that the server reports work that a restart would waste.
 func TestRealBusy(t *testing.T) {
 	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		server := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 1})[0]
@@ -108,8 +109,8 @@ func TestRealBusy(t *testing.T) {
 	})
 }
 
-// TestRealTLS: a certificate that nobody vouches for is refused unless that is
-// asked for. MySQL makes itself one; it names no host.
+// TestRealTLS checks that a certificate that nobody vouches for is refused unless that is asked
+// for. MySQL makes itself one; it names no host.
 func TestRealTLS(t *testing.T) {
 	server := mysqltest.Start(t, mysqltest.Options{Flavor: mysqltest.MySQL, Servers: 1})[0]
 	o := serverAt(server)

@@ -16,11 +16,11 @@ import (
 // that is not meant to wait; an answer has 4 MiB at most.
 type Options struct {
 	web.Access
-	// ReplicationCredentials are those with which replicas follow their source; asked
-	// each time that one is given a new source. Nil: a replica keeps its own, and
-	// whoever has none cannot be made one.
+	// ReplicationCredentials are the credentials with which replicas follow their source. They are
+	// read each time that a replica gets a new source. Nil means that a replica keeps its own, and
+	// a server without any cannot become a replica.
 	ReplicationCredentials credentials.Source
-	// Flavor that the server must be of. Empty: either.
+	// Flavor is the flavor that the server must have. Empty means either.
 	Flavor replication.Flavor
 }
 

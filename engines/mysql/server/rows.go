@@ -15,13 +15,13 @@ import (
 // columns changes with versions. NULL is not in it.
 type row map[string]string
 
-// maxRows of an answer that anything is concluded from.
+// maxRows bounds the rows of an answer.
 const maxRows = 4096
 
-// maxCells of all rows: one takes some 100 bytes, whatever is in it.
+// maxCells bounds the cells of all rows: a cell takes about 100 bytes, whatever is in it.
 const maxCells = 1 << 16
 
-// maxField of a value, in bytes.
+// maxField bounds a value, in bytes.
 const maxField = 1 << 20
 
 // rows asks. Only what belongs to the server itself is asked so, never a user's data.
@@ -118,7 +118,8 @@ func (s session) do(ctx context.Context, needs, query string, args ...any) error
 	return s.of.failure(err, needs)
 }
 
-// first of the names that the row has: flavors and versions call things differently.
+// first returns the first of the names that the row has: flavors and versions call things
+// differently.
 func (r row) first(names ...string) (string, bool) {
 	for _, n := range names {
 		if v, ok := r[n]; ok {
@@ -128,16 +129,16 @@ func (r row) first(names ...string) (string, bool) {
 	return "", false
 }
 
-// text of the first of the names; empty when none is there.
+// text returns the text of the first of the names; empty when none is there.
 func (r row) text(names ...string) string {
 	v, _ := r.first(names...)
 	return v
 }
 
-// words of the first of the names, fit to be shown.
+// words returns the words of the first of the names, fit to be shown.
 func (r row) words(names ...string) string { return engines.OneLine(r.text(names...)) }
 
-// number of the first of the names that is one.
+// number returns the number of the first of the names that is one.
 func (r row) number(names ...string) (uint64, bool) {
 	v, ok := r.first(names...)
 	if !ok {
@@ -166,7 +167,7 @@ func isOn(v string) (on, known bool) {
 	return false, false
 }
 
-// seconds of the first of the names.
+// seconds returns the seconds of the first of the names.
 func (r row) seconds(names ...string) (time.Duration, bool) {
 	n, ok := r.number(names...)
 	const century = 100 * 365 * 24 * 3600

@@ -110,7 +110,7 @@ func TestRealWhoRefusedWrites(t *testing.T) {
 	})
 }
 
-// TestRealStopWrites: a statement that does not end is waited for, and nothing is
+// TestRealStopWrites checks that a statement that does not end is waited for, and nothing is
 // changed; otherwise nobody writes any more.
 func TestRealStopWrites(t *testing.T) {
 	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
@@ -187,8 +187,8 @@ func TestRealDropClients(t *testing.T) {
 	})
 }
 
-// TestRealAwaits: what is there is there, what is not is waited for, and a server
-// that has diverged is not there although MariaDB says so.
+// TestRealAwaits checks that what is there is there, what is not is waited for, and a server that
+// has diverged is not there although MariaDB says so.
 func TestRealAwaits(t *testing.T) {
 	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		servers := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 2})

@@ -12,7 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// ErrBusy: writes could not be stopped within the time; they go on as before.
+// ErrBusy means that writes could not be stopped within the time; they go on as before.
 var ErrBusy = errors.New("writes in progress did not end in time")
 
 // level at which a server refuses writes.

@@ -23,7 +23,7 @@ type unanswered struct {
 // most statements that are remembered; few are ever left.
 const mostUnanswered = 64
 
-// errHangs: an earlier session still waits for an answer to the same.
+// errHangs means that an earlier session still waits for an answer to the same statement.
 var errHangs = errors.New("as one does whose disk is full")
 
 func (u *unanswered) left(statement string, began time.Time) {

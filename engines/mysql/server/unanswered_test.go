@@ -84,9 +84,9 @@ func answerNone(w *mysqltest.Wire, column string) error {
 	return w.Send(mysqltest.EOF)
 }
 
-// TestUnansweredIsNotAskedAgain: a server that does not answer one thing is left with
-// as many sessions as were there at a time, however often it is looked at; and asked
-// again when the first has ended.
+// TestUnansweredIsNotAskedAgain checks that a server that does not answer one thing is left with as
+// many sessions as were there at a time, however often it is looked at; and asked again when the
+// first has ended.
 func TestUnansweredIsNotAskedAgain(t *testing.T) {
 	for at, change := range map[string]func(ctx context.Context, l *Server) error{
 		"SHOW ALL REPLICAS STATUS": func(ctx context.Context, l *Server) error {

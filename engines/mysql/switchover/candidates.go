@@ -8,9 +8,9 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
-// unfit explains why the member cannot take over from the local one; empty: it can. At the
-// beginning it must follow closely. Once writes are stopped it only has to be able to get
-// what is missing.
+// unfit explains why the member cannot take over from the local one; empty means that it can. At
+// the beginning it must follow closely. Once writes are stopped it only has to be able to get what
+// is missing.
 func (v Input) unfit(m topology.Member, beginning bool) string {
 	s, own := m.State, v.Self.State
 	switch name := m.Name(); {
@@ -69,15 +69,15 @@ func (v Input) unfit(m topology.Member, beginning bool) string {
 	return ""
 }
 
-// receives: a replica that is connected really has what the local member had executed
-// longer ago than a replica may lag.
+// receives reports whether a connected replica really has what the local member had executed longer
+// ago than a replica may lag.
 func (v Input) receives(m topology.Member) bool {
 	there, known := m.Got(v.Past.Executed)
 	return there || !known
 }
 
-// lost: the other member has transactions and the local one has none. The local member was
-// looked at last, so the other did not get them from it.
+// lost explains that the other member has transactions and the local one has none. The local member
+// was looked at last, so the other did not get them from it.
 func (v Input) lost(m topology.Member) string {
 	if v.Self.Blank() && !m.Blank() && m.State.Executed != "" {
 		return fmt.Sprintf("%s has transactions and %s, which was made again or has lost them, has none: somebody must say which is right", m.Name(), v.Self.Name())
@@ -114,9 +114,8 @@ func (v Input) candidates(beginning bool) (fit []topology.Member, reasons []stri
 	return fit, reasons
 }
 
-// noAcks explains that too few replicas would acknowledge the commits of m once the local
-// member is away. Where there are never enough members, no other candidate would be
-// better.
+// noAcks explains that too few replicas would acknowledge the commits of m once the local member is
+// unavailable. If there are never enough members, no other candidate would be better.
 func (v Input) noAcks(m topology.Member) string {
 	semi := v.Self.State.SemiSync
 	able := 0 // a delayed one that does not acknowledge never will

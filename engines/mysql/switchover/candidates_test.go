@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMembersWithoutReportHostTakeNothingOver: nobody could be told to follow them.
+// TestMembersWithoutReportHostTakeNothingOver checks that nobody could be told to follow them.
 func TestMembersWithoutReportHostTakeNothingOver(t *testing.T) {
 	v := seen()
 	v.Others[0].State.Unnamed = true
@@ -20,7 +20,7 @@ func TestMembersWithoutReportHostTakeNothingOver(t *testing.T) {
 	require.Contains(t, a.Reason, "db-1 has no report_host, so that nobody can be told to follow it")
 }
 
-// TestDelayedReplicaHoldsNoHandover: where it never acknowledges, that it would not is
+// TestDelayedReplicaHoldsNoHandover checks that where it never acknowledges, that it would not is
 // no reason to keep the role.
 func TestDelayedReplicaHoldsNoHandover(t *testing.T) {
 	v := seen()

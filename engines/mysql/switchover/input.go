@@ -7,39 +7,39 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
-// Input is what a decision is made from: values only.
+// Input is what a decision is made from. It has values only.
 type Input struct {
 	topology.View
 	Limits Limits
-	// Claim of the order, with the members that may take over (empty: any), the time past
-	// which nothing may be started (zero: no limit), and whether the node allowed writes
-	// when its undo was planned.
+	// Claim is the claim of the order, with the members that may take over (empty means any), the
+	// time past which nothing may be started (zero means no limit), and whether the node allowed
+	// writes when its undo was planned.
 	Claim    string
 	Eligible []string
 	NotAfter time.Time
 	Wrote    bool
-	// Undoing: the order is over, and no other member is asked to take over any more.
+	// Undoing means that the order is over, and no other member is asked to take over.
 	Undoing bool
 
-	// Before is the local server before the others were looked at; nil: not known.
+	// Before is the local server before the others were looked at; nil means not known.
 	Before *replication.State
 	// Again is when the next try may begin, Failed why the last one failed.
 	Again  time.Time
 	Failed string
-	// Ran: replication has been running here since the server started.
+	// Ran means that replication has been running here since the server started.
 	Ran bool
-	// Chained: the source of the local member has been a replica all the time.
+	// Chained means that the source of the local member has been a replica all the time.
 	Chained bool
-	// ClosedElsewhere: this agent saw the server allow writes, and did not stop them
+	// ClosedElsewhere means that this agent saw the server allow writes, and did not stop them
 	// itself.
 	ClosedElsewhere bool
-	// Refusals of members to follow, in this call.
+	// Refusals are the refusals of members to follow in this call.
 	Refusals map[string]string
-	// Dropped: all members were told in this call that the try is over.
+	// Dropped means that all members were told in this call that the try is over.
 	Dropped bool
 }
 
-// Mine: the local member has begun a switchover.
+// Mine reports whether the local member has begun a switchover.
 func (v Input) Mine() bool {
 	n := v.Self.State.Switch
 	return n != nil && n.From == v.Self.Name()
@@ -54,8 +54,8 @@ func (v Input) Until() time.Time {
 	return end
 }
 
-// Took: the other member follows nobody and has more than the local one, so it must have
-// allowed writes after these were stopped here.
+// Took reports whether the other member follows nobody and has more than the local one, so that it
+// must have allowed writes after they were stopped here.
 func (v Input) Took(m topology.Member) bool { return m.State.Source == nil && topology.More(m, v.Self) }
 
 func names(members []topology.Member) []string {

@@ -2,24 +2,24 @@ package switchover
 
 import "time"
 
-// Limits of a switchover. The zero value of each is its default.
+// Limits are the limits of a switchover. The zero value of each is its default.
 type Limits struct {
-	// Patience is how long writes may be stopped in one try. 0: 30 s.
+	// Patience is how long writes may be stopped in one try. 0 means 30 s.
 	Patience time.Duration
-	// StopWithin bounds the wait for running writes to end, during which new ones wait
-	// too. 0: 5 s.
+	// StopWithin bounds the wait for running writes to end, during which new ones wait too. 0 means
+	// 5 s.
 	StopWithin time.Duration
-	// LongWrite is the age of an open transaction with changes from which on it is waited
-	// for before writes are stopped. 0: 1 s.
+	// LongWrite is the age of an open transaction with changes from which on it is waited for
+	// before writes are stopped. 0 means 1 s.
 	LongWrite time.Duration
-	// RetryAfter a switchover that failed, doubled with each further failure up to
-	// RetryMost: each may have stopped writes for a while. 0: 10 s and 5 min.
+	// RetryAfter is the pause after a failed switchover. It doubles with each further failure up to
+	// RetryMost, because each may have stopped writes for a while. 0 means 10 s and 5 min.
 	RetryAfter, RetryMost time.Duration
-	// Quiet is how long all other agents must be known before a server is made writable
-	// without an order. 0: 10 s.
+	// Quiet is how long all other agents must be known before a server allows writes without an
+	// order. 0 means 10 s.
 	Quiet time.Duration
-	// BrokenAfter is how long a replica must not have replicated until it counts as
-	// broken. 0: 2 min.
+	// BrokenAfter is how long a replica must not have replicated until it counts as broken. 0 means
+	// 2 min.
 	BrokenAfter time.Duration
 }
 

@@ -1,5 +1,5 @@
 // Package switchover decides the next action of a handover of the primary's role, and of the
-// repairs that are due after one. It is pure: everybody who sees the same decides the same.
+// repairs after it. It is pure, so members that see the same decide the same.
 package switchover
 
 import (
@@ -14,15 +14,15 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
-// Margin: nobody is asked for anything when less than this is left of a try's time.
+// Margin is the time before the end of a try in which no member is asked for anything any more.
 const Margin = 2 * time.Second
 
-// Kind of an action.
+// Kind is the kind of an action.
 type Kind uint8
 
 // The kinds of actions.
 const (
-	Wait Kind = iota // for what the words say
+	Wait Kind = iota // for what the reason says
 	Done
 	Refused
 	Start      // note the try everywhere, stop the writes here, freeze
@@ -35,7 +35,7 @@ const (
 	Elect      // group replication: make to the primary
 	Finish     // here: take over as was promised
 	Open       // here: allow writes, as nobody else could
-	Shut       // here: a replica that allows writes refuses them
+	Shut       // here: a replica that allows writes must refuse them
 	Resume     // here: start the replication that did not start with the server
 	Renounce   // here: forget a promise that is over
 )
@@ -51,8 +51,8 @@ type Action struct {
 
 func waiting(format string, args ...any) Action { return Action{Reason: fmt.Sprintf(format, args...)} }
 
-// Next decides what the local member does to hand over its role. It depends only on what
-// is seen now, so whoever continues another's work decides the same.
+// Next decides what the local member does to hand over its role. It depends only on what is seen
+// now, so an agent that continues another's work decides the same.
 func Next(v Input) Action {
 	s := v.Self.State
 	writers := v.Writers()
@@ -86,14 +86,14 @@ func Next(v Input) Action {
 	case s.Writes == replication.RefusedBySQL && s.Source == nil && v.Wrote && v.ClosedElsewhere && v.Began() == nil:
 		return v.closed()
 	case s.Writes == replication.RefusedBySQL && s.Source == nil && v.Wrote:
-		// An earlier agent has stopped the writes, and nobody knows whom it asked.
+		// An earlier agent has stopped the writes, and it is unknown which members it asked.
 		return v.giveUp("what an earlier agent began is not known", names(v.Others))
 	}
 	return v.Default()
 }
 
-// closed: somebody made the server read-only while the order was in hand, as people do who
-// move the role by hand. If it opened again in the middle of that, it would be a second
+// closed handles a server that somebody made read-only during the order, as people do who move the
+// role by hand. If the server allowed writes again in the middle of that, it would be a second
 // primary.
 func (v Input) closed() Action {
 	words := v.Self.Name() + " was made read-only by somebody: it stays so until it is opened or follows another one"
@@ -144,7 +144,7 @@ func (v Input) begin() Action {
 	return Action{Kind: Start, Reason: "stopping writes"}
 }
 
-// onward continues a try: writes are stopped here, and no member allows them.
+// onward continues a try in which writes are stopped here, and no member allows them.
 func (v Input) onward() Action {
 	n := v.Self.State.Switch
 	late := !v.Now.Before(n.Until.Add(-Margin))
@@ -176,8 +176,8 @@ func (v Input) onward() Action {
 	return Action{Kind: Promote, To: to.Name(), Reason: to.Name() + " takes over"}
 }
 
-// asked: a member was told to take over and is not known to have done so. Until that is
-// known nothing else goes on.
+// asked handles a member that was asked to take over and is not known to have done so. Until that
+// is known, nothing else happens.
 func (v Input) asked(n *replication.Switch, late bool) Action {
 	if n.To == "" {
 		return v.giveUp("what an earlier agent began is not known", names(v.Others))
@@ -198,8 +198,8 @@ func (v Input) asked(n *replication.Switch, late bool) Action {
 	return v.giveUp(n.To+" did not take over", []string{n.To})
 }
 
-// giveUp allows writes here again once all of ask have said that they will not take over.
-// A member that has more has taken over already.
+// giveUp allows writes here again once all members in ask have said that they will not take over. A
+// member with more transactions has taken over already.
 func (v Input) giveUp(why string, ask []string) Action {
 	for _, name := range ask {
 		m, _ := v.Find(name)
@@ -213,15 +213,15 @@ func (v Input) giveUp(why string, ask []string) Action {
 	return Action{Kind: TakeBack, Ask: ask, Reason: why}
 }
 
-// yield: the other member took writes, and refuses them since it was restarted. It has to
-// be the primary, so the local member follows it.
+// yield follows a member that took writes and has refused them since a restart. It has to be the
+// primary.
 func (v Input) yield(to topology.Member) Action {
 	return Action{Kind: Follow, To: to.Name(), Reason: fmt.Sprintf("%s has taken over and was started again: %s follows it", to.Name(), v.Self.Name())}
 }
 
-// forward: another member allows writes, and all who followed the local member follow it.
-// A replica has given nothing away, so its own source, and that of the others, stay as
-// they are.
+// forward handles the case that another member allows writes: all members that followed the local
+// member follow it. A replica has given nothing away, so its own source, and that of the others,
+// stay as they are.
 func (v Input) forward(primary topology.Member) Action {
 	self := v.Self
 	if !v.Wrote && !v.Mine() && v.Began() == nil && self.State.Source != nil {
@@ -255,8 +255,8 @@ func (v Input) forward(primary topology.Member) Action {
 	return v.dropFirst(end)
 }
 
-// leftBehind: the member follows nobody, or the local member, which has given its role
-// away. A chain of replicas and a server outside were somebody's wish.
+// leftBehind reports whether the member follows nobody, or the local member, which has given its
+// role away. A chain of replicas, or a source outside the database, was somebody's choice.
 func (v Input) leftBehind(m topology.Member) bool {
 	if m.State.Source == nil || topology.Feeds(v.Self, m) {
 		return true
@@ -265,7 +265,7 @@ func (v Input) leftBehind(m topology.Member) bool {
 	return member && source.Refuses() && source.State.Source == nil
 }
 
-// dropFirst is done once no try is noted any more.
+// dropFirst returns Done once no try is noted any more, and Drop before that.
 func (v Input) dropFirst(words string) Action {
 	if v.Mine() || v.Began() != nil && !v.Dropped {
 		return Action{Kind: Drop, Reason: words}

@@ -213,8 +213,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestAsked: after somebody was told to take over, nothing but that goes on until
-// it is known that it did not.
+// TestAsked checks that after somebody was told to take over, nothing but that goes on until it is
+// known that it did not.
 func TestAsked(t *testing.T) {
 	asked := func() Input {
 		v := frozen()
@@ -245,8 +245,8 @@ func TestAsked(t *testing.T) {
 	require.Equal(t, Follow, Next(v).Kind, "it took writes before it was started again")
 }
 
-// TestUnknownOpensNothing: one fact after the other is unknown, and no server
-// begins to allow writes.
+// TestUnknownOpensNothing checks that one fact after the other is unknown, and no server begins to
+// allow writes.
 func TestUnknownOpensNothing(t *testing.T) {
 	require.Equal(t, Open, Repair(vacancy()).Kind, "what is known permits it")
 	unknown := map[string]func(m *topology.Member){

@@ -10,7 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
-// Repair decides what the local member does while no order is in hand.
+// Repair decides what the local member does while there is no order.
 func Repair(v Input) Action {
 	if v.Self.Serves() && v.Self.State.Group != nil {
 		return Action{Kind: Done}
@@ -22,7 +22,7 @@ func Repair(v Input) Action {
 	return v.Default()
 }
 
-// Default is what a member does without being asked. If anything is unknown, it may only
+// Default returns what a member does without being asked. If anything is unknown, it may only
 // follow the member that allows writes.
 func (v Input) Default() Action {
 	s := v.Self.State
@@ -44,7 +44,7 @@ func (v Input) Default() Action {
 	return v.vacant()
 }
 
-// promised: the local member was told to take over and has not finished. It finishes
+// promised handles a local member that was asked to take over and has not finished. It finishes
 // within the time of the try, and only with everything that was frozen.
 func (v Input) promised(n *replication.Switch) Action {
 	if v.Self.State.Writes == replication.Allowed {
@@ -59,8 +59,8 @@ func (v Input) promised(n *replication.Switch) Action {
 	return Action{Kind: Finish, Reason: v.Self.Name() + " takes over from " + n.From}
 }
 
-// attach: primary is the only member that allows writes. A replica of another member was
-// left behind when that one handed over, unless it was meant to follow a replica.
+// attach makes members follow primary, the only member that allows writes. A replica of another
+// member was left behind when that one handed over, unless it was meant to follow a replica.
 func (v Input) attach(primary topology.Member) Action {
 	self := v.Self
 	to := Action{Kind: Follow, To: primary.Name(), Reason: self.Name() + " follows " + primary.Name()}
@@ -75,9 +75,9 @@ func (v Input) attach(primary topology.Member) Action {
 	}
 	source, member := v.SourceOf(self)
 	switch {
-	case !member: // somebody outside: not ours to change
+	case !member: // a source outside the database: not ours to change
 		return Action{Kind: Done}
-	case v.Chained: // it waits for the one that it was to follow
+	case v.Chained: // it waits for the replica that it was meant to follow
 		return Action{Kind: Done}
 	case source.Refuses(), !source.Serves() && !self.State.Source.Receiving:
 		return to
@@ -85,8 +85,8 @@ func (v Input) attach(primary topology.Member) Action {
 	return Action{Kind: Done}
 }
 
-// vacant: no member is known to allow writes. One of them opens when all are known and all
-// would decide for the same one, as after a restart of all servers.
+// vacant handles the case that no member is known to allow writes. One of them allows writes when
+// all are known and all would choose the same one, as after a restart of all servers.
 func (v Input) vacant() Action {
 	if len(v.Others) == 0 {
 		return Action{Kind: Done, Reason: v.Self.Name() + " stays read-only: no other member is known, and alone it cannot know that none is there"}
@@ -129,8 +129,8 @@ func (v Input) vacant() Action {
 	return Action{Kind: Open, Reason: why}
 }
 
-// successor is the member that has everything that any member has: first one that others
-// follow, then one that follows nobody, then a replica; among these the lowest ordinal.
+// successor returns the member that has everything that any member has. It prefers a member that
+// others follow, then one that follows nobody, then a replica, and among these the lowest ordinal.
 // Replicas may still be applying, so there may be none yet.
 func (v Input) successor() (name, why string) {
 	all := v.All()

@@ -9,8 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// TestReplicaOfAnotherDatabase: all follow a server of another database, which is
-// called as one of these is. Nobody opens here, whether it can be reached or not.
+// TestReplicaOfAnotherDatabase checks that all follow a server of another database, which is called
+// as one of these is. Nobody opens here, whether it can be reached or not.
 func TestReplicaOfAnotherDatabase(t *testing.T) {
 	for _, receiving := range []bool{true, false} {
 		v := vacancy()
@@ -23,8 +23,8 @@ func TestReplicaOfAnotherDatabase(t *testing.T) {
 	}
 }
 
-// TestNewSourceIsNotReachedYet: a server tells the ID of the source before, until it
-// has reached the one that it was told to follow. That is waited for.
+// TestNewSourceIsNotReachedYet checks that a server tells the ID of the source before, until it has
+// reached the one that it was told to follow. That is waited for.
 func TestNewSourceIsNotReachedYet(t *testing.T) {
 	v := vacancy()
 	v.Others[0].State.Source.ID, v.Others[0].State.Source.Receiving = v.Others[1].State.ID, false

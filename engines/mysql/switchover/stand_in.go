@@ -7,7 +7,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
-// Copied: the local member's data may be lost once another member has all of them.
+// Copied returns Done once another member has all data of the local member, which may then be lost.
 func (v Input) Copied(words string) engines.Progress {
 	// Where nothing has a GTID, GTIDs do not show that another one has the data.
 	if v.Self.Blank() && len(v.Others) > 0 {
@@ -22,8 +22,8 @@ func (v Input) Copied(words string) engines.Progress {
 	return engines.Progress{State: engines.ProgressRunning, Detail: "no other member is known to have all data of " + v.Self.Name()}
 }
 
-// MayLead explains why a member that does not report may be the primary. Empty: another
-// member is known to be, or everything comes from another server.
+// MayLead explains why a member that does not report may be the primary. Empty means that another
+// member is known to be the primary, or that everything comes from a server outside.
 func (v Input) MayLead(node string) string {
 	silent := topology.Member{Peer: engines.Peer{Node: node}}
 	if v.Self.Serves() && v.Self.State.Group != nil {

@@ -52,8 +52,8 @@ func (s assessment) counted() (members []Member, clients int) {
 	return members, clients
 }
 
-// uncounted explains that the primary asks fewer of its connected replicas for
-// acknowledgements than say that it asks them. Empty: it does not.
+// uncounted explains that the primary asks fewer of its connected replicas for acknowledgements
+// than say that it asks them. Empty means it does not.
 func (s assessment) uncounted() string {
 	if s.primary == nil || !s.primary.Serves() || !s.primary.State.SemiSync.Source {
 		return ""
@@ -76,8 +76,8 @@ func howMany(members []Member, is func(Member) bool) (n int) {
 	return n
 }
 
-// acknowledges tells whether the member should acknowledge the primary's commits. A
-// delayed replica does not count, and a replica of a replica acknowledges to that one.
+// acknowledges reports whether the member should acknowledge the primary's commits. A delayed
+// replica does not count, and a replica of a replica acknowledges to that one.
 func (s assessment) acknowledges(m Member) bool {
 	if !m.Serves() {
 		return true // who knows
@@ -89,17 +89,18 @@ func (s assessment) acknowledges(m Member) bool {
 	return !member || Feeds(*s.primary, m) || source.Name() == s.primary.Name()
 }
 
-// asked: the replica says that the primary asks it for acknowledgements.
+// asked reports whether the replica says that the primary asks it for acknowledgements.
 func (s assessment) asked(m Member) bool {
 	return m.Serves() && m.State.SemiSync.Acknowledging && Feeds(*s.primary, m)
 }
 
-// claims: the replica says that it acknowledges, and it applies what it acknowledges.
+// claims reports whether the replica says that it acknowledges, and it applies what it
+// acknowledges.
 func (s assessment) claims(m Member) bool {
 	return s.asked(m) && m.State.Source.Applying && m.State.Source.Failure == ""
 }
 
-// ackState of a member that does not acknowledge.
+// ackState returns the ack state of a member that does not acknowledge.
 func (s assessment) ackState(m Member) engines.MemberState {
 	switch src := m.State.Source; {
 	case m.Serves() && src != nil && src.Receiving && src.Applying && src.Failure == "":
@@ -110,9 +111,9 @@ func (s assessment) ackState(m Member) engines.MemberState {
 	return engines.MemberUnknown
 }
 
-// unacknowledged: the primary should wait for replicas and does not. A primary that gives
-// up as soon as too few replicas are connected notices only with the next commit that
-// enough are back; if they are, and have everything, it is not unacknowledged.
+// unacknowledged reports whether the primary should wait for replicas and does not. A primary that
+// gives up as soon as too few replicas are connected notices only with the next commit that enough
+// are back; if they are, and have everything, it is not unacknowledged.
 func (s assessment) unacknowledged() bool {
 	if s.primary == nil || !s.primary.Serves() {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// TestNoMoreAcknowledgeThanThePrimaryCounts: a replica that says so and is not counted
+// TestNoMoreAcknowledgeThanThePrimaryCounts checks that a replica that says so and is not counted
 // stands for nobody, and where it is not known which one that is, none may go.
 func TestNoMoreAcknowledgeThanThePrimaryCounts(t *testing.T) {
 	active := func(v View) (n int) {
@@ -53,8 +53,8 @@ func TestNoMoreAcknowledgeThanThePrimaryCounts(t *testing.T) {
 	require.Equal(t, map[string]engines.MemberState{nodeOf(2): engines.MemberActive}, enginetest.States(t, Observe(v), "acks"))
 }
 
-// TestReplicasOfReplicasDoNotAcknowledge: what they acknowledge the one before them
-// hears, and they cannot take over.
+// TestReplicasOfReplicasDoNotAcknowledge checks that a replica of a replica acknowledges to its
+// source only, and cannot take over.
 func TestReplicasOfReplicasDoNotAcknowledge(t *testing.T) {
 	v := healthy()
 	v.Self.State.Source.ID, v.Self.State.Source.Host = idOf(1), nodeOf(1)
@@ -69,7 +69,7 @@ func TestReplicasOfReplicasDoNotAcknowledge(t *testing.T) {
 	require.True(t, Observe(v).Settled)
 }
 
-// TestIdlePrimaryThatGivesUp: it does not notice before the next commit that enough can
+// TestIdlePrimaryThatGivesUp checks that it does not notice before the next commit that enough can
 // acknowledge again.
 func TestIdlePrimaryThatGivesUp(t *testing.T) {
 	idle := func() View {

@@ -9,8 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// TestAddresses: by which name a member is followed. What is behind the names of the
-// pods of another StatefulSet is never put behind its own.
+// TestAddresses checks by which name a member is followed. What is behind the names of the pods of
+// another StatefulSet is never put behind its own.
 func TestAddresses(t *testing.T) {
 	known := replication.Domains{"db": ".db.ns.svc", "plain": ""}
 	for name, c := range map[string]struct {
@@ -42,7 +42,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestDomainsAreSeenWhereTheyWork: what is behind a name is learned only from a replica
+// TestDomainsAreSeenWhereTheyWork checks that what is behind a name is learned only from a replica
 // that has reached it.
 func TestDomainsAreSeenWhereTheyWork(t *testing.T) {
 	peers := []engines.Peer{{Node: "db-10"}, {Node: "db-1"}, {Node: "db-2.whole"}}
@@ -55,7 +55,7 @@ func TestDomainsAreSeenWhereTheyWork(t *testing.T) {
 	}
 }
 
-// TestMembersWithoutReportHost: a primary is not restarted where nobody could be told to
+// TestMembersWithoutReportHost checks that a primary is not restarted where nobody could be told to
 // follow any of the others.
 func TestMembersWithoutReportHost(t *testing.T) {
 	require.Empty(t, Observe(fromPrimary()).Veto)

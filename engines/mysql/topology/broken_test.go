@@ -18,7 +18,7 @@ func patient() View {
 	return v
 }
 
-// TestDelayedReplica: it is no copy and no candidate, acknowledges for nobody, and its
+// TestDelayedReplica checks that it is no copy and no candidate, acknowledges for nobody, and its
 // lag is none. It may be restarted like a pod that has nothing.
 func TestDelayedReplica(t *testing.T) {
 	hour := time.Hour
@@ -57,8 +57,8 @@ func TestDelayedReplica(t *testing.T) {
 	require.Contains(t, enginetest.States(t, Observe(v), "data"), nodeOf(2), "who follows nobody delays nothing")
 }
 
-// TestBrokenReplicaHoldsNobodyElse: what is not mended by waiting is counted where it
-// is missing, as a copy and for acknowledgements. Until that is known it is Yellow.
+// TestBrokenReplicaHoldsNobodyElse checks that what is not mended by waiting is counted where it is
+// missing, as a copy and for acknowledgements. Until that is known it is Yellow.
 func TestBrokenReplicaHoldsNobodyElse(t *testing.T) {
 	for name, edit := range map[string]func(s *replication.State){
 		"its applier failed":  func(s *replication.State) { s.Source.Failure, s.Source.Applying = "error 1062: x", false },
@@ -108,7 +108,7 @@ func TestBrokenReplicaHoldsNobodyElse(t *testing.T) {
 	require.Equal(t, engines.VerdictYellow, Observe(v).Health.Verdict, "one may go on in a moment")
 }
 
-// TestReplicaThatSaysAllIsWell: the primary knows better. Nothing reaches it, and it
+// TestReplicaThatSaysAllIsWell checks that the primary knows better. Nothing reaches it, and it
 // counts as no copy.
 func TestReplicaThatSaysAllIsWell(t *testing.T) {
 	v := fromPrimary()
@@ -123,7 +123,7 @@ func TestReplicaThatSaysAllIsWell(t *testing.T) {
 	require.Equal(t, engines.VerdictGreen, Observe(v).Health.Verdict, "it was looked at too early to tell")
 }
 
-// TestStanding: who answers is a member, unless its group has put it out.
+// TestStanding checks that who answers is a member, unless its group has put it out.
 func TestStanding(t *testing.T) {
 	own := func(state string, quorum bool) engines.Membership {
 		v := inGroup(healthy(), replication.MemberOnline, replication.MemberOnline, state)

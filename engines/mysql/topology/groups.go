@@ -30,7 +30,7 @@ func (s assessment) groups() []engines.Group {
 	return out
 }
 
-// couldLead: the member is the primary, or follows it closely enough to take over.
+// couldLead reports whether the member is the primary, or follows it closely enough to take over.
 func (s assessment) couldLead(m Member) bool {
 	src := m.State.Source
 	if s.primary == nil || s.leads(m) || m.State.Group != nil || src == nil {
@@ -118,7 +118,7 @@ func (s assessment) groupMembers() []replication.GroupMember {
 	return out
 }
 
-// presumed tells whether the member is a primary that does not report: its agent is away,
+// presumed reports whether the member is a primary that does not report: its agent is unavailable,
 // and others receive from its server.
 func (s assessment) presumed(m Member) bool {
 	if s.primary != nil || len(s.writers) > 0 || m.Serves() || s.Self.State.Group != nil {
@@ -173,8 +173,8 @@ func (s assessment) lacks(m Member) string {
 	return s.Stuck(m)
 }
 
-// diverged returns what a replica has and the primary has not. Empty: nothing, or they
-// follow without GTIDs and nothing can be said.
+// diverged returns what a replica has and the primary has not. Empty means nothing, or they follow
+// without GTIDs and nothing can be said.
 func (s assessment) diverged(m Member) (string, error) {
 	if s.primary == nil || !s.primary.Serves() || s.primary.Name() == m.Name() || m.State.Executed == "" || s.primary.State.Executed == "" {
 		return "", nil
@@ -189,7 +189,7 @@ func (s assessment) diverged(m Member) (string, error) {
 	return "has transactions that the primary has not: " + extra, nil
 }
 
-// comesFrom tells whether the replica follows the primary, directly or through others.
+// comesFrom reports whether the replica follows the primary, directly or through others.
 func (s assessment) comesFrom(m, primary Member) bool {
 	for range s.members {
 		if Feeds(primary, m) {
@@ -204,7 +204,7 @@ func (s assessment) comesFrom(m, primary Member) bool {
 	return false
 }
 
-// quorum of group replication or Galera.
+// quorum returns the quorum of group replication or Galera.
 func (s assessment) quorum() (engines.Group, bool) {
 	own := s.Self.State.Group
 	if own == nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// History is where the local server was a while ago. Replicas are measured by what they
-// have, not by what they say: one whose disk is full receives nothing, has applied all it
-// could receive, and reports no lag.
+// History is where the local server was a while ago. Replicas are judged by what they have, not by
+// what they report: a replica with a full disk receives nothing, has applied all that it could
+// receive, and reports no lag.
 type History struct {
 	started   time.Time // of the server; another one may have lost something
 	Old, next Checkpoint
@@ -20,7 +20,7 @@ type Checkpoint struct {
 	Executed string
 }
 
-// Add notes a look. Old is at least that long ago: the older of two checkpoints that are
+// Add records a look. Old is at least that long ago: it is the older of two checkpoints that are
 // that far apart.
 func (t *History) Add(s replication.State, now time.Time, apart time.Duration) {
 	switch {

@@ -11,13 +11,14 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
-// Roles of members.
+// The roles of members.
 const (
 	primaryRole = "primary"
 	replicaRole = "replica"
 )
 
-// staleAfter a look says nothing any more. The agent of a slow server looks seldom.
+// staleAfter is the age from which on a look no longer counts. The agent of a slow server looks
+// rarely.
 const staleAfter = time.Minute
 
 // assessment is a view with the conclusions from it.
@@ -26,7 +27,7 @@ type assessment struct {
 	members []Member // all, and those that only others know of, as every member orders them
 	primary *Member
 	writers []Member // that are known to allow writes
-	// adopting: the primary has no agent yet.
+	// adopting means that the primary has no agent yet.
 	adopting bool
 }
 
@@ -147,10 +148,9 @@ func (s assessment) inferred() []Member {
 	return out
 }
 
-// withoutAgent is the primary of a database that is being adopted: all members follow it,
-// it belongs to the own StatefulSet by its name, and no agent of it was ever known. Its
-// agent comes last. Nil: there is none, or a member that might take writes does not
-// report.
+// withoutAgent returns the primary of a database that is being adopted: all members follow it, its
+// name belongs to the local StatefulSet, and no agent of it was ever known. Its agent comes last.
+// Nil means that there is no such primary, or that a member that might take writes does not report.
 func (s assessment) withoutAgent() *Member {
 	var found *Member
 	for i, m := range s.members {
@@ -172,12 +172,13 @@ func (s assessment) withoutAgent() *Member {
 	return found
 }
 
-// receives tells whether a serving member is connected to the source.
+// receives reports whether a serving member is connected to the source.
 func (s assessment) receives(m, source Member) bool {
 	return m.Serves() && m.State.Source != nil && m.State.Source.Receiving && Sends(source, m)
 }
 
-// sibling: the name is that of a pod of the own StatefulSet, and of no known member.
+// sibling reports whether the name is that of a pod of the local StatefulSet and of no known
+// member.
 func (s assessment) sibling(m Member) bool {
 	pod := replication.PodOf(m.Name())
 	set, ordinal := replication.SetOf(pod)
@@ -186,7 +187,7 @@ func (s assessment) sibling(m Member) bool {
 		!slices.ContainsFunc(s.All(), func(o Member) bool { return strings.EqualFold(replication.PodOf(o.Name()), pod) })
 }
 
-// leads tells whether the member takes writes: the primary, or one of many.
+// leads reports whether the member takes writes: the primary, or one of many.
 func (s assessment) leads(m Member) bool {
 	if s.primary != nil {
 		return s.primary.Name() == m.Name()
@@ -194,13 +195,14 @@ func (s assessment) leads(m Member) bool {
 	return s.manyWriters() && m.Allows()
 }
 
-// manyWriters is so by design: Galera, and group replication without a primary.
+// manyWriters reports whether several members take writes by design, as in Galera and in group
+// replication without a primary.
 func (s assessment) manyWriters() bool {
 	g := s.Self.State.Group
 	return g != nil && (g.Galera || !g.Primary)
 }
 
-// followers of the own server, which must be updated before it.
+// followers returns the followers of the local server, which must be updated before it.
 func (s assessment) followers() []string {
 	if s.manyWriters() {
 		return nil
@@ -215,7 +217,7 @@ func (s assessment) followers() []string {
 	return slices.Compact(out)
 }
 
-// nodes are all members, including the own one. Whoever is not listed is no member.
+// nodes returns all members, including the local one. A node that is not listed is not a member.
 func (s assessment) nodes() []engines.Node {
 	var out []engines.Node
 	for _, m := range s.members {
@@ -227,7 +229,8 @@ func (s assessment) nodes() []engines.Node {
 	return out
 }
 
-// membership of a member whose agent is away, or does not know, is what the others see.
+// membership returns the membership of a member. If its agent is unavailable or does not know, it
+// is what the others see.
 func (s assessment) membership(m Member) engines.Membership {
 	switch {
 	case m.Serves():
@@ -244,8 +247,8 @@ func (s assessment) membership(m Member) engines.Membership {
 	return engines.MembershipUnknown
 }
 
-// standing is the membership of a server that answers, in its own words: it may have left
-// its group or been expelled. Without a majority it does not know what the others decided.
+// standing returns the membership of a server that answers, in its own words. It may have left its
+// group or been expelled. Without a majority it does not know what the others decided.
 func standing(m Member) engines.Membership {
 	g := m.State.Group
 	if g == nil {
@@ -263,8 +266,8 @@ func standing(m Member) engines.Membership {
 	return engines.MembershipUnknown
 }
 
-// connected tells whether a serving member sees that the member's server lives: it sends
-// to it, or receives from it.
+// connected reports whether a serving member sees that the member's server lives: it sends to it,
+// or receives from it.
 func (s assessment) connected(m Member) bool {
 	for _, other := range s.members {
 		if !other.Serves() {
@@ -282,8 +285,8 @@ func (s assessment) connected(m Member) bool {
 	return false
 }
 
-// missed tells whether those who would see the member's server, if it lived, do not: the
-// primary, or, of the primary itself, all its replicas.
+// missed reports whether the members that would see the server if it were alive do not see it: the
+// primary, or all replicas if the member is the primary.
 func (s assessment) missed(m Member) bool {
 	if s.connected(m) {
 		return false

@@ -48,7 +48,7 @@ func fromPrimary() View {
 	return v
 }
 
-// gone makes an agent be away.
+// gone makes an agent be unavailable.
 func gone(m *Member) {
 	*m = Member{Peer: engines.Peer{Node: m.State.Node}, Why: "its agent is unavailable"}
 }
@@ -88,7 +88,7 @@ func TestObservation(t *testing.T) {
 	require.True(t, o.Settled)
 }
 
-// TestObservationOf: one thing is different; what the last member concludes.
+// TestObservationOf changes one thing at a time, and checks what the last member concludes.
 func TestObservationOf(t *testing.T) {
 	const any = engines.MemberUnknown + 100
 	long := 11 * time.Second
@@ -178,7 +178,7 @@ func TestObservationOf(t *testing.T) {
 	}
 }
 
-// TestUnknownPermitsNothing: without an answer of the own server nothing is claimed.
+// TestUnknownPermitsNothing checks that nothing is claimed without an answer of the local server.
 func TestUnknownPermitsNothing(t *testing.T) {
 	v := healthy()
 	v.Self.State.Serving, v.Self.State.Problem = false, "no answer in time"
@@ -194,7 +194,7 @@ func TestUnknownPermitsNothing(t *testing.T) {
 	require.Equal(t, engines.VerdictUnknown, o.Health.Verdict)
 }
 
-// TestUnavailableAgents: what others see of their servers.
+// TestUnavailableAgents checks what other members see of servers whose agents are unavailable.
 func TestUnavailableAgents(t *testing.T) {
 	v := healthy()
 	gone(&v.Others[1])
@@ -297,8 +297,8 @@ func TestGalera(t *testing.T) {
 	require.Equal(t, engines.VerdictUnknown, Observe(v).Health.Verdict, "the group counts it, and it does not tell")
 }
 
-// TestAdoptedBeforeTheirPrimary: replicas have agents, and the primary gets its own last.
-// Nothing of that holds the next replica back.
+// TestAdoptedBeforeTheirPrimary checks that replicas have agents, and the primary gets its own
+// last. Nothing of that holds the next replica back.
 func TestAdoptedBeforeTheirPrimary(t *testing.T) {
 	adopted := func(agents int) View {
 		v := healthy()
@@ -356,8 +356,8 @@ func TestAdoptedBeforeTheirPrimary(t *testing.T) {
 	}
 }
 
-// TestMemberMissingFromOneStatus: the primary does not list a replica, which may be
-// connecting anew. Its own server answers, so it is a member.
+// TestMemberMissingFromOneStatus checks that the primary does not list a replica, which may be
+// connecting again. Its own server answers, so it is a member.
 func TestMemberMissingFromOneStatus(t *testing.T) {
 	v := healthy()
 	v.Others[0].State.Replicas, v.Others[0].State.SemiSync.Clients = v.Others[0].State.Replicas[:1], 1

@@ -20,12 +20,12 @@ func (v View) Stuck(m Member) string {
 	return fmt.Sprintf("does not say that it lags, and lacks what %s had executed %s ago: its disk may be full, or nothing reaches it", v.Self.Name(), engines.Duration(v.Now.Sub(v.Past.At)))
 }
 
-// Has tells whether the member has executed all of the position.
+// Has reports whether the member has executed all of the position.
 func (m Member) Has(position string) (bool, string) {
 	return gtid.AtLeast(m.State.Flavor.Notation(), m.State.Executed, position)
 }
 
-// Got tells whether the member has executed or received all of the position.
+// Got reports whether the member has executed or received all of the position.
 func (m Member) Got(position string) (there, known bool) {
 	notation := m.State.Flavor.Notation()
 	wanted, unknown := gtid.Told(notation, position)
@@ -40,9 +40,9 @@ func (m Member) Got(position string) (there, known bool) {
 	return there, true
 }
 
-// HasAllOf tells whether the member has executed everything that the other has executed,
-// and, if that is a replica, received. Nobody has all of an unknown position. A replica
-// with filters has the GTIDs but not the data.
+// HasAllOf reports whether the member has executed everything that the other has executed, and, if
+// that is a replica, received. Nobody has all of an unknown position. A replica with filters has
+// the GTIDs but not the data.
 func (m Member) HasAllOf(other Member) bool {
 	if m.State.Source != nil && m.State.Source.Filtered {
 		return false
@@ -56,10 +56,10 @@ func (m Member) HasAllOf(other Member) bool {
 	return m.State.Flavor == other.State.Flavor
 }
 
-// Blank: it is known to have executed nothing that has a GTID.
+// Blank reports whether the member is known to have executed nothing that has a GTID.
 func (m Member) Blank() bool { return m.State.Executed == gtid.None }
 
-// More tells whether a has all of b, and b not all of a.
+// More reports whether a has all of b, and b not all of a.
 func More(a, b Member) bool { return a.HasAllOf(b) && !b.HasAllOf(a) }
 
 // Errant returns what a replica has and the primary has not.

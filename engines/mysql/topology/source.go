@@ -9,8 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// SourceOf returns the member that m follows. False: it follows nobody, or a server
-// outside.
+// SourceOf returns the member that m follows. False means it follows nobody, or a server outside.
 func (v View) SourceOf(m Member) (Member, bool) {
 	all := v.All()
 	i := slices.IndexFunc(all, func(s Member) bool { return Sends(s, m) })
@@ -25,11 +24,11 @@ func (v View) Follows(m, source Member) bool {
 	return ok && s.Name() == source.Name()
 }
 
-// Sends tells whether the replica follows the source. While the replica is connected, the
-// ID of the server that it reached decides, not the name: a Service or an address belongs
-// to no member. A server_uuid of MySQL is unique. A server_id of MariaDB may also be used
-// by another database, so the name must fit too, or the source must list the replica.
-// Without a connection only the name is left.
+// Sends reports whether the replica follows the source. While the replica is connected, the ID of
+// the server that it reached decides, not the name: a Service or an address belongs to no member. A
+// server_uuid of MySQL is unique. A server_id of MariaDB may also be used by another database, so
+// the name must fit too, or the source must list the replica. Without a connection only the name is
+// left.
 func Sends(source, replica Member) bool {
 	s := replica.State.Source
 	switch {
@@ -43,7 +42,7 @@ func Sends(source, replica Member) bool {
 	return replica.State.Flavor == replication.MySQL || isSource(s, source) || lists(source, replica)
 }
 
-// lists tells whether the source says that the replica is connected to it.
+// lists reports whether the source says that the replica is connected to it.
 func lists(source, replica Member) bool {
 	return slices.ContainsFunc(source.State.Replicas, func(r replication.Replica) bool {
 		return r.ID != "" && r.ID == replica.State.ID || r.Host != "" && isSource(&replication.Source{Host: r.Host, Port: r.Port}, replica)
@@ -64,18 +63,18 @@ func isSource(s *replication.Source, m Member) bool {
 	return begins(s.Host, host) && !(s.Receiving && AnotherID(s, m))
 }
 
-// AnotherID: the source was another server than this member when the replica last reached
-// it.
+// AnotherID reports whether the source was another server than this member when the replica last
+// reached it.
 func AnotherID(s *replication.Source, m Member) bool {
 	return s.ID != "" && m.State.ID != "" && !strings.EqualFold(s.ID, m.State.ID)
 }
 
-// Has tells whether one of the members is the server with this ID.
+// Has reports whether a member is the server with this ID.
 func (v View) Has(id string) bool {
 	return slices.ContainsFunc(v.All(), func(m Member) bool { return id != "" && strings.EqualFold(m.State.ID, id) })
 }
 
-// begins tells whether one of the names is the other followed by a domain.
+// begins reports whether one of the names is the other followed by a domain.
 func begins(a, b string) bool {
 	short, long := strings.ToLower(a), strings.ToLower(b)
 	if len(short) > len(long) {
@@ -84,8 +83,8 @@ func begins(a, b string) bool {
 	return short != "" && strings.Trim(short, "0123456789.") != "" && strings.HasPrefix(long, short+".")
 }
 
-// Feeds tells whether the member is the source of the replica, or was when the replica
-// last reached it.
+// Feeds reports whether the member is the source of the replica, or was when the replica last
+// reached it.
 func Feeds(source, replica Member) bool {
 	src := replica.State.Source
 	return Sends(source, replica) || src != nil && !src.Receiving && src.ID != "" && src.ID == source.State.ID

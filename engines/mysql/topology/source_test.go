@@ -33,7 +33,7 @@ func TestIsSource(t *testing.T) {
 	}
 }
 
-// TestServerIDsOfOthers: a server_id of MariaDB is a number that another database may
+// TestServerIDsOfOthers checks that a server_id of MariaDB is a number that another database may
 // have, too. It counts where the name fits, or where the member knows the replica.
 func TestServerIDsOfOthers(t *testing.T) {
 	source := Member{State: replication.State{Node: "db-0", ID: "1", Flavor: replication.MariaDB}}

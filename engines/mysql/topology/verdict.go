@@ -9,7 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// verdict on the whole database. The worst line that holds is the verdict:
+// verdict returns the verdict on the whole database. The worst line that holds is the verdict:
 //
 //   - Yellow, before all: a switchover is under way, in which nobody may allow writes.
 //   - Red: two allow writes, or it is known that none does; a group without a quorum.
@@ -18,7 +18,7 @@ import (
 //   - Unknown: the agent of a member is there and does not know.
 //   - Yellow: a replica has just stopped, is too far behind, has diverged or follows
 //     somebody else; commits wait for nobody although they should.
-//   - Recoverable: members are away, or have been broken for long, or are not asked for
+//   - Recoverable: members are unavailable, or have been broken for long, or are not asked for
 //     acknowledgements, and nothing else: where they are missing the groups say so.
 //   - Green.
 func (s assessment) verdict() engines.Health {
@@ -91,15 +91,15 @@ func (s assessment) complaints(outside *replication.Source) (c complaints) {
 			c.away.Add(m.Name())
 		case m.Peer.Alive || s.primary == nil:
 			c.unknown.Add(m.Silence())
-		default: // its agent is away, its server is there
+		default: // its agent is unavailable, its server is there
 			c.away.Add("the agent of " + m.Name())
 		}
 	}
 	return c
 }
 
-// outside is the server that all members follow and that is none of them. Nil: one of them
-// is, or should be, the primary.
+// outside is the server that all members follow and that is none of them. Nil means one of them is,
+// or should be, the primary.
 func (s assessment) outside() (found *replication.Source) {
 	if s.adopting {
 		return nil
@@ -118,7 +118,7 @@ func (s assessment) outside() (found *replication.Source) {
 	return found
 }
 
-// complaint about a serving member. Empty: none.
+// complaint returns what is wrong with a serving member. Empty means nothing.
 func (s assessment) complaint(m Member) string {
 	if m.State.Group != nil {
 		if state := s.groupMemberState(m); state != engines.MemberActive {
@@ -133,15 +133,15 @@ func (s assessment) complaint(m Member) string {
 	return why
 }
 
-// broken: waiting does not fix the replica. It has not replicated for long, or is delayed
-// on purpose, or reports that all is well while the primary knows better.
+// broken reports whether waiting does not fix the replica. It has not replicated for long, or is
+// delayed on purpose, or reports that all is well while the primary knows better.
 func (s assessment) broken(m Member) bool {
 	halted := m.State.Halted
 	return m.Delayed() || s.lacks(m) != "" ||
 		!halted.IsZero() && m.State.Looked.Sub(halted) >= s.BrokenAfter
 }
 
-// settled tells whether the own server does what it is there for.
+// settled reports whether the local server does its job.
 func (s assessment) settled() bool {
 	own := s.Self
 	switch {
@@ -158,7 +158,7 @@ func (s assessment) settled() bool {
 	return !s.primary.Serves() || !s.acknowledges(own) || own.State.SemiSync.Acknowledging
 }
 
-// veto says what a restart would make worse.
+// veto returns what a restart would make worse.
 func (s assessment) veto() string {
 	own := s.Self
 	alone := len(s.members) == 1
@@ -177,8 +177,8 @@ func (s assessment) veto() string {
 	return ""
 }
 
-// unreachable explains why no replica of the own server could be followed if it took over.
-// Empty: one could, or there is none.
+// unreachable explains why no replica of the own server could be followed if it took over. Empty
+// means one could, or there is none.
 func (s assessment) unreachable() string {
 	why := ""
 	for _, m := range s.Others {

@@ -1,5 +1,5 @@
-// Package topology compares the states of all members of a database: who follows whom, who
-// has which transactions, and what an agent observes. It is pure.
+// Package topology compares the states of all members of a database: which server follows which,
+// which transactions each has, and what an agent observes. It is pure.
 package topology
 
 import (
@@ -11,50 +11,50 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
-// View is all members at one moment, as one of them sees it: values only.
+// View is the state of all members at one moment, as one of them sees it. It has values only.
 type View struct {
 	Now    time.Time
 	Self   Member
 	Others []Member // by ordinal
 	// Domains by which members are followed, behind their bare names.
 	Domains replication.Domains
-	// Past is what the local server had executed longer than MaxLag ago; zero: not known.
+	// Past is what the local server had executed longer than MaxLag ago; zero means not known.
 	Past   Checkpoint
 	MaxLag time.Duration
 	// BrokenAfter is how long a replica must not have replicated until it counts as broken.
 	BrokenAfter time.Duration
-	// External: another manager owns the topology.
+	// External means that another manager owns the topology.
 	External bool
 }
 
-// Member of the database, as it was looked at.
+// Member is a member of the database with the result of its look.
 type Member struct {
 	Peer  engines.Peer
 	State replication.State
-	// Known: State answers a question that was asked for this view; if not, Why says why.
+	// Known means that State answers a question that was asked for this view; if not, Why says why.
 	Known bool
 	Why   string
 }
 
 func (m Member) Name() string { return cmp.Or(m.State.Node, m.Peer.Name()) }
 
-// Serves: everything that was asked is known.
+// Serves reports whether everything that was asked for is known.
 func (m Member) Serves() bool { return m.Known && m.State.Serving }
 
 func (m Member) Allows() bool { return m.Serves() && m.State.Writes == replication.Allowed }
 
-// Refuses writes for sure; what is unknown does not.
+// Refuses reports whether the member is known to refuse writes.
 func (m Member) Refuses() bool {
 	return m.Serves() && (m.State.Writes == replication.RefusedAtStart || m.State.Writes == replication.RefusedBySQL)
 }
 
-// Delayed: the replica lags on purpose. It is no copy of the current data, and takes
+// Delayed reports whether the replica lags on purpose. It is no copy of the current data, and takes
 // nothing over.
 func (m Member) Delayed() bool {
 	return m.Serves() && m.State.Source != nil && m.State.Source.Delay > 0
 }
 
-// Silence says why nothing is known.
+// Silence returns why nothing is known.
 func (m Member) Silence() string {
 	switch {
 	case !m.Known && m.Why != "":
@@ -77,7 +77,7 @@ func (v View) Find(name string) (Member, bool) {
 	return v.Others[i], true
 }
 
-// Writers are the other members that allow writes.
+// Writers returns the other members that allow writes.
 func (v View) Writers() []Member {
 	var out []Member
 	for _, m := range v.Others {

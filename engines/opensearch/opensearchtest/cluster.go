@@ -19,12 +19,12 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/enginetest/process"
 )
 
-// Options of a cluster.
+// Options are the options of a cluster.
 type Options struct {
-	// Versions of the nodes, one each, e.g. "2.19.6".
+	// Versions are the versions of the nodes, one each, e.g. "2.19.6".
 	Versions []string
-	// Roles of the nodes, one each, separated by commas; none: those that
-	// OpenSearch gives itself, with cluster_manager and data among them.
+	// Roles are the roles of the nodes, one each, separated by commas; none: those that OpenSearch
+	// gives itself, with cluster_manager and data among them.
 	Roles []string
 	// Settings for opensearch.yml of all nodes, which win over those of this package.
 	Settings map[string]string
@@ -130,7 +130,7 @@ func (n *Node) Await(why, path string, want func(answer map[string]any) bool) {
 	}
 }
 
-// Ended tells whether the process has ended.
+// Ended reports whether the process has ended.
 func (n *Node) Ended() bool {
 	select {
 	case <-n.process.Ended():
@@ -158,10 +158,10 @@ func (n *Node) Pause() (resume func()) {
 // Dir is where the node keeps its data.
 func (n *Node) Dir() string { return filepath.Join(n.home, "data") }
 
-// URL of the node, without a path.
+// URL returns the URL of the node, without a path.
 func (n *Node) URL() string { return "http://" + net.JoinHostPort(n.Host, strconv.Itoa(n.Port)) }
 
-// Try makes a call, with a JSON body or none, and answers body and HTTP status.
+// Try makes a call, with a JSON body or none, and returns body and HTTP status.
 func (n *Node) Try(method, path, body string) ([]byte, int, error) {
 	req, err := http.NewRequest(method, n.URL()+path, strings.NewReader(body))
 	if err != nil {

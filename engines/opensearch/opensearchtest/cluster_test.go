@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRealCluster: three nodes find each other, keep copies, and take one back
-// that was away.
+// TestRealCluster checks that three nodes find each other, keep copies, and take one back that was
+// unavailable.
 func TestRealCluster(t *testing.T) {
 	for _, version := range Versions {
 		t.Run(version, func(t *testing.T) {

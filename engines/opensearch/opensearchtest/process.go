@@ -16,8 +16,8 @@ func (c *Cluster) run(log, dir, java string, env, args []string) *process.Proces
 	return process.Start(c.t, log, cmd)
 }
 
-// attributes: OpenSearch refuses to run as root, so it runs in a user namespace
-// where root has another number, and files are as readable as before.
+// attributes returns the attributes of the process. OpenSearch refuses to run as root, so it runs
+// in a user namespace where root has another number, and files are as readable as before.
 func attributes(uid int) *syscall.SysProcAttr {
 	if uid != 0 {
 		return nil

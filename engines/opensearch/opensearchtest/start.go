@@ -69,8 +69,8 @@ func (n *Node) settings() string {
 	return text.String()
 }
 
-// arguments of java, as the scripts of the distribution would make them: those
-// scripts run a second Java for it each time.
+// arguments returns the arguments for java that the scripts of the distribution would make. Those
+// scripts run a second Java each time.
 func arguments(version, dist, home string) []string {
 	args := []string{
 		"-Xms256m", "-Xmx256m", "-Xss1m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:MaxDirectMemorySize=128m",

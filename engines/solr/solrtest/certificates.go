@@ -19,8 +19,8 @@ import (
 
 const storePassword = "changeit"
 
-// makeCertificates writes a PKCS12 key store and trust store for the nodes and
-// answers the CA as PEM.
+// makeCertificates writes a PKCS12 key store and trust store for the nodes and returns the CA as
+// PEM.
 func (c *Cluster) makeCertificates() string {
 	ca := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "solrtest CA"}, IsCA: true, BasicConstraintsValid: true,

@@ -22,17 +22,17 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/enginetest/process"
 )
 
-// Options of a cluster.
+// Options are the options of a cluster.
 type Options struct {
-	// Versions of the nodes, one each, e.g. "9.9.0".
+	// Versions are the versions of the nodes, one each, e.g. "9.9.0".
 	Versions []string
-	// Security is a security.json; empty: everybody may do everything.
+	// Security is a security.json; empty means everybody may do everything.
 	Security string
 	// User and Password are used by Call.
 	User, Password string
-	// TLS: nodes speak HTTPS with a certificate of the cluster's own CA.
+	// TLS means that nodes speak HTTPS with a certificate of the cluster's own CA.
 	TLS bool
-	// SessionTimeout is how long ZooKeeper keeps a dead node live. 0: 4 s.
+	// SessionTimeout is how long ZooKeeper keeps a dead node live. 0 means 4 s.
 	SessionTimeout time.Duration
 }
 
@@ -175,7 +175,7 @@ func (n *Node) Kill() { n.process.Kill() }
 // Dir is where the node keeps its cores.
 func (n *Node) Dir() string { return n.home }
 
-// URL of the node, without a path.
+// URL returns the URL of the node, without a path.
 func (n *Node) URL() string {
 	scheme := "http"
 	if n.cluster.options.TLS {
@@ -184,7 +184,7 @@ func (n *Node) URL() string {
 	return fmt.Sprintf("%s://%s:%d", scheme, n.Host, n.Port)
 }
 
-// Try makes a call and answers body and HTTP status.
+// Try makes a call and returns body and HTTP status.
 func (n *Node) Try(method, path string, params url.Values) ([]byte, int, error) {
 	return n.try(context.Background(), method, path, params)
 }

@@ -1,5 +1,5 @@
-// Package webtest stands before servers, fake or real, for the tests of adapters
-// that speak HTTP.
+// Package webtest has a proxy before servers, fake or real, for the tests of adapters that speak
+// HTTP.
 package webtest
 
 import (
@@ -19,32 +19,32 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
 )
 
-// Manners are how a database's answers look when something is wrong.
+// Manners describe a database's answers when something is wrong.
 type Manners struct {
-	// Changes tells a request that changes something from one that reads.
+	// Changes reports whether a request changes something.
 	Changes func(*http.Request) bool
-	// Endless is how an answer begins that does not end, within a string.
+	// Endless is the beginning of an answer that does not end, within a string.
 	Endless string
-	// Stranger is a well-formed answer of another database.
+	// Stranger is a well-formed answer of another kind of server.
 	Stranger string
 	// Deny refuses the credentials, and repeats them.
 	Deny func(w http.ResponseWriter, token, plain string)
-	// Fail is the database's own error; while is "change" or "request".
+	// Fail answers with the database's own error; while is "change" or "request".
 	Fail func(w http.ResponseWriter, while string)
 }
 
-// Front stands before a server, and misbehaves when told to.
+// Front is a proxy before a server that misbehaves on request.
 type Front struct {
 	http.Handler
 	Manners Manners
-	// Allowed changes; those of several fronts may be counted together.
+	// Allowed is the number of allowed changes; several fronts may share it.
 	Allowed *Allowance
 
 	mu    sync.Mutex
 	fault enginetest.Fault
 }
 
-// Set makes it misbehave so.
+// Set makes it misbehave in this way.
 func (f *Front) Set(fault enginetest.Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -93,13 +93,13 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Allowance lets so many changes through; negative: all.
+// Allowance lets a number of changes through; negative means all.
 type Allowance struct {
 	mu   sync.Mutex
 	left int
 }
 
-// Set begins to count anew.
+// Set restarts the count.
 func (a *Allowance) Set(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -116,7 +116,7 @@ func (a *Allowance) allow() bool {
 	return a.left < 0
 }
 
-// Connections counts those of all servers that report to it.
+// Connections counts the connections of all servers that report to it.
 type Connections struct {
 	mu   sync.Mutex
 	open int
@@ -134,14 +134,14 @@ func (c *Connections) State(_ net.Conn, state http.ConnState) {
 	}
 }
 
-// Open returns how many there are.
+// Open returns how many connections are open.
 func (c *Connections) Open() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.open
 }
 
-// Address returns host and port of a URL.
+// Address returns the host and port of a URL.
 func Address(t testing.TB, raw string) (host string, port int) {
 	t.Helper()
 	u, err := url.Parse(raw)

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// Hostile is an answer that is made to be too much for whoever reads it.
+// Hostile is an answer that is made to overload its reader.
 type Hostile func(http.ResponseWriter)
 
-// Endless is an answer that begins with head and then repeats what each makes.
+// Endless returns an answer that begins with head and then repeats what each returns.
 func Endless(head string, each func(i int) string) Hostile {
 	return func(w http.ResponseWriter) { flood(w, head, each, -1) }
 }
 
-// Wide is an answer with n of what each makes between head and tail.
+// Wide returns an answer with n results of each between head and tail.
 func Wide(head string, n int, each func(i int) string, tail string) Hostile {
 	return func(w http.ResponseWriter) {
 		if flood(w, head, each, n) {
@@ -28,7 +28,7 @@ func Wide(head string, n int, each func(i int) string, tail string) Hostile {
 	}
 }
 
-// Bomb is the same in as few bytes as gzip makes of it.
+// Bomb returns the same answer compressed by gzip.
 func Bomb(h Hostile) Hostile {
 	return func(w http.ResponseWriter) {
 		w.Header().Set("Content-Encoding", "gzip")
@@ -45,7 +45,7 @@ type zipped struct {
 
 func (z zipped) Write(p []byte) (int, error) { return z.to.Write(p) }
 
-// flood writes chunks until n are written or nobody reads any more.
+// flood writes chunks until n are written or the reader has gone.
 func flood(w io.Writer, head string, each func(i int) string, n int) bool {
 	chunk := []byte(head)
 	for i := 0; i != n; i++ {
@@ -60,7 +60,7 @@ func flood(w io.Writer, head string, each func(i int) string, n int) bool {
 	return err == nil
 }
 
-// Shapes are those that are hostile to any reader of JSON, whatever it wants.
+// Shapes returns the answers that are hostile to any reader of JSON.
 func Shapes() map[string]Hostile {
 	a := strings.Repeat("a", 1<<10)
 	shapes := map[string]Hostile{
@@ -83,22 +83,22 @@ func Shapes() map[string]Hostile {
 	return shapes
 }
 
-// AgentLimit is the memory that the chart gives to an agent, and AgentMemory what its
-// runtime is told to keep within.
+// AgentLimit is the memory limit that the chart gives to an agent, and AgentMemory the limit for
+// its runtime.
 const (
 	AgentLimit  = 128 << 20
 	AgentMemory = 100 << 20
 )
 
-// Memory is the most that a process had.
+// Memory is the peak memory of a process.
 type Memory struct {
-	// Held is all that the runtime holds of the system, and what the kernel counts.
+	// Held is all memory that the runtime holds, and what the kernel counts.
 	Held int64
-	// Live is what was in use when the collector looked.
+	// Live is the memory in use at the garbage collections.
 	Live int64
 }
 
-// Peak is the most memory that this process has while f runs as an agent does.
+// Peak returns the peak memory of this process while f runs with an agent's limits.
 func Peak(t testing.TB, f func()) Memory {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(AgentMemory))
 	debug.FreeOSMemory()

@@ -8,14 +8,13 @@ import (
 	"syscall"
 )
 
-// Network is servers that are reached in memory, so that they and their clients run
-// in virtual time.
+// Network connects servers and clients in memory, so that they run in virtual time.
 type Network struct {
 	mu      sync.Mutex
 	servers map[string]*listener
 }
 
-// Listen gives a server an address of its own.
+// Listen returns a listener with an address of its own.
 func (n *Network) Listen() net.Listener {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -30,7 +29,7 @@ func (n *Network) Listen() net.Listener {
 	return l
 }
 
-// Dial reaches a server that listens.
+// Dial connects to a listening server.
 func (n *Network) Dial(ctx context.Context, _, address string) (net.Conn, error) {
 	n.mu.Lock()
 	l := n.servers[address]

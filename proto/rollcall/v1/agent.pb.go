@@ -75,9 +75,9 @@ func (DrainKind) EnumDescriptor() ([]byte, []int) {
 
 type GetReportRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Start a new observation after this request has arrived and answer that one.
+	// Start a new observation after this request has arrived, and return that one.
 	Fresh bool `protobuf:"varint,1,opt,name=fresh,proto3" json:"fresh,omitempty"`
-	// Answer all groups that the database tells of, not only the pod's own.
+	// Return all groups that the database reports, not only the pod's own.
 	AllGroups     bool `protobuf:"varint,2,opt,name=all_groups,json=allGroups,proto3" json:"all_groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -296,14 +296,14 @@ func (x *Fence) GetEpoch() int64 {
 	return 0
 }
 
-// Term is until when an order is good, by the clock of the agent that gets it, and by no other: machines need not agree on
-// the time. Whoever orders knows that clock from what the agent has told, so an order that is delayed on its way, for however
-// long, is over when it should be.
+// Term says until when an order is valid, by the clock of the agent that gets it, and by no other: machines need not agree on
+// the time. The sender knows that clock from the agent's reports, so an order that is delayed on its way, for however
+// long, expires when it should.
 type Term struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Run of the agent whose uptime is meant (Identity.incarnation); another one refuses.
+	// Run of the agent to which the uptime belongs (Identity.incarnation); another run refuses.
 	Incarnation uint64 `protobuf:"varint,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// Uptime (Report.uptime) past which no write is started. Orders need it; a step without it has no limit.
+	// Uptime (Report.uptime) after which no write is started. Orders need it; a step without it has no limit.
 	Until         *durationpb.Duration `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -360,11 +360,11 @@ type PlanDrainRequest struct {
 	Fence *Fence                 `protobuf:"bytes,3,opt,name=fence,proto3" json:"fence,omitempty"`
 	// UID of the pod to drain; another pod refuses, unless node names its member.
 	PodUid string `protobuf:"bytes,4,opt,name=pod_uid,json=podUid,proto3" json:"pod_uid,omitempty"`
-	// Names of pods that may take over duties; empty = any.
+	// Names of pods that may take over duties; empty means any.
 	Eligible []string `protobuf:"bytes,5,rep,name=eligible,proto3" json:"eligible,omitempty"`
 	// See DrainRequest.
 	Node string `protobuf:"bytes,6,opt,name=node,proto3" json:"node,omitempty"`
-	// Until when the request is good; one without a term is refused.
+	// Until when the request is valid; a request without a term is refused.
 	Term          *Term `protobuf:"bytes,7,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -451,9 +451,9 @@ func (x *PlanDrainRequest) GetTerm() *Term {
 
 type PlanDrainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What Restore needs to undo the drain; empty: nothing to undo.
+	// What Restore needs to undo the drain; empty means that there is nothing to undo.
 	Undo []byte `protobuf:"bytes,1,opt,name=undo,proto3" json:"undo,omitempty"`
-	// The cluster setting that a drain which names it will change, and what RestoreSetting needs to put it back.
+	// The cluster setting that a drain which names it will change, and what RestoreSetting needs to restore it.
 	Setting       string `protobuf:"bytes,2,opt,name=setting,proto3" json:"setting,omitempty"`
 	SettingUndo   []byte `protobuf:"bytes,3,opt,name=setting_undo,json=settingUndo,proto3" json:"setting_undo,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -518,20 +518,20 @@ type DrainRequest struct {
 	Fence *Fence                 `protobuf:"bytes,3,opt,name=fence,proto3" json:"fence,omitempty"`
 	// UID of the pod to drain; another pod refuses, unless node names its member.
 	PodUid string `protobuf:"bytes,4,opt,name=pod_uid,json=podUid,proto3" json:"pod_uid,omitempty"`
-	// Names of pods that may take over duties; empty = any.
+	// Names of pods that may take over duties; empty means any.
 	Eligible []string `protobuf:"bytes,5,rep,name=eligible,proto3" json:"eligible,omitempty"`
-	// What PlanDrain answered.
+	// What PlanDrain returned.
 	Undo []byte `protobuf:"bytes,6,opt,name=undo,proto3" json:"undo,omitempty"`
-	// The cluster setting that may be changed, and what the first PlanDrain of any pod answered about it. An agent changes no
-	// such setting that is not named.
+	// The cluster setting that may be changed, and what the first PlanDrain of any pod returned about it. An agent changes no
+	// setting that is not named.
 	Setting     string `protobuf:"bytes,7,opt,name=setting,proto3" json:"setting,omitempty"`
 	SettingUndo []byte `protobuf:"bytes,8,opt,name=setting_undo,json=settingUndo,proto3" json:"setting_undo,omitempty"`
 	// The database's name of the member of the pod to drain, if that pod has no running agent: any other pod's agent evacuates
 	// it. Only with DRAIN_KIND_EVACUATE. Each call is one round of the work.
 	Node string `protobuf:"bytes,9,opt,name=node,proto3" json:"node,omitempty"`
-	// Until when the order is good; one without a term is refused.
+	// Until when the order is valid; an order without a term is refused.
 	Term *Term `protobuf:"bytes,10,opt,name=term,proto3" json:"term,omitempty"`
-	// Check a drain that is done again, and repeat what did not last. DRAIN_DRAINED is then true of the database after this call.
+	// Check again a drain that is done, and repeat what did not last. DRAIN_DRAINED is then true of the database after this call.
 	Recheck       bool `protobuf:"varint,11,opt,name=recheck,proto3" json:"recheck,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -648,7 +648,7 @@ type DrainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// DRAIN_DRAINING, DRAIN_DRAINED or DRAIN_REFUSED.
 	State Drain `protobuf:"varint,1,opt,name=state,proto3,enum=rollcall.v1.Drain" json:"state,omitempty"`
-	// What is being waited for, or why it was refused.
+	// What the drain waits for, or why it was refused.
 	Detail        string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
 	Done          uint32 `protobuf:"varint,3,opt,name=done,proto3" json:"done,omitempty"`
 	Total         uint32 `protobuf:"varint,4,opt,name=total,proto3" json:"total,omitempty"`
@@ -718,7 +718,7 @@ type RestoreRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Claim string                 `protobuf:"bytes,1,opt,name=claim,proto3" json:"claim,omitempty"`
 	Fence *Fence                 `protobuf:"bytes,2,opt,name=fence,proto3" json:"fence,omitempty"`
-	// What PlanDrain answered for the claim.
+	// What PlanDrain returned for the claim.
 	Undo          []byte `protobuf:"bytes,3,opt,name=undo,proto3" json:"undo,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -832,7 +832,7 @@ type RestoreSettingRequest struct {
 	Fence       *Fence                 `protobuf:"bytes,1,opt,name=fence,proto3" json:"fence,omitempty"`
 	Setting     string                 `protobuf:"bytes,2,opt,name=setting,proto3" json:"setting,omitempty"`
 	SettingUndo []byte                 `protobuf:"bytes,3,opt,name=setting_undo,json=settingUndo,proto3" json:"setting_undo,omitempty"`
-	// Until when the order is good; one without a term is refused.
+	// Until when the order is valid; an order without a term is refused.
 	Term          *Term `protobuf:"bytes,4,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -956,9 +956,9 @@ type HandoffOnBehalfRequest struct {
 	PodUid string `protobuf:"bytes,3,opt,name=pod_uid,json=podUid,proto3" json:"pod_uid,omitempty"`
 	// The database's name of the other member.
 	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
-	// Names of pods that may take over duties; empty = any.
+	// Names of pods that may take over duties; empty means any.
 	Eligible []string `protobuf:"bytes,5,rep,name=eligible,proto3" json:"eligible,omitempty"`
-	// Until when the order is good; one without a term is refused.
+	// Until when the order is valid; an order without a term is refused.
 	Term          *Term `protobuf:"bytes,6,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

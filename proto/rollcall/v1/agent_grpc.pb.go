@@ -43,17 +43,17 @@ type AgentServiceClient interface {
 	WatchReport(ctx context.Context, in *WatchReportRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Report], error)
 	GetRoster(ctx context.Context, in *GetRosterRequest, opts ...grpc.CallOption) (*Roster, error)
 	WatchRoster(ctx context.Context, in *WatchRosterRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Roster], error)
-	// PlanDrain answers what a drain would change, and changes nothing.
+	// PlanDrain returns what a drain would change. It changes nothing.
 	PlanDrain(ctx context.Context, in *PlanDrainRequest, opts ...grpc.CallOption) (*PlanDrainResponse, error)
 	// Drain makes the pod safe to stop: it starts or continues the drain. Idempotent; call until DRAIN_DRAINED or DRAIN_REFUSED.
 	// Fails with FAILED_PRECONDITION if the epoch is lower than the highest seen.
 	Drain(ctx context.Context, in *DrainRequest, opts ...grpc.CallOption) (*DrainResponse, error)
-	// Restore undoes a drain, also that of another pod which is gone. Call until done.
+	// Restore undoes a drain, also that of another pod that is gone. Call until done.
 	Restore(ctx context.Context, in *RestoreRequest, opts ...grpc.CallOption) (*RestoreResponse, error)
-	// RestoreSetting puts a cluster setting back that a drain has changed. Any pod's agent can. Call until done.
+	// RestoreSetting restores a cluster setting that a drain has changed. Any pod's agent can do that. Call until done.
 	RestoreSetting(ctx context.Context, in *RestoreSettingRequest, opts ...grpc.CallOption) (*RestoreSettingResponse, error)
 	// HandoffOnBehalf hands over the duties of another member of the database whose pod has no agent yet, so that its
-	// restart needs no election. Idempotent; call until done. It leaves nothing to be undone.
+	// restart needs no election. Idempotent; call until done. It leaves nothing to undo.
 	HandoffOnBehalf(ctx context.Context, in *HandoffOnBehalfRequest, opts ...grpc.CallOption) (*HandoffOnBehalfResponse, error)
 }
 
@@ -186,17 +186,17 @@ type AgentServiceServer interface {
 	WatchReport(*WatchReportRequest, grpc.ServerStreamingServer[Report]) error
 	GetRoster(context.Context, *GetRosterRequest) (*Roster, error)
 	WatchRoster(*WatchRosterRequest, grpc.ServerStreamingServer[Roster]) error
-	// PlanDrain answers what a drain would change, and changes nothing.
+	// PlanDrain returns what a drain would change. It changes nothing.
 	PlanDrain(context.Context, *PlanDrainRequest) (*PlanDrainResponse, error)
 	// Drain makes the pod safe to stop: it starts or continues the drain. Idempotent; call until DRAIN_DRAINED or DRAIN_REFUSED.
 	// Fails with FAILED_PRECONDITION if the epoch is lower than the highest seen.
 	Drain(context.Context, *DrainRequest) (*DrainResponse, error)
-	// Restore undoes a drain, also that of another pod which is gone. Call until done.
+	// Restore undoes a drain, also that of another pod that is gone. Call until done.
 	Restore(context.Context, *RestoreRequest) (*RestoreResponse, error)
-	// RestoreSetting puts a cluster setting back that a drain has changed. Any pod's agent can. Call until done.
+	// RestoreSetting restores a cluster setting that a drain has changed. Any pod's agent can do that. Call until done.
 	RestoreSetting(context.Context, *RestoreSettingRequest) (*RestoreSettingResponse, error)
 	// HandoffOnBehalf hands over the duties of another member of the database whose pod has no agent yet, so that its
-	// restart needs no election. Idempotent; call until done. It leaves nothing to be undone.
+	// restart needs no election. Idempotent; call until done. It leaves nothing to undo.
 	HandoffOnBehalf(context.Context, *HandoffOnBehalfRequest) (*HandoffOnBehalfResponse, error)
 	mustEmbedUnimplementedAgentServiceServer()
 }

@@ -26,7 +26,7 @@ type ListJournalRequest struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Namespace string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	Name      string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// At most so many, the newest; 0 = all that are kept.
+	// At most this many, the newest; 0 means all that are kept.
 	Last          int32 `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -744,11 +744,11 @@ type Cluster struct {
 	Pools     []*PoolState           `protobuf:"bytes,11,rep,name=pools,proto3" json:"pools,omitempty"`
 	// Set while the rollout is stalled: what the condition Stalled says.
 	Stalled *Stall `protobuf:"bytes,12,opt,name=stalled,proto3" json:"stalled,omitempty"`
-	// What the DatabaseCluster names and is not used, because those who may write its
-	// Secrets have not allowed it, and how they do: what the condition Withheld says.
+	// What the DatabaseCluster names and is not used, because its Secrets do not
+	// allow it, and how to allow it: what the condition Withheld says.
 	Withheld string `protobuf:"bytes,13,opt,name=withheld,proto3" json:"withheld,omitempty"`
 	// What was refused within the last hour: by the agents of this database, as far as they are heard, and by the coordinator.
-	// Not told while a cluster is watched.
+	// Not set while a cluster is watched.
 	Refusals      []*Refusal `protobuf:"bytes,14,rep,name=refusals,proto3" json:"refusals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1128,7 +1128,7 @@ type PodState struct {
 	Roles            []string               `protobuf:"bytes,8,rep,name=roles,proto3" json:"roles,omitempty"`
 	ReportAgeSeconds float64                `protobuf:"fixed64,9,opt,name=report_age_seconds,json=reportAgeSeconds,proto3" json:"report_age_seconds,omitempty"`
 	ClaimPhase       string                 `protobuf:"bytes,10,opt,name=claim_phase,json=claimPhase,proto3" json:"claim_phase,omitempty"`
-	// Closed, Open or None; empty from coordinators that do not tell it.
+	// Closed, Open or None; empty from older coordinators.
 	Guard         string `protobuf:"bytes,11,opt,name=guard,proto3" json:"guard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -43,7 +43,7 @@ type CoordinatorServiceClient interface {
 	WatchCluster(ctx context.Context, in *WatchClusterRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Cluster], error)
 	// The snapshot of the newest decision, together with the plan decided on it.
 	GetSnapshot(ctx context.Context, in *GetSnapshotRequest, opts ...grpc.CallOption) (*GetSnapshotResponse, error)
-	// The decisions that differed from the one before, oldest first, as far back as this leader knows them.
+	// The decisions that differed from the previous one, oldest first, as far back as this leader has them.
 	ListJournal(ctx context.Context, in *ListJournalRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[JournalEntry], error)
 }
 
@@ -158,7 +158,7 @@ type CoordinatorServiceServer interface {
 	WatchCluster(*WatchClusterRequest, grpc.ServerStreamingServer[Cluster]) error
 	// The snapshot of the newest decision, together with the plan decided on it.
 	GetSnapshot(context.Context, *GetSnapshotRequest) (*GetSnapshotResponse, error)
-	// The decisions that differed from the one before, oldest first, as far back as this leader knows them.
+	// The decisions that differed from the previous one, oldest first, as far back as this leader has them.
 	ListJournal(*ListJournalRequest, grpc.ServerStreamingServer[JournalEntry]) error
 	mustEmbedUnimplementedCoordinatorServiceServer()
 }

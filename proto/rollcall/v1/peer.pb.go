@@ -24,9 +24,9 @@ const (
 
 type LookRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Start a new look after this request has arrived and answer that one.
+	// Start a new look after this request has arrived, and return that one.
 	Fresh bool `protobuf:"varint,1,opt,name=fresh,proto3" json:"fresh,omitempty"`
-	// Member that is meant, as the database knows it; another one refuses. Empty: whoever it is.
+	// Name of the member in the database; another member refuses. Empty means any.
 	Node          string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -145,13 +145,13 @@ type StepRequest struct {
 	Claim string `protobuf:"bytes,2,opt,name=claim,proto3" json:"claim,omitempty"`
 	// Epoch 0: the agent that asks has seen none, and passes only where none was seen.
 	Fence *Fence `protobuf:"bytes,3,opt,name=fence,proto3" json:"fence,omitempty"`
-	// Member that is meant, as the database knows it; another one refuses.
+	// Name of the member in the database; another member refuses.
 	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
 	// Pod whose agent asks.
 	AskedBy string `protobuf:"bytes,5,opt,name=asked_by,json=askedBy,proto3" json:"asked_by,omitempty"`
 	// JSON, in the words of the engine's adapter; at most 64 KiB, as are answers.
 	Body string `protobuf:"bytes,7,opt,name=body,proto3" json:"body,omitempty"`
-	// Until when it is good. A step without a term is refused: its agent is older.
+	// Until when the step is valid. A step without a term, from an older agent, is refused.
 	Term          *Term `protobuf:"bytes,8,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

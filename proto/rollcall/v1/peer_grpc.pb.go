@@ -30,12 +30,12 @@ const (
 // PeerService is served by the agent in each database pod to the agents of the same database, for what several members
 // must do together: a switchover, also in the stop hook, where there may be no coordinator. Step needs a client
 // certificate of the cluster's CA with the role agent and the name of this database; Look may be called by readers and
-// coordinators too. The role agent gives a right to nothing else. A database whose members do nothing together answers
+// coordinators too. The role agent permits nothing else. A database whose members do nothing together answers
 // UNIMPLEMENTED.
 type PeerServiceClient interface {
-	// Look answers what this member says of itself. It waits for no order, and changes nothing.
+	// Look returns what this member says of itself. It waits for no order, and changes nothing.
 	Look(ctx context.Context, in *LookRequest, opts ...grpc.CallOption) (*LookResponse, error)
-	// Step has this member take a step of a switchover. Idempotent. Once begun it is ended though the caller has gone.
+	// Step has this member take a step of a switchover. Idempotent. Once begun it is finished even if the caller has gone.
 	// Fails with FAILED_PRECONDITION when the epoch is lower than the highest seen, when another node is meant or the time
 	// is over, with UNAVAILABLE while the member does something else or its agent has not heard its peers.
 	Step(ctx context.Context, in *StepRequest, opts ...grpc.CallOption) (*StepResponse, error)
@@ -76,12 +76,12 @@ func (c *peerServiceClient) Step(ctx context.Context, in *StepRequest, opts ...g
 // PeerService is served by the agent in each database pod to the agents of the same database, for what several members
 // must do together: a switchover, also in the stop hook, where there may be no coordinator. Step needs a client
 // certificate of the cluster's CA with the role agent and the name of this database; Look may be called by readers and
-// coordinators too. The role agent gives a right to nothing else. A database whose members do nothing together answers
+// coordinators too. The role agent permits nothing else. A database whose members do nothing together answers
 // UNIMPLEMENTED.
 type PeerServiceServer interface {
-	// Look answers what this member says of itself. It waits for no order, and changes nothing.
+	// Look returns what this member says of itself. It waits for no order, and changes nothing.
 	Look(context.Context, *LookRequest) (*LookResponse, error)
-	// Step has this member take a step of a switchover. Idempotent. Once begun it is ended though the caller has gone.
+	// Step has this member take a step of a switchover. Idempotent. Once begun it is finished even if the caller has gone.
 	// Fails with FAILED_PRECONDITION when the epoch is lower than the highest seen, when another node is meant or the time
 	// is over, with UNAVAILABLE while the member does something else or its agent has not heard its peers.
 	Step(context.Context, *StepRequest) (*StepResponse, error)

@@ -415,8 +415,8 @@ type Identity struct {
 	// Kubernetes node and zone as far as the agent knows them.
 	Node string `protobuf:"bytes,6,opt,name=node,proto3" json:"node,omitempty"`
 	Zone string `protobuf:"bytes,7,opt,name=zone,proto3" json:"zone,omitempty"`
-	// Unique for each start of the agent process in a pod, larger for a later start: whatever the node's clock does while the
-	// agent has a state directory, else only while that goes forward.
+	// Unique for each start of the agent process in a pod, larger for a later start: whatever the node's clock does if the
+	// agent has a state directory, else only while that clock goes forward.
 	Incarnation uint64 `protobuf:"varint,8,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	// Version of the agent.
 	AgentVersion  string `protobuf:"bytes,9,opt,name=agent_version,json=agentVersion,proto3" json:"agent_version,omitempty"`
@@ -688,7 +688,7 @@ type Report struct {
 	Sequence uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	// How long ago the observation was started, measured by the agent when it sent this message.
 	Age *durationpb.Duration `protobuf:"bytes,3,opt,name=age,proto3" json:"age,omitempty"`
-	// By the node's wall clock, for people, and to tell by how much that differs from others. Nothing is decided by it.
+	// By the node's wall clock, for people, and to show how much it differs from others. Nothing is decided by it.
 	ObservedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=observed_at,json=observedAt,proto3" json:"observed_at,omitempty"`
 	// Empty while the last observation succeeded; else why there is none (the rest is then unknown).
 	Error         string `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
@@ -723,13 +723,13 @@ type Report struct {
 	DataBytes int64         `protobuf:"varint,27,opt,name=data_bytes,json=dataBytes,proto3" json:"data_bytes,omitempty"`
 	// Highest fence seen.
 	Epoch int64 `protobuf:"varint,28,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// What the repair loop is doing on this member without an order, or why it cannot; empty: nothing. For people: it blocks
+	// What the repair loop is doing on this member without an order, or why it cannot; empty means nothing. For people: it blocks
 	// nothing.
 	Repairing string `protobuf:"bytes,29,opt,name=repairing,proto3" json:"repairing,omitempty"`
-	// Somebody has told the database to keep data off this member, in a way that is over with the pod: the recreated pod would
+	// The database has been told to keep data off this member, in a way that ends with the pod: the recreated pod would
 	// get data.
 	Excluded bool `protobuf:"varint,30,opt,name=excluded,proto3" json:"excluded,omitempty"`
-	// For how long the agent had been running when it sent this message, by a clock that no one sets. Terms of orders count in it.
+	// For how long the agent had been running when it sent this message, by a clock that nobody sets. Terms of orders are measured in it.
 	Uptime *durationpb.Duration `protobuf:"bytes,31,opt,name=uptime,proto3" json:"uptime,omitempty"`
 	// What this agent has refused within the last hour. For people: nothing is decided by it.
 	Refusals      []*Refusal `protobuf:"bytes,32,rep,name=refusals,proto3" json:"refusals,omitempty"`
@@ -991,7 +991,7 @@ func (x *Report) GetRefusals() []*Refusal {
 	return nil
 }
 
-// Refusal is what was refused of one kind, with no hour without it.
+// Refusal counts what was refused of one kind, without a pause of an hour.
 type Refusal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The pod whose agent has refused it, or was refused; empty: the coordinator refused it of somebody who is of no database.
@@ -1001,7 +1001,7 @@ type Refusal struct {
 	// How long ago the first and the last were.
 	Since *durationpb.Duration `protobuf:"bytes,4,opt,name=since,proto3" json:"since,omitempty"`
 	Last  *durationpb.Duration `protobuf:"bytes,5,opt,name=last,proto3" json:"last,omitempty"`
-	// Who sent the last, as far as that is known and told.
+	// The sender of the last one, as far as known.
 	From          string `protobuf:"bytes,6,opt,name=from,proto3" json:"from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1233,7 +1233,7 @@ type Member struct {
 	Leader   bool        `protobuf:"varint,4,opt,name=leader,proto3" json:"leader,omitempty"`
 	Eligible bool        `protobuf:"varint,5,opt,name=eligible,proto3" json:"eligible,omitempty"`
 	Progress float64     `protobuf:"fixed64,6,opt,name=progress,proto3" json:"progress,omitempty"`
-	// In which it fails together with others of the group; empty: by itself.
+	// Failure domain, in which it fails together with others of the group; empty means that it fails by itself.
 	Domain        string `protobuf:"bytes,7,opt,name=domain,proto3" json:"domain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -18,7 +18,7 @@ type File struct {
 	Path    string // in the image, without leading slash
 	Content []byte
 	From    string
-	Mode    fs.FileMode // zero: 0644, or what From has
+	Mode    fs.FileMode // zero means 0644, or what From has
 	UID     int         // owner, and group of the same number
 }
 

@@ -18,7 +18,7 @@ import (
 type Component struct {
 	Name     string            // of the module's folder beside this file
 	Title    string            // for people
-	Version  string            // module path whose version people want to read; empty: it has none
+	Version  string            // module path whose version people want to read; empty means it has none
 	Programs map[string]string // import path to name of the program
 	Stamp    []string          // variables that the linker sets to the version
 	Static   bool              // runs where there is no C library

@@ -30,8 +30,8 @@ var OpenSearchTools = append([]Tool{{"cc", "gcc"}, {"cc", "libc6-dev"}}, ImageTo
 // ErrMissing is returned when tools are missing and may not be installed here.
 var ErrMissing = errors.New("missing packages")
 
-// Require sees to it that the tools are there: it installs what is missing where it may (root on Debian or Ubuntu),
-// and else names it.
+// Require makes sure that the tools exist: it installs missing ones if it may (root on Debian or
+// Ubuntu), and else names them.
 func Require(ctx context.Context, tools []Tool, say func(string, ...any)) error {
 	missing := absent(tools, exec.LookPath)
 	if len(missing) == 0 {

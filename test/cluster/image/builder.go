@@ -33,7 +33,7 @@ type Builder struct {
 	Say     func(format string, args ...any)
 }
 
-// DefaultTag is the tag of Rollcall's own images when nobody asks for another.
+// DefaultTag is the default tag of Rollcall's own images.
 const DefaultTag = "dev"
 
 // Built is an archive, ready to be loaded.

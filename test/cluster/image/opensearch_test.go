@@ -42,7 +42,7 @@ func openSearchRoot(t *testing.T, files ...string) string {
 	return root
 }
 
-// enter runs the entry point, and answers what java was asked for and opensearch.yml.
+// enter runs the entry point, and returns what java was asked for and opensearch.yml.
 func enter(t *testing.T, root, before string, env ...string) (asked []string, settings string) {
 	t.Helper()
 	data := filepath.Join(root, "data")
@@ -92,7 +92,8 @@ func TestOpenSearchEntrypointWithFewFiles(t *testing.T) {
 	require.Equal(t, "preload "+filepath.Join(root, "lib", "nofile.so"), asked[len(asked)-1])
 }
 
-// TestNofile: only the limit that is too low is misreported, and only what is asked, not what holds.
+// TestNofile checks that only the limit that is too low is misreported, and only what is asked, not
+// what holds.
 func TestNofile(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no cc in PATH")

@@ -63,7 +63,7 @@ var mariadbServer = sqlServer{
 	},
 }
 
-// ErrNoServer: Debian has no such server at this time.
+// ErrNoServer means that Debian has no such server at this time.
 var ErrNoServer = errors.New("no such server is to be had")
 
 // sql builds the images of a server into one archive. The tag with -broken ends shortly after its start, whatever it is told.

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// DefaultName is what a cluster is called when nobody says otherwise.
+	// DefaultName is the default name of a cluster.
 	DefaultName = "rollcall"
 	// DefaultNodes is how many nodes a new cluster has.
 	DefaultNodes = 3
@@ -36,10 +36,10 @@ var ErrNone = errors.New("no cluster")
 type Options struct {
 	Dir   string // everything of the cluster; made when it is not there
 	Cache string // built programs, shared by all clusters
-	Name  string // empty: as it is called, or "rollcall"
-	Nodes int    // zero: as many as it has, or DefaultNodes
-	// Bare: a new cluster is a control plane without nodes, which somebody else simulates. Its controllers are let go
-	// faster than usual.
+	Name  string // empty means as it is called, or "rollcall"
+	Nodes int    // zero means as many as it has, or DefaultNodes
+	// Bare means that a new cluster is a control plane without nodes, which somebody else
+	// simulates. Its controllers are let go faster than usual.
 	Bare bool
 	Say  func(format string, args ...any)
 }

@@ -38,7 +38,7 @@ type record struct {
 	Nodes    int    `json:"nodes"`
 }
 
-// bare tells whether the cluster is a control plane without nodes.
+// bare reports whether the cluster is a control plane without nodes.
 func (r record) bare() bool { return r.Nodes == 0 }
 
 const recordFile = "cluster.json"
@@ -130,7 +130,7 @@ func (r registry) owners() map[int]string {
 	return out
 }
 
-// overlaps says whether an address of this machine lies in the plan's networks.
+// overlaps reports whether an address of this machine lies in the plan's networks.
 func overlaps(p plan.Plan) bool {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {

@@ -112,7 +112,7 @@ func RemoveBridge(ctx context.Context, p plan.Plan) error {
 	return inOrder(ctx, []string{"ip link delete " + p.Bridge()})
 }
 
-// Exists says whether something of this name is there already.
+// Exists reports whether something of this name is there already.
 func Exists(p plan.Plan) bool { return linkExists(p.Bridge()) }
 
 func linkExists(name string) bool {

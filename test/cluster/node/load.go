@@ -49,7 +49,7 @@ func (r Runner) Load(ctx context.Context, n plan.Node, file string) (loaded bool
 	return true, host.WriteFile(n.Path("loaded.json"), b, 0o644)
 }
 
-// allKnown says whether every tag was loaded from this file and is still there.
+// allKnown reports whether every tag was loaded from this file and is still there.
 func allKnown(tags []string, origin string, known map[string]string, have []string) bool {
 	present := map[string]bool{}
 	for _, h := range have {

@@ -1,5 +1,5 @@
-// Package printable keeps what others wrote from steering the terminal that it is
-// shown on. A program writes all that people read through one Writer.
+// Package printable keeps foreign text from controlling the terminal on which it is shown. A
+// program writes all output for people through one Writer.
 //
 // test/cluster, a module of its own, has the same file.
 package printable
@@ -13,14 +13,14 @@ import (
 	"unicode/utf8"
 )
 
-// Escape stands for ESC where the program itself steers the terminal: a Writer
-// writes ESC for it. It is another text in each process, so nothing that the
-// program reads can have it. It must be within one call of Write.
+// Escape stands for ESC where the program itself controls the terminal: a Writer writes ESC for it.
+// It differs in each process, so that nothing that the program reads can contain it. It must be
+// within one call of Write.
 var Escape = "\x00" + rand.Text() + "\x00"
 
-// Steers tells whether a terminal obeys the rune rather than shows it: the control
-// characters but the end of a line and the tab, the other ends of lines of Unicode,
-// and what changes the direction of text.
+// Steers reports whether the rune controls a terminal instead of being shown: the control
+// characters but the end of a line and the tab, the other ends of lines of Unicode, and what
+// changes the direction of text.
 func Steers(r rune) bool {
 	switch {
 	case r == '\n', r == '\t':
@@ -37,9 +37,8 @@ func Steers(r rune) bool {
 // rune can only be within a string.
 func Quote(r rune) string { return fmt.Sprintf(`\u%04x`, r) }
 
-// Writer writes what steers a terminal as \uXXXX, and each byte that is no UTF-8,
-// which terminals of eight bits obey, as U+FFFD. It can be used by several
-// goroutines at once.
+// Writer writes characters that control a terminal as \uXXXX, and each byte that is not UTF-8,
+// which 8-bit terminals obey, as U+FFFD. It is safe for concurrent use.
 type Writer struct {
 	mu   sync.Mutex
 	w    io.Writer
@@ -49,7 +48,7 @@ type Writer struct {
 // NewWriter writes to w.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// Unwrap is where it writes to.
+// Unwrap returns the underlying writer.
 func (w *Writer) Unwrap() io.Writer { return w.w }
 
 // Write implements io.Writer.
@@ -86,7 +85,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush writes what is left of a rune that never came.
+// Flush writes the rest of an incomplete rune.
 func (w *Writer) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -100,7 +100,7 @@ func (p Proc) Executable(pid int) string {
 	return strings.TrimSuffix(s, " (deleted)")
 }
 
-// SameNetns says whether the process lives in the network namespace that the file pins.
+// SameNetns reports whether the process lives in the network namespace that the file pins.
 func (p Proc) SameNetns(pid int, file string) (bool, error) {
 	a, err := os.Stat(filepath.Join(p.Root, strconv.Itoa(pid), "ns/net"))
 	if err != nil {

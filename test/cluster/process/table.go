@@ -26,9 +26,9 @@ type Spec struct {
 	Name   string   // unique in the table, such as "node1/kubelet"
 	Argv   []string // Argv[0] is an absolute path
 	Env    []string // in addition to the own environment's PATH and HOME
-	Netns  string   // file that pins the network namespace to run in; empty: the host's
+	Netns  string   // file that pins the network namespace to run in; empty means the host's
 	Log    string   // file that stdout and stderr are appended to
-	Inputs []string // files that the process reads once, at its start: when one changes, it is started anew
+	Inputs []string // files that the process reads once, at its start: when one changes, it is started again
 }
 
 // Entry is a process that was started.
@@ -55,7 +55,7 @@ const (
 	MarkVariable = "ROLLCALL_CLUSTER_TABLE"
 	nameVariable = "ROLLCALL_CLUSTER_PROCESS"
 
-	maxLog = 64 << 20 // bytes; a longer log is begun anew when its process is
+	maxLog = 64 << 20 // bytes; a longer log is begun again when its process is
 )
 
 // Open reads the table; a file that is not there is an empty table.

@@ -21,7 +21,7 @@ import (
 const (
 	// Class is the name of the storage class; it is the default one.
 	Class = "local"
-	// Size of each volume. It is a promise to the scheduler only: nothing enforces it.
+	// Size is the size of each volume. It is a promise to the scheduler only: nothing enforces it.
 	Size = "2Gi"
 )
 

@@ -34,7 +34,7 @@ func TestEnsure(t *testing.T) {
 	}
 }
 
-// TestLostVolumesAreMadeAgain: one that somebody has deleted comes back empty.
+// TestLostVolumesAreMadeAgain checks that a deleted volume comes back empty.
 func TestLostVolumesAreMadeAgain(t *testing.T) {
 	p, err := plan.New(0, "x", t.TempDir(), 1)
 	require.NoError(t, err)

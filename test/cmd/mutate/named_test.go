@@ -61,7 +61,8 @@ func TestEachPromiseHasAMutation(t *testing.T) {
 	}
 }
 
-// proves: the mutation is about this promise, and must be caught by a test that it names.
+// proves reports whether the mutation is about this promise, and must be caught by a test that it
+// names.
 func proves(m *mutation, folder string, p documents.Promise) bool {
 	about := fmt.Sprintf("%s %d, ", filepath.Base(folder), p.Number)
 	return strings.HasPrefix(m.name, about) && slices.Contains(p.Tests(), m.test)

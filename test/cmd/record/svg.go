@@ -55,8 +55,8 @@ const (
 	apart = 0.16
 )
 
-// Both themes are in the picture: which one is shown is the reader's choice.
-// Who asked for less motion sees all lines at once.
+// Both themes are in the picture; the reader's setting decides which one is shown. Readers who
+// prefer reduced motion see all lines at once.
 const style = `
     .ground { fill: #ffffff; stroke: #d0d7de } .bar { fill: #f6f8fa } .dot { fill: #d0d7de }
     text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; white-space: pre; fill: #1b1f23 }
@@ -70,7 +70,7 @@ const style = `
     }
 `
 
-// draw makes the picture. Those who do not see it hear the text of all its lines.
+// draw makes the picture. Screen readers get the text of all its lines.
 func draw(lines []line) string {
 	columns := 0
 	var all []string

@@ -43,7 +43,7 @@ func (r Request) String() string {
 	return fmt.Sprintf("%s %s %s/%s", r.Verb, what, r.Object.Namespace, r.Object.Name)
 }
 
-// Writes says whether the request changes an object, or would.
+// Writes reports whether the request changes an object, or would.
 func (r Request) Writes() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
 }

@@ -65,5 +65,5 @@ func Used(requests []Request) (used, refused []Right) {
 	return slices.Compact(used), slices.Compact(refused)
 }
 
-// admitted: the right was there, and something else refused the request.
+// admitted reports whether the user had the right, and something else refused the request.
 func admitted(r Request) bool { return r.Annotations["authorization.k8s.io/decision"] == "allow" }

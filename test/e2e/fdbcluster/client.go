@@ -39,7 +39,7 @@ type Client struct {
 	pod string
 }
 
-// Stats of a client.
+// Stats are the stats of a client.
 type Stats struct {
 	Writes, Reads, Failed int
 	Slowest               time.Duration
@@ -93,7 +93,7 @@ func parseStats(line string) (Stats, error) {
 	return s, err
 }
 
-// Stop answers what became of all, once each key was read again.
+// Stop returns what became of all, once each key was read again.
 func (a *Client) Stop(ctx context.Context) (Stats, error) {
 	before, err := a.Stats(ctx)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/test/fdbsim/client"
 )
 
-// TestStatsAreWhatTheClientSays: the line that the simulated client prints is understood.
+// TestStatsAreWhatTheClientSays checks that the line that the simulated client prints is
+// understood.
 func TestStatsAreWhatTheClientSays(t *testing.T) {
 	said := client.Stats{Writes: 12, Reads: 13, Failed: 1, Slowest: 1500 * time.Millisecond, Lost: 2, LastLost: `key-3: "7" instead of "9"`}
 	got, err := parseStats(said.String())

@@ -22,7 +22,8 @@ import (
 )
 
 const (
-	// Namespace of manifests/foundationdb.yaml, and the Name of its StatefulSet and DatabaseCluster.
+	// Namespace is the namespace of manifests/foundationdb.yaml, and the Name of its StatefulSet
+	// and DatabaseCluster.
 	Namespace = "demo"
 	Name      = "fdb"
 	// Container is the database's container, Image its image without a tag.
@@ -40,13 +41,13 @@ const (
 type Cluster struct {
 	Bed  *testbed.Bed
 	Pods *testbed.Pods
-	// Copies of all data.
+	// Copies is the number of copies of all data.
 	Copies int
 	world  *testbed.Pods
 	end    context.CancelFunc
 }
 
-// Options of a FoundationDB.
+// Options are the options of a FoundationDB.
 type Options struct {
 	// Redundancy is double, the default, or triple.
 	Redundancy string

@@ -23,14 +23,14 @@ type Going struct {
 	Seat, Holding bool
 }
 
-// Seen is what somebody saw who asks the database itself and Kubernetes, never Rollcall.
+// Seen is what an observer saw that asks the database itself and Kubernetes, never Rollcall.
 type Seen struct {
 	Looks, Misses int
 	// LeastSpare copies of the worst shard; -1: one was out of reach. Unreached counts the
 	// looks at such a database, Closed those at one that took no writes.
 	LeastSpare        int
 	Unreached, Closed int
-	// Lost says when data were first out of reach, and which pods' processes were away.
+	// Lost says when data were first out of reach, and which pods' processes were unavailable.
 	Lost string
 	// Zones is how many had a process away together at most, with the pods of that moment.
 	Zones    int

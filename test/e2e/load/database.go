@@ -12,9 +12,9 @@ type Database interface {
 	Write(collection, id string) Request
 	// Read reaches every shard of a collection, and fails if one of them does not answer.
 	Read(collection string) Request
-	// Again tells whether a careful client tries a request again that was answered so.
+	// Again reports whether a careful client tries a request again that was answered so.
 	Again(r Request, status int, answer []byte) bool
-	// There answers which of the ids a collection has. All of them begin with the prefix.
+	// There returns which of the ids a collection has. All of them begin with the prefix.
 	There(ask Ask, collection, prefix string, ids []string) (map[string]bool, error)
 }
 

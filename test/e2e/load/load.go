@@ -19,24 +19,25 @@ import (
 	"time"
 )
 
-// Options of a run. Zero fields take the defaults named here.
+// Options are the options of a run. Zero fields take the defaults named here.
 type Options struct {
 	// Database says how requests look, default Solr.
 	Database Database
-	// Targets answers the base URLs (http://host:port) of pods that are Ready now.
+	// Targets returns the base URLs (http://host:port) of pods that are Ready now.
 	Targets func() []string
 	// Collections to write and read.
 	Collections []string
 	// Threads, default 4.
 	Threads int
-	// Timeout of one try, default 15 s.
+	// Timeout is the timeout of one try, default 15 s.
 	Timeout time.Duration
-	// Tries of one request, default 3, Pause apart, default 200 ms.
+	// Tries is how often one request is tried, default 3; Pause is the time between two tries,
+	// default 200 ms.
 	Tries int
 	Pause time.Duration
 	// Think is the rest between two requests of a thread, default 20 ms.
 	Think time.Duration
-	// Prefix of document ids, so that runs do not overwrite each other.
+	// Prefix is the prefix of document ids, so that runs do not overwrite each other.
 	Prefix string
 }
 

@@ -21,13 +21,14 @@ const (
 	Table  = "acked"
 )
 
-// RowOptions of a client of MySQL or MariaDB. Zero fields take the defaults named here.
+// RowOptions are the row options of a client of MySQL or MariaDB. Zero fields take the defaults
+// named here.
 type RowOptions struct {
 	// Servers that may be there now, in any state: a careful client knows all names.
 	Servers func() []sqlpod.Server
 	// Ready are those that a Service would send a reader to.
 	Ready func() []sqlpod.Server
-	// Login of the application.
+	// Login is the login of the application.
 	Login sqlpod.Login
 	// Writers, default 2.
 	Writers int
@@ -317,7 +318,7 @@ func (f *finder) writable(ctx context.Context) (sqlpod.Server, bool) {
 			answers <- nil
 		}()
 	}
-	late := time.After(200 * time.Millisecond) // whoever hangs is not waited for
+	late := time.After(200 * time.Millisecond) // do not wait for a server that hangs
 	for range asked {
 		select {
 		case s := <-answers:

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Stats of a run. A request counts once, however many tries it took.
+// Stats are the stats of a run. A request counts once, however many tries it took.
 type Stats struct {
 	Requests int `json:"requests"`
 	Failed   int `json:"failed"`

@@ -12,7 +12,7 @@ type Writes struct {
 	// Longest time without any, and since when.
 	Longest time.Duration `json:"longest"`
 	Since   time.Time     `json:"since"`
-	// Sum of all interruptions, and how many there were.
+	// Sum is the sum of all interruptions, and Count how many there were.
 	Sum           time.Duration `json:"sum"`
 	Interruptions int           `json:"interruptions"`
 	// Turns are the servers that acknowledged, one after the other.

@@ -72,7 +72,7 @@ func sourceWord(m sqlManifest) string {
 	return "MASTER"
 }
 
-// open answers connections: root's through the socket, others' through TCP.
+// open returns connections: root's through the socket, others' through TCP.
 func (p *pod) open(user, password string) *sql.DB {
 	c := driver.NewConfig()
 	c.Net, c.Addr, c.User, c.Passwd = "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port)), user, password
@@ -109,9 +109,9 @@ func (p *pod) await(query, want string) {
 	require.FailNow(p.t, "it does not come to that", "%s: %s: %s\n%s", p.name, query, got, p.process.Tail())
 }
 
-// TestRealSQLPods: three servers start read-only with nothing but their scripts;
-// what an agent then makes the primary is what the others follow, also after all
-// of them were killed; and a new one gets all data.
+// TestRealSQLPods checks that three servers start read-only with nothing but their scripts; what an
+// agent then makes the primary is what the others follow, also after all of them were killed; and a
+// new one gets all data.
 func TestRealSQLPods(t *testing.T) {
 	for _, flavor := range mysqltest.Flavors {
 		t.Run(string(flavor), func(t *testing.T) {

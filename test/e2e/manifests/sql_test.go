@@ -48,7 +48,7 @@ func readSQL(t *testing.T, flavor mysqltest.Flavor) sqlManifest {
 	return m
 }
 
-// environment of the container, as Kubernetes makes it.
+// environment returns the environment of the container, as Kubernetes makes it.
 func (m sqlManifest) environment(t *testing.T, pod string) []string {
 	t.Helper()
 	var out []string
@@ -66,8 +66,8 @@ func (m sqlManifest) environment(t *testing.T, pod string) []string {
 	return out
 }
 
-// TestSQLAccounts: the accounts are those that the tests with real servers have,
-// and the agent is who its Secret says.
+// TestSQLAccounts checks that the accounts equal those of the tests with real servers, and that the
+// agent uses the account of its Secret.
 func TestSQLAccounts(t *testing.T) {
 	for _, flavor := range mysqltest.Flavors {
 		m := readSQL(t, flavor)
@@ -83,7 +83,7 @@ func TestSQLAccounts(t *testing.T) {
 	}
 }
 
-// TestSQLNeverAllowsWrites: nothing but an agent makes a server writable.
+// TestSQLNeverAllowsWrites checks that nothing but an agent makes a server writable.
 func TestSQLNeverAllowsWrites(t *testing.T) {
 	for _, flavor := range mysqltest.Flavors {
 		m := readSQL(t, flavor)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// patience with one copy: who needs longer serves nobody.
+// patience bounds the wait for one copy. A copy that needs longer does not serve.
 const patience = 2 * time.Second
 
 var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8, IdleConnTimeout: 5 * time.Second}}

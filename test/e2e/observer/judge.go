@@ -56,8 +56,8 @@ func (r Report) Err() error {
 	return errors.Join(errs...)
 }
 
-// MostAway is the largest number of copies of one shard, and of pods, that were
-// away because a pod went, that pod included.
+// MostAway is the largest number of copies of one shard, and of pods, that were unavailable because
+// a pod went, that pod included.
 func (r Report) MostAway() (copies, pods int) {
 	for _, v := range r.Goings {
 		pods = max(pods, len(v.Away)+1)

@@ -38,14 +38,14 @@ type Going struct {
 	At  time.Time
 }
 
-// Options of an observer.
+// Options are the options of an observer.
 type Options struct {
 	// Read asks every copy.
 	Read func(ctx context.Context) (Copies, error)
 	// Every is the time between two looks, default 500 ms.
 	Every time.Duration
-	// Budget is how many pods, and how many copies of one shard, may be away at
-	// once; default 1.
+	// Budget is how many pods, and how many copies of one shard, may be unavailable at once;
+	// default 1.
 	Budget int
 }
 

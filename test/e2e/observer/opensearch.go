@@ -11,7 +11,7 @@ import (
 
 // OpenSearch as the observer asks it.
 type OpenSearch struct {
-	// Pods answers the URLs of the pods that have an address, by name.
+	// Pods returns the URLs of the pods that have an address, by name.
 	Pods func() map[string]string
 	// Managers begins the names of pods that vote; they are a group of their own.
 	Managers string
@@ -84,7 +84,7 @@ func (s OpenSearch) Read(ctx context.Context) (Copies, error) {
 	return out, nil
 }
 
-// newest is the state of whoever has heard most, and who did not answer.
+// newest returns the newest state that a node has, and which nodes did not answer.
 func newest(ctx context.Context, pods map[string]string) (state searchState, answers map[string]error, err error) {
 	answers = map[string]error{}
 	var mu sync.Mutex

@@ -14,9 +14,9 @@ import (
 
 // Solr is a SolrCloud as the observer asks it.
 type Solr struct {
-	// Pods answers the URLs of the pods that have an address, by name.
+	// Pods returns the URLs of the pods that have an address, by name.
 	Pods func() map[string]string
-	// ZooKeepers answers the addresses of the ensemble's servers.
+	// ZooKeepers returns the addresses of the ensemble's servers.
 	ZooKeepers func() []string
 }
 
@@ -78,7 +78,7 @@ type solrState struct {
 	} `json:"cluster"`
 }
 
-// state is what a live node knows: one that is not may not have heard the news.
+// state returns what a live node knows. A node that is not live may have old state.
 func (s Solr) state(ctx context.Context, pods map[string]string, live map[string]bool) (state solrState, err error) {
 	err = errors.New("no node is live")
 	for node := range live {

@@ -15,7 +15,7 @@ const Rows = "rows"
 // SQL is a MySQL or MariaDB as the observer asks it.
 type SQL struct {
 	Servers func() []sqlpod.Server
-	// Names of the servers that there should be.
+	// Names are the names of the servers that there should be.
 	Names []string
 	Pools *sqlpod.Pools
 }
@@ -26,7 +26,7 @@ type answer struct {
 	err      error
 }
 
-// Read asks each server whether it can be written to, or whom it follows.
+// Read asks each server whether it accepts writes, or which server it follows.
 func (s SQL) Read(ctx context.Context) (Copies, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -49,8 +49,8 @@ func (s SQL) Read(ctx context.Context) (Copies, error) {
 	return servers(s.Names, answers), nil
 }
 
-// servers says which of them serve: the one that can be written to, and those that
-// follow it. One that has only just been told whom to follow may still connect.
+// servers says which of them serve: the one that can be written to, and those that follow it. A
+// replica with a new source may still be connecting.
 func servers(names []string, answers map[string]answer) Copies {
 	primary := ""
 	for _, name := range names {

@@ -12,7 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
 )
 
-// Outcome of a change that was rolled under load and under witness.
+// Outcome is the outcome of a change that was rolled under load and under witness.
 type Outcome struct {
 	Took time.Duration `json:"took"`
 	Load load.Stats    `json:"load"`

@@ -25,8 +25,8 @@ type Client interface {
 
 // Database is one that runs in the testbed.
 type Database interface {
-	// Clients use it. alone, unless it is nil, uses what there is one copy of: that
-	// cannot be served while the copy is away, so it is counted apart.
+	// Clients use it. alone, unless it is nil, uses what there is one copy of: that cannot be
+	// served while the copy is unavailable, so it is counted apart.
 	Clients() (all, alone Client, err error)
 	// Watched is how a witness looks at it.
 	Watched(ctx context.Context) (witness.Options, error)

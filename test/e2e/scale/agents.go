@@ -51,7 +51,7 @@ type database struct {
 	members  []*member     // by ordinal; nil = no pod
 	changed  chan struct{} // closed when the next look sees something new
 	dirty    bool
-	prepared map[string]time.Time // pod to when its agent said last that it is prepared
+	prepared map[string]time.Time // pod to when its agent last reported that it is drained
 }
 
 // member is one pod.
@@ -88,7 +88,7 @@ func (a *agents) database(namespace string) *database {
 	return a.databases[namespace]
 }
 
-// started is told of each pod that runs.
+// started is called for each pod that runs.
 func (a *agents) started(db *database, m *member) {
 	db.mu.Lock()
 	if old := db.members[m.ordinal]; old != nil && old.uid == m.uid {
@@ -110,7 +110,7 @@ func (a *agents) started(db *database, m *member) {
 	})
 }
 
-// ended is told of each pod that stops or is gone.
+// ended is called for each pod that stops or is gone.
 func (a *agents) ended(db *database, ordinal int, uid string) {
 	db.mu.Lock()
 	m := db.members[ordinal]
@@ -148,7 +148,7 @@ func (db *database) watch(ctx context.Context) {
 	}
 }
 
-// serve answers until ctx ends, on one port of all addresses of this machine.
+// serve returns until ctx ends, on one port of all addresses of this machine.
 func (a *agents) serve(ctx context.Context) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp4", "0.0.0.0:"+strconv.Itoa(config.PortGRPC))
 	if err != nil {
@@ -317,7 +317,7 @@ func (a *agents) Restore(ctx context.Context, r *rollcallv1.RestoreRequest) (*ro
 	return &rollcallv1.RestoreResponse{Done: true}, nil
 }
 
-// isLive tells whether the member of an ordinal takes part. mu is held.
+// isLive reports whether the member of an ordinal takes part. mu is held.
 func (db *database) isLive(ordinal int) bool {
 	m := db.members[ordinal]
 	return m != nil && !time.Now().Before(m.live)

@@ -84,7 +84,7 @@ func removals(list []audit.Request) map[string]time.Time {
 	return at
 }
 
-// quantile of sorted durations.
+// quantile returns the quantile of sorted durations.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0

@@ -208,7 +208,8 @@ func (s *stage) rolling(ctx context.Context) error {
 
 func (s *stage) some() int { return min(s.part, s.clusters) }
 
-// latencies are from each agent's word that its pod is prepared to the removal's arrival.
+// latencies are the times from each agent's report that its pod is drained to the arrival of the
+// removal.
 func (s *stage) latencies(removed map[string]time.Time) (all []time.Duration) {
 	for i := range s.clusters {
 		d := s.world.agents.database(namespaceOf(i))

@@ -107,7 +107,7 @@ func (p *process) usage() (usage, error) {
 	return u, nil
 }
 
-// forgetPeak lets the peak begin anew.
+// forgetPeak lets the peak begin again.
 func (p *process) forgetPeak() error {
 	return os.WriteFile(filepath.Join("/proc", strconv.Itoa(p.command.Process.Pid), "clear_refs"), []byte("5"), 0)
 }

@@ -16,7 +16,7 @@ func (m *member) identity() *rollcallv1.Identity {
 		Zone: m.zone, Incarnation: m.incarnation, AgentVersion: "simulated"}
 }
 
-// roster is what the gossip tells: here everybody knows everybody at once.
+// roster returns the roster of the gossip: here every member knows all others at once.
 func (m *member) roster() (*rollcallv1.Roster, <-chan struct{}) {
 	db := m.db
 	db.mu.Lock()

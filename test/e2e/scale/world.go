@@ -307,7 +307,7 @@ func ordinalOf(pod string) int {
 	return n
 }
 
-// count answers how many pods are ready.
+// count returns how many pods are ready.
 func (w *world) count() (ready int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -317,7 +317,7 @@ func (w *world) count() (ready int) {
 	return ready
 }
 
-// updated answers how many pods of a StatefulSet are ready on a revision.
+// updated returns how many pods of a StatefulSet are ready on a revision.
 func (w *world) updated(namespace, set, revision string) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -41,7 +41,7 @@ type Scrape struct {
 func Record(ctx context.Context, out io.WriteCloser, every time.Duration, targets func() []Target) (err error) {
 	packed := gzip.NewWriter(out)
 	defer func() { err = errors.Join(err, packed.Close(), out.Close()) }()
-	client := &http.Client{Timeout: every} // a target that hangs keeps nobody waiting
+	client := &http.Client{Timeout: every} // a target that hangs does not delay others
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {

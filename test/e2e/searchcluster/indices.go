@@ -20,7 +20,7 @@ type Index struct {
 	Shards, Replicas int
 }
 
-// Indices of the demo. The one without replicas has a shard for each node with
+// Indices are the indices of the demo. The one without replicas has a shard for each node with
 // data, so that no node can go without taking the only copy of something along.
 var Indices = []Index{
 	{Name: "books", Shards: 3, Replicas: 1},
@@ -29,7 +29,7 @@ var Indices = []Index{
 	{Name: "scratch", Shards: 4, Replicas: 0},
 }
 
-// Names of the indices.
+// Names returns the names of the indices.
 func Names() []string { return names(func(Index) bool { return true }) }
 
 func names(which func(Index) bool) []string {
@@ -96,7 +96,7 @@ func (c *Cluster) AllActive(ctx context.Context, limit time.Duration) error {
 	})
 }
 
-// State of the whole cluster.
+// State returns the state of the whole cluster.
 func (c *Cluster) State(ctx context.Context) (witness.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -107,7 +107,7 @@ func (c *Cluster) State(ctx context.Context) (witness.State, error) {
 	return witness.ReadOpenSearch(ctx, url)
 }
 
-// Setting is what a cluster setting was set to, at either level; empty: nothing.
+// Setting is what a cluster setting was set to, at either level; empty means nothing.
 type Setting struct{ Persistent, Transient string }
 
 // Settings are all that are set, by name.

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// Namespace of manifests/opensearch.yaml, and the Name of its DatabaseCluster.
+	// Namespace is the namespace of manifests/opensearch.yaml, and the Name of its DatabaseCluster.
 	Namespace = "demo"
 	Name      = "os"
 	Port      = 9200

@@ -38,18 +38,18 @@ type Collection struct {
 	Shards, NRT, TLOG, PULL int
 }
 
-// Collections of the demo: several shapes, all three types of replica, every
-// shard with at least two copies that may lead, and something of each on every
-// pod. Two habits of Solr 9 made the shapes what they are; neither is a pod that
-// was taken too early, but a watcher or a client could not tell:
+// Collections are the collections of the demo: several shapes, all three types of replica, every
+// shard with at least two copies that may lead, and something of each on every pod. Two habits of
+// Solr 9 made the shapes what they are; neither is a pod that was taken too early, but a watcher or
+// a client could not tell:
 //
-// No shard has three TLOG replicas. Whenever the leader of a TLOG shard changes
-// under writes, whoever moves it, every other TLOG replica recovers for some
-// seconds, so two of three are away although no pod is. Rollcall waits for them.
+// No shard has three TLOG replicas. Whenever the leader of a TLOG shard changes under writes,
+// whoever moves it, every other TLOG replica recovers for some seconds, so two of three are
+// unavailable although no pod is. Rollcall waits for them.
 //
-// Every collection has a replica on every pod. A node without one forwards a
-// request to a node that has one, once, and for about a second also to a node
-// that is stopping: it refuses connections before it leaves the live nodes.
+// Every collection has a replica on every pod. A node without one forwards a request to a node that
+// has one, once, and for about a second also to a node that is stopping: it refuses connections
+// before it leaves the live nodes.
 var Collections = []Collection{
 	{Name: "books", Shards: 3, NRT: 2},
 	{Name: "logs", Shards: 3, TLOG: 2},
@@ -57,12 +57,12 @@ var Collections = []Collection{
 	{Name: "catalog", Shards: 2, TLOG: 2, PULL: 1},
 }
 
-// HasTLOG tells whether followers in the collection fetch the index from their leader.
+// HasTLOG reports whether followers in the collection fetch the index from their leader.
 func HasTLOG(collection string) bool {
 	return slices.ContainsFunc(Collections, func(c Collection) bool { return c.Name == collection && c.TLOG > 0 })
 }
 
-// Names of the collections.
+// Names returns the names of the collections.
 func Names() []string {
 	var names []string
 	for _, c := range Collections {

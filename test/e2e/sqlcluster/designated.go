@@ -8,9 +8,9 @@ import (
 	"github.com/rollcall-dev/rollcall/test/e2e/sqlpod"
 )
 
-// Designated is what charts without an operator do: the server of pod 0 is the
-// primary, always, and the others follow it. It is faster than any of them: it
-// looks at every server every 200 ms, and makes it what it is to be.
+// Designated does what charts without an operator do: the server of pod 0 is always the primary,
+// and the others follow it. It is faster than any such chart: it looks at every server every 200
+// ms, and makes it what it is to be.
 func (c *Cluster) Designated(ctx context.Context) {
 	pools := sqlpod.Pools{Login: Admin}
 	defer pools.Close()

@@ -9,8 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/test/e2e/sqlpod"
 )
 
-// MovePrimary is a person's own switchover, by SQL: the primary is closed, the
-// other is opened when it has everything. Whom the others follow is left as it is.
+// MovePrimary is a person's own switchover, by SQL: the primary is closed, the other is opened when
+// it has everything. The sources of the others stay as they are.
 func (c *Cluster) MovePrimary(ctx context.Context, to string) error {
 	from, err := c.Primary(ctx)
 	if err != nil || from == to {
@@ -60,7 +60,7 @@ func (c *Cluster) reaches(ctx context.Context, pod, position string) error {
 	return err
 }
 
-// Ask answers the one value of a question to a pod's server.
+// Ask returns the one value of a question to a pod's server.
 func (c *Cluster) Ask(ctx context.Context, pod, question string) (string, error) {
 	db, err := c.Admin(pod)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *Cluster) Ask(ctx context.Context, pod, question string) (string, error)
 	return answer, nil
 }
 
-// Delay has a replica apply everything later by this much; 0: at once.
+// Delay has a replica apply everything later by this much; 0 means at once.
 func (c *Cluster) Delay(ctx context.Context, pod string, by time.Duration) error {
 	change := fmt.Sprintf("CHANGE REPLICATION SOURCE TO SOURCE_DELAY = %d", int(by.Seconds()))
 	if c.Name == MariaDB.Name {
@@ -91,7 +91,7 @@ func (c *Cluster) Errs(ctx context.Context, pod string) error {
 // Heal takes back what Errs wrote, in the way that people do.
 func (c *Cluster) Heal(ctx context.Context, pod string) error {
 	if c.Name == MariaDB.Name {
-		// It starts anew from what it has of the primary.
+		// It starts again from what it has of the primary.
 		at, err := c.Ask(ctx, pod, "SELECT @@GLOBAL.gtid_slave_pos")
 		if err != nil {
 			return err

@@ -30,7 +30,7 @@ func (c *Cluster) Session() (*Session, error) {
 	return &Session{Cluster: c, Rows: rows, Primary: witness.NewPrimary(witness.PrimaryOptions{Servers: c.Servers, Login: Witness})}, nil
 }
 
-// Outcome of a session.
+// Outcome is the outcome of a session.
 type Outcome struct {
 	rehearsal.Outcome
 	Primaries witness.Primaries
@@ -138,7 +138,7 @@ func (s *Session) Differ(ctx context.Context) ([]string, error) {
 	return differ, nil
 }
 
-// Address of a pod's server, for whoever opens a connection of his own.
+// Address returns the address of a pod's server, for callers that open their own connection.
 func (c *Cluster) Address(pod string) (string, error) {
 	for _, s := range c.Servers() {
 		if s.Pod == pod {

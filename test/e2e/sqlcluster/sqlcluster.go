@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// Namespace of the manifests.
+	// Namespace is the namespace of the manifests.
 	Namespace = "demo"
 	Port      = 3306
 	// Mount is where the volume is, Data the server's files.
@@ -39,11 +39,12 @@ const (
 	OldTag, NewTag, BrokenTag = "1", "2", "2-broken"
 )
 
-// Flavor of the server.
+// Flavor is the flavor of the server.
 type Flavor struct {
 	// Engine is its name in a DatabaseCluster.
 	Engine string
-	// Name of the StatefulSet, of the DatabaseCluster, of the container and of the image.
+	// Name is the name of the StatefulSet, of the DatabaseCluster, of the container and of the
+	// image.
 	Name string
 	// Process is the server's program.
 	Process string
@@ -58,8 +59,8 @@ var (
 // Flavors in the order of their names.
 var Flavors = []Flavor{MariaDB, MySQL}
 
-// App is whom clients log in as. Witness may see whom a server follows, and Admin
-// may do everything: the tests add these two to what each server is made with.
+// App is the login of clients. Witness may read a server's replication status, and Admin may do
+// everything: the tests add these two to what each server is made with.
 var (
 	App     = sqlpod.Login{User: "app", Password: "app-password"}
 	Witness = sqlpod.Login{User: "witness", Password: "witness"}
@@ -69,7 +70,7 @@ var (
 // lastGrant is the statement of the manifests behind which accounts are added.
 const lastGrant = "GRANT ALL ON app.* TO 'app'@'%';\n"
 
-// accounts of the tests.
+// accounts returns the accounts of the tests.
 func (f Flavor) accounts() string {
 	see := "REPLICATION CLIENT"
 	if f.Name == MariaDB.Name {

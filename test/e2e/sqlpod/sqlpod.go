@@ -21,17 +21,17 @@ type Server struct {
 	Pod, UID, Address string
 }
 
-// Login of a user, and how long he waits.
+// Login is the login of a user, and how long he waits.
 type Login struct {
 	User, Password, Schema string
 	// Connect within, default 1 s; Answer within, default 3 s.
 	Connect, Answer time.Duration
 }
 
-// Address of a pod's database.
+// Address returns the address of a pod's database.
 func Address(ip string, port int) string { return net.JoinHostPort(ip, strconv.Itoa(port)) }
 
-// Open answers a pool of one connection, which is made when it is needed.
+// Open returns a pool of one connection, which is made when it is needed.
 func Open(address string, login Login) *sql.DB {
 	c := mysql.NewConfig()
 	c.Net, c.Addr = "tcp", address
@@ -96,7 +96,7 @@ func (p *Pools) Close() {
 	p.pools = nil
 }
 
-// Writable tells whether clients can write to the server.
+// Writable reports whether clients can write to the server.
 func Writable(ctx context.Context, db *sql.DB) (bool, error) {
 	var readOnly string
 	if err := db.QueryRowContext(ctx, "SELECT @@GLOBAL.read_only").Scan(&readOnly); err != nil {
@@ -105,19 +105,19 @@ func Writable(ctx context.Context, db *sql.DB) (bool, error) {
 	return readOnly == "0" || readOnly == "OFF", nil
 }
 
-// Follows is whom a replica follows, and how.
+// Follows is the server that a replica follows, and how.
 type Follows struct {
-	// Source is the host that it follows; empty: nobody.
+	// Source is the host that it follows; empty means nobody.
 	Source string
 	// Receiving and Applying: that thread runs.
 	Receiving, Applying bool
-	// Lag in seconds; empty: unknown.
+	// Lag in seconds; empty means unknown.
 	Lag string
-	// Failure of a thread.
+	// Failure is the failure of a thread.
 	Failure string
 }
 
-// Following asks a server whom it follows.
+// Following asks a server which server it follows.
 func Following(ctx context.Context, db *sql.DB) (Follows, error) {
 	row, err := Row(ctx, db, "SHOW REPLICA STATUS")
 	if err != nil || row == nil {

@@ -51,7 +51,7 @@ func TestAttacks(t *testing.T) {
 	require.NoError(t, a.cluster.Delete(t.Context()))
 }
 
-// secret of the agents, as one has it who may read Secrets of the namespace.
+// secret returns the secret of the agents, as one has it who may read Secrets of the namespace.
 func (a *attack) secret(t *testing.T) map[string][]byte {
 	t.Helper()
 	secret, err := a.bed.Kube.CoreV1().Secrets(sqlcluster.Namespace).Get(t.Context(), a.flavor.Name+"-rollcall", metav1.GetOptions{})

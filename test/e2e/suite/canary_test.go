@@ -52,7 +52,7 @@ func (s *sqlTest) canary(t *testing.T) {
 	t.Logf("%d secrets, %d outputs", len(secrets), len(outputs))
 }
 
-// outputs of everything, by name.
+// outputs returns the outputs of everything, by name.
 func (s *sqlTest) outputs(t *testing.T, namespaces []string) map[string]string {
 	t.Helper()
 	ctx := t.Context()

@@ -123,8 +123,8 @@ func (f *fdb) seated(t *testing.T) (pod string) {
 	return v.Seats[0]
 }
 
-// replacement of one pod: on a new volume, and not before the database had nothing on
-// the old one any more. cause makes it be replaced, meanwhile what else is done.
+// replacement returns the replacement of one pod: on a new volume, and not before the database had
+// nothing on the old one any more. cause makes it be replaced, meanwhile what else is done.
 func (f *fdb) replacement(t *testing.T, pod string, cause func(ctx context.Context) error, meanwhile func(ctx context.Context, w *fdbcluster.Watch) error) (fdbcluster.Seen, fdbcluster.Stats) {
 	t.Helper()
 	before, err := f.claimUID(t.Context(), pod)

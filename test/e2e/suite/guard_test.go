@@ -91,7 +91,7 @@ func describeGuard(t *testing.T, b *testbed.Bed) {
 	}
 }
 
-// labels of the guards, by pod.
+// labels returns the labels of the guards, by pod.
 func (g *guardTest) labels(ctx context.Context) (string, error) {
 	pods, err := g.Kube.CoreV1().Pods(guarded).List(ctx, metav1.ListOptions{LabelSelector: "app=db"})
 	if err != nil {

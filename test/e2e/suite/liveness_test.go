@@ -32,9 +32,9 @@ spec: {maxUnavailable: 0, selector: {matchLabels: {app: solr}}}
 `
 )
 
-// livenessKills: the kubelet kills Solr's container, and runs the stop hook
-// first: in a pod that nobody prepared the hook hands over, in one that waits
-// prepared under a claim it has nothing to do. Neither costs a request.
+// livenessKills: the kubelet kills Solr's container, and runs the stop hook first: in a pod that is
+// not drained the hook hands over, in one that is drained under a claim it has nothing to do.
+// Neither costs a request.
 func (s *solr) livenessKills(t *testing.T) {
 	s.wellBehaved(t, roll(t, rehearsal.Rehearsal{On: s.cloud, Change: func(ctx context.Context) error { return s.cloud.Patch(ctx, mortal) }}))
 
@@ -50,7 +50,7 @@ func (s *solr) livenessKills(t *testing.T) {
 	out = roll(t, rehearsal.Rehearsal{
 		On: s.cloud,
 		Change: func(ctx context.Context) error {
-			// A chart's own budget keeps the first pod from going once it is prepared.
+			// A chart's own budget keeps the first pod from going once it is drained.
 			if err := s.bed.Apply(ctx, chartsSolrBudget); err != nil {
 				return err
 			}

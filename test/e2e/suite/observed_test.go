@@ -20,9 +20,9 @@ import (
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 )
 
-// startSeconds of the tests in which something is gone for a while: long enough for
-// a pod to start and join, and less than pods have been Ready by then, which is when
-// a process that is missing for seconds could be taken for one that has failed.
+// startSeconds are the start seconds of the tests in which something is gone for a while: long
+// enough for a pod to start and join, and less than pods have been Ready by then, which is when a
+// process that is missing for seconds could be taken for one that has failed.
 const startSeconds = 90
 
 // observed is a rollout on which an observer looks who asks the database alone.

@@ -11,8 +11,8 @@ import (
 	"github.com/rollcall-dev/rollcall/test/e2e/searchcluster"
 )
 
-// emptyDir: what a pod holds goes with it, so it is emptied first. Then not even
-// an index without replicas is away for a moment.
+// emptyDir: what a pod holds goes with it, so it is emptied first. Then not even an index without
+// replicas is unavailable for a moment.
 func (s *search) emptyDir(t *testing.T) {
 	require.NoError(t, s.cluster.Delete(t.Context()))
 	*s = *deploySearch(t, s.bed, func(set *appsv1.StatefulSet) {

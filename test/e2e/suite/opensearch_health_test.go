@@ -19,10 +19,10 @@ import (
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
 )
 
-// indexEverySecond: somebody makes a new index every second. Its replica waits
-// while a node is away, so there is always something that has one copy only. A
-// node that goes just after it got such a copy takes it along, until it is back:
-// how often is counted, and who asks for it meanwhile is told so.
+// indexEverySecond: somebody makes a new index every second. Its replica waits while a node is
+// unavailable, so there is always something that has one copy only. A node that goes just after it
+// got such a copy takes it along, until it is back: how often is counted, and who asks for it
+// meanwhile is told so.
 func (s *search) indexEverySecond(t *testing.T) {
 	made, err := load.New(s.cluster.Load())
 	require.NoError(t, err)

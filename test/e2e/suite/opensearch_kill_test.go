@@ -107,7 +107,7 @@ func (s *search) throttledThenKilled(t *testing.T, change string, before any) {
 	out := roll(t, rehearsal.Rehearsal{
 		On: s.cluster,
 		Change: func(ctx context.Context) error {
-			// A chart's own budget keeps the pod from going once it is prepared.
+			// A chart's own budget keeps the pod from going once it is drained.
 			if err := s.bed.Apply(ctx, chartsSearchBudget); err != nil {
 				return err
 			}

@@ -56,7 +56,7 @@ func TestOpenSearch(t *testing.T) {
 type search struct {
 	bed     *testbed.Bed
 	cluster *searchcluster.Cluster
-	// settings of the database as they were before any rollout.
+	// settings are the settings of the database as they were before any rollout.
 	settings map[string]searchcluster.Setting
 }
 

@@ -47,8 +47,8 @@ func (r *rolling) drains(t *testing.T) {
 	requireWell(t, out)
 }
 
-// drainTwo drains the nodes of two pods at once for a while, and answers what
-// kubectl said. Both must fail.
+// drainTwo drains the nodes of two pods at once for a while, and returns what kubectl said. Both
+// must fail.
 func (r *rolling) drainTwo(ctx context.Context) (string, error) {
 	var nodes []string
 	for _, pod := range r.cloud.Pods.All() {

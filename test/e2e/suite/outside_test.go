@@ -13,8 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 )
 
-// deleteOutside: somebody deletes a pod by hand. Nobody prepared it, so the
-// stop hook hands over.
+// deleteOutside: somebody deletes a pod by hand. It is not drained, so the stop hook hands over.
 func (s *solr) deleteOutside(t *testing.T) {
 	defer s.unguarded(t)()
 	measure(t, rehearsal.Rehearsal{On: s.cloud, Change: func(ctx context.Context) error {
@@ -48,8 +47,8 @@ func (s *solr) unguarded(t *testing.T) func() {
 	return unguarded(t, s.bed, "solr", solrcloud.Namespace)
 }
 
-// unguarded takes the guards off a database, so that somebody else may remove its pods,
-// and answers how they are put back.
+// unguarded takes the guards off a database, so that somebody else may remove its pods, and returns
+// how they are put back.
 func unguarded(t *testing.T, b *testbed.Bed, name, namespace string) func() {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())

@@ -28,7 +28,7 @@ const (
 	// unfetched is how long a follower of type TLOG can lack what was acknowledged: its
 	// leader commits after 15 s, and it fetches after half of that.
 	unfetched = 25 * time.Second
-	// zookeeperPort of the ensemble's clients.
+	// zookeeperPort is the zookeeper port of the ensemble's clients.
 	zookeeperPort = 2181
 	zookeepers    = "app=zk"
 )
@@ -71,9 +71,9 @@ func (s *solr) observed(t *testing.T) *observed {
 	}.Read)
 }
 
-// sessionLost: while one pod is away, the process in another one stands still for
-// longer than its session. It is no member for a moment when it goes on, and it has
-// been Ready all the time; that is no failure, and nobody else goes before it is back.
+// sessionLost: while one pod is unavailable, the process in another one stands still for longer
+// than its session. It is no member for a moment when it goes on, and it has been Ready all the
+// time; that is no failure, and nobody else goes before it is back.
 func (s *solr) sessionLost(t *testing.T) {
 	startsWithin(t, s.bed, solrcloud.Name, startSeconds)
 	// Two of them: one may be the first to go.

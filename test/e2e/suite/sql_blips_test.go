@@ -18,9 +18,9 @@ import (
 // closedFor is how long a server refuses connections.
 const closedFor = 3 * time.Second
 
-// connectionsRefused: in the middle of one rollout a replica refuses every
-// connection for seconds, that of its own agent as well, while the other one is
-// away; then the primary does, just after the other one has come back.
+// connectionsRefused: in the middle of one rollout a replica refuses every connection for seconds,
+// that of its own agent as well, while the other one is unavailable; then the primary does, just
+// after the other one has come back.
 func (s *sqlTest) connectionsRefused(t *testing.T) {
 	s.strategy(t, "null", sqlcluster.OnDelete)
 	startsWithin(t, s.bed, s.flavor.Name, startSeconds)

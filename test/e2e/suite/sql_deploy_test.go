@@ -17,7 +17,7 @@ import (
 
 type sqlTest struct {
 	bed *testbed.Bed
-	// life of the whole test: what is begun in one step is used by the next.
+	// life is the life of the whole test: what is begun in one step is used by the next.
 	life    context.Context
 	flavor  sqlcluster.Flavor
 	cluster *sqlcluster.Cluster
@@ -40,8 +40,8 @@ func (s *sqlTest) deploy(t *testing.T) {
 	s.approve(t)
 }
 
-// unaided brings up the database anew, as a chart that knows nothing of Rollcall: pod 0
-// is made the primary by somebody faster than any such chart, until stop.
+// unaided brings up the database again, as a chart that knows nothing of Rollcall: pod 0 is made
+// the primary by somebody faster than any such chart, until stop.
 func (s *sqlTest) unaided(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx := t.Context()

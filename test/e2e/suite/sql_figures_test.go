@@ -23,7 +23,7 @@ type sqlFigure struct {
 	out sqlcluster.Outcome
 }
 
-// table of what each way has cost, in the same run.
+// table returns the table of what each way has cost, in the same run.
 func (s *sqlTest) table(t *testing.T) {
 	if len(s.figures) == 0 {
 		return

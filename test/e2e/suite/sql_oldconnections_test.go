@@ -188,7 +188,7 @@ func (o *oldConnections) judge(t *testing.T) {
 		require.Less(t, late, limit, c.what)
 		require.Error(t, c.refusal, "%s is answered still", c.what)
 		early := 5 * time.Second
-		if c.agent { // whose pod may be away
+		if c.agent { // whose pod may be unavailable
 			early = time.Minute
 		}
 		require.Greater(t, late, -early, "%s was refused while both authorities were trusted", c.what)

@@ -158,8 +158,8 @@ func (s *sqlTest) primaryKilled(t *testing.T) {
 	})
 }
 
-// plain is the same change by Kubernetes alone, with the server of pod 0 as the
-// primary for ever: it is away until its pod is back.
+// plain is the same change by Kubernetes alone, with the server of pod 0 as the primary for ever:
+// it is unavailable until its pod is back.
 func (s *sqlTest) plain(t *testing.T) {
 	defer s.unaided(t)()
 	cluster := s.cluster

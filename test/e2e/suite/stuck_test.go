@@ -27,7 +27,7 @@ import (
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 )
 
-// patience of these tests, instead of ten minutes: policy.progressSeconds.
+// patience is the patience of these tests, instead of ten minutes: policy.progressSeconds.
 const patience = 75 * time.Second
 
 // TestStuckRollouts sticks a rollout in five ways. Whatever a person looks at then
@@ -193,7 +193,7 @@ func (s *stuckTest) stuck(t *testing.T, rule model.Rule, exit int, trouble func(
 	require.NoError(t, trouble(ctx))
 	s.over(t, "6m", exit)
 	var condition status.Stall
-	var since time.Time // when it began to say that: what has been prepared is undone meanwhile
+	var since time.Time // when it began to say that; drains are undone in the meantime
 	require.NoError(t, s.bed.Eventually(ctx, "the condition Stalled", 4*time.Minute, func(ctx context.Context) error {
 		now, err := s.condition(ctx)
 		switch {

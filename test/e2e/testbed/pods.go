@@ -89,7 +89,7 @@ func (p *Pods) Addresses() map[string]string {
 	return out
 }
 
-// URLs of the pods that are Ready and not being deleted.
+// URLs returns the urls of the pods that are Ready and not being deleted.
 func (p *Pods) URLs() []string {
 	var urls []string
 	for _, pod := range p.All() {
@@ -100,7 +100,7 @@ func (p *Pods) URLs() []string {
 	return urls
 }
 
-// Updated answers nil when a StatefulSet's pods are all Ready on its update revision.
+// Updated returns nil when a StatefulSet's pods are all Ready on its update revision.
 func (p *Pods) Updated(set *appsv1.StatefulSet) error {
 	if set.Status.ObservedGeneration < set.Generation {
 		return fmt.Errorf("%s: the StatefulSet's status is older than its spec", set.Name)
@@ -126,12 +126,12 @@ func (p *Pods) Witnessed() []witness.Pod {
 	return out
 }
 
-// URL of a pod's database.
+// URL returns the URL of a pod's database.
 func (p *Pods) URL(pod *corev1.Pod) string {
 	return "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(p.port))
 }
 
-// Ready tells whether a Service would send traffic to the pod.
+// Ready reports whether a Service would send traffic to the pod.
 func Ready(pod *corev1.Pod) bool {
 	if pod.DeletionTimestamp != nil || pod.Status.PodIP == "" {
 		return false

@@ -13,8 +13,8 @@ import (
 // ErrNotLocal says that a fault needs the processes of the nodes to run on this machine.
 var ErrNotLocal = errors.New("processes of pods can only be reached in the local cluster")
 
-// Kill sends SIGKILL to the processes of a pod (by UID) whose command line
-// contains match, and answers how many there were.
+// Kill sends SIGKILL to the processes of a pod (by UID) whose command line contains match, and
+// returns how many there were.
 func (b *Bed) Kill(podUID, match string) (int, error) {
 	return b.Signal(podUID, match, syscall.SIGKILL)
 }
@@ -64,7 +64,7 @@ func signal(sig syscall.Signal, match func(cgroup, cmdline string) bool) (reache
 	return reached, nil
 }
 
-// processes of this machine that match.
+// processes returns the processes of this machine that match.
 func processes(match func(cgroup, cmdline string) bool) (pids []int, err error) {
 	if Existing() {
 		return nil, ErrNotLocal

@@ -20,11 +20,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Options of a testbed.
+// Options are the options of a testbed.
 type Options struct {
-	// Root of the checkout.
+	// Root is the root of the checkout.
 	Root string
-	// Name of the local cluster, so that a test run does not disturb a demo.
+	// Name is the name of the local cluster, so that a test run does not disturb a demo.
 	Name string
 	// Log receives progress lines.
 	Log io.Writer
@@ -39,7 +39,7 @@ type Bed struct {
 	kubectl    string
 }
 
-// Existing tells whether an existing cluster is used instead of the local one.
+// Existing reports whether an existing cluster is used instead of the local one.
 func Existing() bool { return os.Getenv("CLUSTER") == "existing" }
 
 // Up starts the cluster (or finds it up) and connects to it.
@@ -85,7 +85,7 @@ func (b *Bed) RecycleVolumes(ctx context.Context) error {
 // Program is the path of a binary that `make build` put into bin/.
 func (b *Bed) Program(name string) string { return filepath.Join(b.opts.Root, "bin", name) }
 
-// Path of a file of the checkout.
+// Path returns the path of a file of the checkout.
 func (b *Bed) Path(elem ...string) string {
 	return filepath.Join(append([]string{b.opts.Root}, elem...)...)
 }
@@ -126,7 +126,7 @@ func (b *Bed) Logf(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.opts.Log, "%s  "+format+"\n", append([]any{time.Now().Format("15:04:05")}, args...)...)
 }
 
-// Kubectl runs kubectl and answers its standard output; its standard error is part of the error.
+// Kubectl runs kubectl and returns its standard output; its standard error is part of the error.
 func (b *Bed) Kubectl(ctx context.Context, stdin string, args ...string) (string, error) {
 	return b.run(ctx, stdin, b.kubectl, args...)
 }
@@ -166,8 +166,8 @@ func (b *Bed) ApplyFile(ctx context.Context, elem ...string) error {
 	return err
 }
 
-// Eventually repeats check until it answers nil or the time is up; the error
-// says what was missing last. Progress of long waits is logged.
+// Eventually repeats check until it returns nil or the time is up; the error says what was missing
+// last. Progress of long waits is logged.
 func (b *Bed) Eventually(ctx context.Context, what string, limit time.Duration, check func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

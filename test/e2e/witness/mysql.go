@@ -12,11 +12,11 @@ import (
 	"github.com/rollcall-dev/rollcall/test/e2e/sqlpod"
 )
 
-// PrimaryOptions of a look at who can be written to.
+// PrimaryOptions are the primary options of a look at who can be written to.
 type PrimaryOptions struct {
 	// Servers that exist now, in any state.
 	Servers func() []sqlpod.Server
-	// Login that may see whom a server follows.
+	// Login is a login that may read a server's replication status.
 	Login sqlpod.Login
 	// Every is the time between two looks at one server, default 25 ms.
 	Every time.Duration
@@ -25,7 +25,7 @@ type PrimaryOptions struct {
 // Primaries is what was seen.
 type Primaries struct {
 	Looks int `json:"looks"`
-	// Turns of who could be written to, in their order. One server's turn goes on
+	// Turns are the turns of who could be written to, in their order. One server's turn goes on
 	// when it was closed for a while and nobody else was open.
 	Turns []string `json:"turns"`
 	// Reopened counts how often the same server was open again after it had been closed.
@@ -73,7 +73,7 @@ type Known struct {
 // that say so it could be all the time.
 type spans struct {
 	all []span
-	// open: the newest look said so.
+	// open means that the newest look said so.
 	open bool
 }
 
@@ -293,7 +293,7 @@ func (p *Primary) state(servers int, strict bool) State {
 		case f.Source == "":
 			shard.misses("%s follows nobody", pod)
 		case !strict && f.Applying && f.Failure == "" && primary != "" && hostOf(f.Source) == primary:
-			shard.has(pod, false) // it has just been told whom to follow, and connects
+			shard.has(pod, false) // it has a new source and is still connecting
 		case !f.Receiving || !f.Applying:
 			shard.misses("%s follows %s, receiving=%t applying=%t %s", pod, f.Source, f.Receiving, f.Applying, f.Failure)
 		case strict && primary != "" && hostOf(f.Source) != primary:

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// State of a database at one look.
+// State is the state of a database at one look.
 type State struct {
 	// Elected is the host of the node that decides for all, Solr's overseer or
 	// OpenSearch's cluster manager; empty when there is none.
@@ -30,7 +30,7 @@ type Shard struct {
 	Unbuilt int
 	// On are the hosts with an active replica.
 	On []string
-	// Leader: one of them leads, LedBy is its host.
+	// Leader means that one of them leads, LedBy is its host.
 	Leader bool
 	LedBy  string
 }
@@ -51,7 +51,7 @@ func (s *Shard) misses(format string, args ...any) {
 	s.Missing = append(s.Missing, fmt.Sprintf(format, args...))
 }
 
-// AllActive tells whether every replica of every shard is active and every shard has a leader.
+// AllActive reports whether every replica of every shard is active and every shard has a leader.
 func (s State) AllActive() bool {
 	for _, x := range s.Shards {
 		if x.Away+x.Unbuilt > 0 || !x.Leader {

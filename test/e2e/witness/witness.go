@@ -23,9 +23,9 @@ type Pod struct {
 	Agent           bool // it has one
 }
 
-// Options of a witness.
+// Options are the options of a witness.
 type Options struct {
-	// Pods answers the pods that exist now, in any state.
+	// Pods returns the pods that exist now, in any state.
 	Pods func() []Pod
 	// Desired number of pods.
 	Desired int
@@ -44,7 +44,7 @@ type Report struct {
 	MaxPodsAway int `json:"maxPodsAway"`
 	// MaxAway is, for each shard, the largest number of its replicas that were not active on a live node at once.
 	MaxAway map[string]int `json:"maxAway"`
-	// Together says when and which, for each shard of which more than one was away at once.
+	// Together says when and which, for each shard of which more than one was unavailable at once.
 	Together map[string][]string `json:"together,omitempty"`
 	// Leaderless counts, for each shard with several replicas, the looks at which
 	// it had no leader although it had one before; nobody can write to it then.
@@ -55,12 +55,12 @@ type Report struct {
 	Restarts []Restart `json:"restarts"`
 }
 
-// Restart of one pod.
+// Restart is the restart of one pod.
 type Restart struct {
 	Pod string    `json:"pod"`
 	At  time.Time `json:"at"`
-	// Elected: the pod was seen elected since the restart before. One that hands
-	// over gives that away before it goes.
+	// Elected means that the pod was seen elected since the restart before. One that hands over
+	// gives that away before it goes.
 	Elected bool `json:"elected"`
 	// Only are the shards of which the pod had the only active replica when they
 	// were last seen, though they have several.
@@ -68,11 +68,11 @@ type Restart struct {
 	// Led are the shards with another active replica that the pod led when they were
 	// last seen. One that hands over has given them away by then; a look may be older.
 	Led []string `json:"led,omitempty"`
-	// Bare: the pod that went had no agent, as nobody gave it one.
+	// Bare means that the pod that went had no agent because none was injected.
 	Bare bool `json:"bare,omitempty"`
 }
 
-// WorstShard answers the largest entry of MaxAway.
+// WorstShard returns the largest entry of MaxAway.
 func (r Report) WorstShard() (shard string, away int) {
 	for _, s := range slices.Sorted(maps.Keys(r.MaxAway)) {
 		if r.MaxAway[s] > away {
@@ -82,7 +82,7 @@ func (r Report) WorstShard() (shard string, away int) {
 	return shard, away
 }
 
-// RestartCounts answers how often each pod restarted.
+// RestartCounts returns how often each pod restarted.
 func (r Report) RestartCounts() map[string]int {
 	counts := map[string]int{}
 	for _, x := range r.Restarts {
@@ -105,7 +105,7 @@ func (r Report) Again() []Restart {
 	return again
 }
 
-// ElectedLast tells whether the last restart, and only that, took the elected node.
+// ElectedLast reports whether the last restart, and only that, took the elected node.
 func (r Report) ElectedLast() error {
 	if len(r.Restarts) == 0 {
 		return errors.New("nothing was restarted")
@@ -118,7 +118,7 @@ func (r Report) ElectedLast() error {
 	return nil
 }
 
-// InOrder tells whether pods went by kinds, the lowest first.
+// InOrder reports whether pods went by kinds, the lowest first.
 func (r Report) InOrder(kind func(pod string) int) error {
 	for i := 1; i < len(r.Restarts); i++ {
 		if before, x := r.Restarts[i-1].Pod, r.Restarts[i].Pod; kind(before) > kind(x) {
@@ -205,7 +205,7 @@ func (w *Witness) Report() Report {
 	return out
 }
 
-// State of the last look at which a node answered.
+// State returns the state of the last look at which a node answered.
 func (w *Witness) State() State {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -249,7 +249,7 @@ func (w *Witness) look(ctx context.Context) {
 	}
 }
 
-// pods notes restarts and how many pods are away together.
+// pods notes restarts and how many pods are unavailable together.
 func (w *Witness) pods(pods []Pod) {
 	ready, seen := 0, map[string]bool{}
 	for _, p := range pods {

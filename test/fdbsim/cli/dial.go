@@ -8,7 +8,7 @@ import (
 	"github.com/rollcall-dev/rollcall/test/fdbsim/wire"
 )
 
-// ErrNobody: none of the coordinators answers.
+// ErrNobody means that none of the coordinators answers.
 var ErrNobody = errors.New("no coordinator answers")
 
 // Remote is a database behind a cluster file. It keeps the file up to date, as a client does.

@@ -71,7 +71,7 @@ func (s *session) excludeCommand(ctx context.Context, tokens []string) (bool, er
 	return true, nil
 }
 
-// isTarget says whether something can be excluded, in this version.
+// isTarget reports whether something can be excluded, in this version.
 func (s *session) isTarget(t string) bool {
 	return model.Address(t) || s.Version.Localities() && model.Locality(t)
 }
@@ -128,7 +128,7 @@ func expand(targets []string, stands map[string][]string) (addresses, unmatched 
 	return addresses, unmatched
 }
 
-// covers says whether a target, IP or IP:port, stands for an address.
+// covers reports whether a target, IP or IP:port, stands for an address.
 func covers(target, address string) bool {
 	ip, _, _ := strings.Cut(address, ":")
 	return target == address || target == ip

@@ -140,7 +140,7 @@ func (s *session) coordinatorsChanged(p wire.Problem) bool {
 
 var hostname = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?:[0-9]+(:tls)?$`)
 
-// isCoordinator says whether something has the form of a coordinator, in this version.
+// isCoordinator reports whether something has the form of a coordinator, in this version.
 func (s *session) isCoordinator(t string) bool {
 	if _, err := netip.ParseAddrPort(strings.TrimSuffix(t, ":tls")); err == nil {
 		return true

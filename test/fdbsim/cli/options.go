@@ -10,7 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/test/fdbsim/model"
 )
 
-// options of a call.
+// options are the options of a call.
 type options struct {
 	clusterFile string
 	exec        *string

@@ -153,7 +153,7 @@ func (s *stage) run(args ...string) string {
 	return out.String() + fmt.Sprintf("= %d\n", code)
 }
 
-// Ask answers from the world, in which a second goes by.
+// Ask returns from the world, in which a second goes by.
 func (s *stage) Ask(ctx context.Context, r wire.Request) (wire.Reply, error) {
 	if s.world == nil {
 		return wire.Reply{}, ErrNobody

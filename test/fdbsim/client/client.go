@@ -13,7 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/test/fdbsim/wire"
 )
 
-// Options of a client.
+// Options are the options of a client.
 type Options struct {
 	ClusterFile string
 	Keys        int           // written by turns
@@ -22,7 +22,7 @@ type Options struct {
 	Patience    time.Duration // for how long one is tried, as clients do through a recovery
 }
 
-// Stats of a client.
+// Stats are the stats of a client.
 type Stats struct {
 	Writes   int           // acknowledged
 	Reads    int           // answered
@@ -48,7 +48,7 @@ type Client struct {
 	count  int
 }
 
-// ErrNoAnswer: an operation was given up.
+// ErrNoAnswer means that an operation was given up.
 var ErrNoAnswer = errors.New("no answer")
 
 // New reads the cluster file.

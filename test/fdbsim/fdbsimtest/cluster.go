@@ -21,13 +21,14 @@ import (
 	"github.com/rollcall-dev/rollcall/test/fdbsim/world"
 )
 
-// Options of a cluster. Everything has a default.
+// Options are the options of a cluster. Everything has a default.
 type Options struct {
 	Version    string
 	Redundancy model.Redundancy
 	Zones      int
 	PerZone    int
-	// Scale is how many virtual seconds pass in a real one: 0 means 1, negative: time stands still.
+	// Scale is how many virtual seconds pass in a real one: 0 means 1, negative means time stands
+	// still.
 	Scale float64
 	// Spec may say more of the cluster. Addresses, version and the fields above are set in it.
 	Spec model.Spec
@@ -151,7 +152,7 @@ func (c *Cluster) Model() *model.Cluster {
 	return m
 }
 
-// Truth of now.
+// Truth returns the truth of now.
 func (c *Cluster) Truth() model.Truth { return c.Model().Truth() }
 
 // Kill ends a process. Its volume stays.
@@ -244,7 +245,7 @@ func (c *Cluster) Advance(d time.Duration) {
 	c.world.Do(func(m *model.Cluster) { m.Advance(d) })
 }
 
-// Settle advances until nothing moves and the newest generation is fully recovered, at most a virtual day. It says whether
+// Settle advances until nothing moves and the newest generation is fully recovered, at most a virtual day. It reports whether
 // it came to that.
 func (c *Cluster) Settle() bool {
 	var settled bool

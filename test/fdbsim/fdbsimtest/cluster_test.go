@@ -220,7 +220,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ignores tells whether a signal does nothing to a process.
+// ignores reports whether a signal does nothing to a process.
 func ignores(pid int, s syscall.Signal) bool {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -199,7 +199,7 @@ func TestProcessesComeAndGo(t *testing.T) {
 	d.start(4)
 	d.eventually("it is back", func(v wire.View) bool { return len(v.Up) == 6 && v.SpareCopies == 1 })
 
-	// The world itself starts anew, and nobody notices.
+	// The world itself starts again, and nobody notices.
 	before := d.view()
 	d.end("world", syscall.SIGTERM)
 	d.startWorld(6)

@@ -59,7 +59,7 @@ func (c *Cluster) deadline() time.Duration {
 }
 
 // Settle advances until nothing moves, nothing is about to count as failed, and the newest generation is fully recovered;
-// at most d. It says whether it came to that.
+// at most d. It reports whether it came to that.
 func (c *Cluster) Settle(d time.Duration) bool {
 	for end := c.Now + d; ; {
 		c.Advance(tickLength)
@@ -72,7 +72,7 @@ func (c *Cluster) Settle(d time.Duration) bool {
 	}
 }
 
-// healing says whether a storage server is away and does not count as failed yet.
+// healing reports whether a storage server is unavailable and does not count as failed yet.
 func (c *Cluster) healing() bool {
 	for _, s := range c.Servers {
 		if s.Gone != 0 && c.Now < s.Gone+c.Pace.Heal {
@@ -82,7 +82,7 @@ func (c *Cluster) healing() bool {
 	return false
 }
 
-// Noticed says whether all that went away has been noticed, so that status may tell the truth.
+// Noticed reports whether all that went away has been noticed, so that status may tell the truth.
 func (c *Cluster) Noticed() bool {
 	for _, p := range c.Processes {
 		if !p.Up && c.Now-p.Since < max(c.Pace.Notice, tickLength) || p.Up && c.Now-p.Since < max(c.Pace.Register, tickLength) {

@@ -38,9 +38,10 @@ type Cluster struct {
 	Excluded    []string // targets as they were given: IP, IP:port, locality_key:value
 	Failed      []string // the same, excluded as failed
 	Maintenance Maintenance
-	// IgnoreFailures of storage servers: datadistribution disable ssfailure.
+	// IgnoreFailures are the ignore failures of storage servers: datadistribution disable
+	// ssfailure.
 	IgnoreFailures bool
-	// Messages of cluster.messages, as a fault; see Say.
+	// Messages are the messages of cluster.messages, as a fault; see Say.
 	Messages []string
 
 	Lost     int // writes that were acknowledged, and are nowhere
@@ -67,7 +68,7 @@ type Process struct {
 	Up     bool
 	// Since is when it came up, or went away.
 	Since time.Duration
-	// Messages of the process: io_error, io_timeout.
+	// Messages are the messages of the process: io_error, io_timeout.
 	Messages []string
 	// Command is how it was started.
 	Command string
@@ -110,7 +111,7 @@ type Shard struct {
 	Leaving int
 }
 
-// Copy of a shard on a storage server; whole when all bytes are there.
+// Copy is the copy of a shard on a storage server; whole when all bytes are there.
 type Copy struct {
 	Server int
 	Done   int64
@@ -123,7 +124,7 @@ type Seat struct {
 	Volume  string
 }
 
-// Maintenance of one zone.
+// Maintenance is the maintenance of one zone.
 type Maintenance struct {
 	Zone  string
 	Until time.Duration
@@ -133,7 +134,7 @@ type Maintenance struct {
 type Pace struct {
 	Register  time.Duration // until a process that started is known
 	Notice    time.Duration // until one that went away is missing in status
-	Heal      time.Duration // until a storage server that is away counts as failed
+	Heal      time.Duration // until a storage server that is unavailable counts as failed
 	Recover   time.Duration // a recovery, at best
 	Retire    time.Duration // until an old generation of logs is not needed
 	Durable   time.Duration // until a write is not only in logs
@@ -166,16 +167,16 @@ func (c *Cluster) Server(id int) *Server {
 	return nil
 }
 
-// joined says whether the process is up and speaks the cluster's protocol.
+// joined reports whether the process is up and speaks the cluster's protocol.
 func (c *Cluster) joined(p *Process) bool { return p.Up && p.Version.SameLine(c.Version) }
 
-// alive says whether a storage server runs.
+// alive reports whether a storage server runs.
 func (c *Cluster) alive(s *Server) bool {
 	p := c.Process(s.Process)
 	return p != nil && c.joined(p) && p.Volume == s.Volume
 }
 
-// kept says whether what a storage server stored still lies on a volume.
+// kept reports whether what a storage server stored still lies on a volume.
 func (c *Cluster) kept(s *Server) bool {
 	p := c.Process(s.Process)
 	return p != nil && p.Volume == s.Volume

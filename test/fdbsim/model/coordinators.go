@@ -33,7 +33,7 @@ func (c *Cluster) reachable(seat Seat) bool {
 	return p != nil && c.joined(p)
 }
 
-// quorum says whether a majority of the coordinators answers.
+// quorum reports whether a majority of the coordinators answers.
 func (c *Cluster) quorum() bool {
 	n := 0
 	for _, seat := range c.Seats {
@@ -44,7 +44,7 @@ func (c *Cluster) quorum() bool {
 	return n > len(c.Seats)/2
 }
 
-// seatsKept says whether a majority of the seats still has the newest state on its volume, whether it answers or not.
+// seatsKept reports whether a majority of the seats still has the newest state on its volume, whether it answers or not.
 func (c *Cluster) seatsKept() bool {
 	n := 0
 	for _, seat := range c.Seats {
@@ -141,7 +141,7 @@ func (c *Cluster) AutoCoordinators() ([]string, error) {
 	return chosen, nil
 }
 
-// seatsFine says whether there are enough coordinators, all of them answer, none is excluded, and they are in as many
+// seatsFine reports whether there are enough coordinators, all of them answer, none is excluded, and they are in as many
 // zones as they can be.
 func (c *Cluster) seatsFine(want int) bool {
 	if len(c.Seats) < want {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// noticeServers keeps since when storage servers are away.
+// noticeServers keeps since when storage servers are unavailable.
 func (c *Cluster) noticeServers() {
 	for _, s := range c.Servers {
 		switch alive := c.alive(s); {
@@ -22,7 +22,7 @@ func (c *Cluster) noticeServers() {
 	}
 }
 
-// failed says whether data distribution counts on a storage server no more.
+// failed reports whether data distribution counts on a storage server no more.
 func (c *Cluster) failed(s *Server) bool {
 	if s.Gone == 0 || c.Now-s.Gone < c.Pace.Heal || c.IgnoreFailures {
 		return false
@@ -54,7 +54,7 @@ func (c *Cluster) recruitServers() {
 	}
 }
 
-// good says whether a copy is one that may stay.
+// good reports whether a copy is one that may stay.
 func (c *Cluster) good(s *Shard, copy Copy) bool {
 	server := c.Server(copy.Server)
 	return s.whole(copy) && server != nil && copy.Server != s.Leaving && !c.failed(server) && !c.serverExcluded(server)
@@ -128,7 +128,7 @@ func (c *Cluster) destination(s *Shard) *Server {
 	return best
 }
 
-// fits says whether a copy on that server is apart from those that stay or come.
+// fits reports whether a copy on that server is apart from those that stay or come.
 func (c *Cluster) fits(s *Shard, to *Server) bool {
 	p := c.Process(to.Process)
 	for _, copy := range s.Copies {
@@ -156,7 +156,7 @@ func (c *Cluster) copiesOn(server int) int {
 	return n
 }
 
-// readable says whether a shard has a whole copy that lives.
+// readable reports whether a shard has a whole copy that lives.
 func (c *Cluster) readable(s *Shard) bool {
 	return slices.ContainsFunc(s.Copies, func(copy Copy) bool {
 		server := c.Server(copy.Server)

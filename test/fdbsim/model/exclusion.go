@@ -9,12 +9,12 @@ import (
 // localityPrefix begins a target that is no address.
 const localityPrefix = "locality_"
 
-// Locality says whether a target is a locality: locality_key:value.
+// Locality reports whether a target is a locality: locality_key:value.
 func Locality(target string) bool {
 	return strings.HasPrefix(target, localityPrefix) && strings.Contains(target, ":")
 }
 
-// Address says whether a target is IP or IP:port.
+// Address reports whether a target is IP or IP:port.
 func Address(target string) bool {
 	if _, err := netip.ParseAddr(target); err == nil {
 		return true
@@ -23,7 +23,7 @@ func Address(target string) bool {
 	return err == nil && ap.Port() != 0
 }
 
-// Matches says whether a target stands for a process at an address.
+// Matches reports whether a target stands for a process at an address.
 func (p *Process) Matches(target, address string) bool {
 	if !Locality(target) {
 		ip, _, _ := strings.Cut(address, ":")
@@ -65,7 +65,7 @@ func (c *Cluster) matches(p *Process, address string) bool {
 	return slices.ContainsFunc(c.Excluded, match) || slices.ContainsFunc(c.Failed, match)
 }
 
-// isExcluded says whether a process is excluded.
+// isExcluded reports whether a process is excluded.
 func (c *Cluster) isExcluded(p *Process) bool { return p != nil && c.matches(p, p.Address) }
 
 // serverExcluded says it of a storage server, whether its process is there or not.
@@ -157,7 +157,7 @@ func (c *Cluster) Workers() []*Process {
 	return out
 }
 
-// registered says whether status lists a process: a while after it came, and a while after it went.
+// registered reports whether status lists a process: a while after it came, and a while after it went.
 func (c *Cluster) registered(p *Process) bool {
 	if !p.Version.SameLine(c.Version) {
 		return false
@@ -168,8 +168,8 @@ func (c *Cluster) registered(p *Process) bool {
 	return c.Now-p.Since < c.Pace.Notice
 }
 
-// Stands gives the addresses that a locality stands for: of processes and, from some versions on, also of storage servers
-// whose process is away.
+// Stands gives the addresses that a locality stands for: of processes and, from some versions on,
+// also of storage servers whose process is unavailable.
 func (c *Cluster) Stands(locality string) []string {
 	var out []string
 	for _, p := range c.Workers() {
@@ -188,7 +188,7 @@ func (c *Cluster) Stands(locality string) []string {
 	return out
 }
 
-// Room says whether the data still fits when the targets are excluded as well.
+// Room reports whether the data still fits when the targets are excluded as well.
 func (c *Cluster) Room(targets []string) bool {
 	var used, usedThere, free int64
 	servers, excluded, touched := 0, 0, false

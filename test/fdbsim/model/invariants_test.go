@@ -111,7 +111,7 @@ func TestExclusionFinishes(t *testing.T) {
 	require.Positive(t, finished)
 }
 
-// enoughWithout says whether there are zones enough for everything without a process.
+// enoughWithout reports whether there are zones enough for everything without a process.
 func (c *Cluster) enoughWithout(target *Process) bool {
 	var store, log []*Process
 	for _, p := range c.Processes {
@@ -179,7 +179,8 @@ func TestClonesAreApart(t *testing.T) {
 	})
 }
 
-// Who takes more away never has more left, and what is lost with volumes is never more than what is away without.
+// Who takes more away never has more left, and what is lost with volumes is never more than what is
+// unavailable without.
 func TestTruthNeverGrows(t *testing.T) {
 	least := func(a, b bool) bool { return !b || a } // b implies a
 	rapid.Check(t, func(t *rapid.T) {

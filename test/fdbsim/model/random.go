@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Random is a cluster to which things have happened: processes are away, volumes lost, targets excluded, a zone is under
-// maintenance, data moves, a recovery is under way; or nothing of all that. The same generator gives the same cluster.
+// Random is a cluster to which things have happened: processes are unavailable, volumes lost,
+// targets excluded, a zone is under maintenance, data moves, a recovery is under way; or nothing of
+// all that. The same generator gives the same cluster.
 func Random(r *rand.Rand) *Cluster {
 	c := New(randomSpec(r))
 	for range r.IntN(8) {
@@ -100,6 +101,6 @@ func (c *Cluster) moveSeat(r *rand.Rand, to *Process) {
 	addresses := c.coordinatorAddresses()
 	addresses[r.IntN(len(addresses))] = to.Address
 	if len(distinct(addresses, func(a string) string { return a })) == len(addresses) {
-		_ = c.SetCoordinators(addresses, "") // not while the process is away
+		_ = c.SetCoordinators(addresses, "") // not while the process is unavailable
 	}
 }

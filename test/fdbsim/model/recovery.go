@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Phase of a recovery, in the words of status.
+// Phase is the phase of a recovery, in the words of status.
 type Phase string
 
 // The phases, in order. From AcceptingCommits on there is a database.
@@ -31,7 +31,7 @@ type Recovery struct {
 	Roles []Role
 }
 
-// Role of the transaction system but for logs.
+// Role is the role of the transaction system but for logs.
 type Role struct {
 	Name    string
 	ID      int
@@ -39,14 +39,14 @@ type Role struct {
 	Started time.Duration
 }
 
-// Generation of logs.
+// Generation is the generation of logs.
 type Generation struct {
 	Epoch   int
 	Logs    []Log
 	Pending []Pending
 }
 
-// Log of a generation, on the volume of a process.
+// Log is the log of a generation, on the volume of a process.
 type Log struct {
 	ID      int
 	Process string
@@ -54,7 +54,7 @@ type Log struct {
 	Started time.Duration
 }
 
-// Accepting says whether transactions can be committed.
+// Accepting reports whether transactions can be committed.
 func (c *Cluster) Accepting() bool {
 	return c.Recovery.Phase.accepting() && c.quorum() && !c.broken()
 }
@@ -76,7 +76,7 @@ func (c *Cluster) current() *Generation {
 	return c.Generations[len(c.Generations)-1]
 }
 
-// broken says whether a part of the transaction system is not there any more, or is there anew.
+// broken reports whether a part of the transaction system is not there any more, or is there again.
 func (c *Cluster) broken() bool {
 	for _, l := range c.current().Logs {
 		if p := c.Process(l.Process); !c.logAlive(l) || p.Since != l.Started {
@@ -91,7 +91,7 @@ func (c *Cluster) broken() bool {
 	return false
 }
 
-// misplaced says whether a part of the transaction system is where it should not be, and could be elsewhere.
+// misplaced reports whether a part of the transaction system is where it should not be, and could be elsewhere.
 func (c *Cluster) misplaced() bool {
 	logs := c.recruitLogs()
 	if len(logs) == 0 {
@@ -114,7 +114,7 @@ func (c *Cluster) misplaced() bool {
 	return false
 }
 
-// unreadable says whether mutations may be out of reach that only the logs of a generation have.
+// unreadable reports whether mutations may be out of reach that only the logs of a generation have.
 func (c *Cluster) unreadable(g *Generation) bool {
 	var away []*Process
 	for _, l := range g.Logs {

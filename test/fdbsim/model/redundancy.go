@@ -16,7 +16,7 @@ const (
 	ThreeDataHall Redundancy = "three_data_hall"
 )
 
-// Valid says whether the model knows the mode.
+// Valid reports whether the model knows the mode.
 func (r Redundancy) Valid() error {
 	if slices.Contains([]Redundancy{Single, Double, Triple, ThreeDataHall}, r) {
 		return nil
@@ -24,7 +24,7 @@ func (r Redundancy) Valid() error {
 	return fmt.Errorf("redundancy %q: want single, double, triple or three_data_hall", string(r))
 }
 
-// Copies of each shard.
+// Copies returns the copies of each shard.
 func (r Redundancy) Copies() int {
 	switch r {
 	case Single:
@@ -36,7 +36,7 @@ func (r Redundancy) Copies() int {
 	}
 }
 
-// LogCopies of each mutation.
+// LogCopies returns the log copies of each mutation.
 func (r Redundancy) LogCopies() int {
 	if r == ThreeDataHall {
 		return 4
@@ -58,7 +58,7 @@ func (r Redundancy) coordinators() int {
 	}
 }
 
-// apart says whether two copies of a shard may be in these two processes.
+// apart reports whether two copies of a shard may be in these two processes.
 func (r Redundancy) apart(a, b *Process) bool {
 	if r == ThreeDataHall && a.Hall == b.Hall {
 		return false
@@ -66,7 +66,7 @@ func (r Redundancy) apart(a, b *Process) bool {
 	return a.Zone != b.Zone
 }
 
-// pushable says whether these processes can hold all copies of a mutation.
+// pushable reports whether these processes can hold all copies of a mutation.
 func (r Redundancy) pushable(processes []*Process) bool {
 	if r != ThreeDataHall {
 		return countZones(processes) >= r.LogCopies()

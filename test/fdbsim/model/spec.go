@@ -15,9 +15,9 @@ type Spec struct {
 	PerZone     int // processes in each
 	// Halls over which zones are spread by turns; three for three_data_hall.
 	Halls int
-	// Class of the process with this number; all are unset by default.
+	// Class is the class of the process with this number; all are unset by default.
 	Class func(number int) Class
-	// Address of the process with this number.
+	// Address is the address of the process with this number.
 	Address      func(number int) string
 	Host         func(number int) string
 	Coordinators int
@@ -118,7 +118,7 @@ func Empty(spec Spec) *Cluster {
 	return c
 }
 
-// Created says whether there is a database.
+// Created reports whether there is a database.
 func (c *Cluster) Created() bool { return len(c.Seats) > 0 }
 
 // Create makes the database, empty but for its size, on the processes that are there.

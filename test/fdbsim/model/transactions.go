@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ErrUnavailable: the database does not answer now. Clients ask again.
+// ErrUnavailable means that the database does not answer now. Clients ask again.
 var ErrUnavailable = errors.New("the database is unavailable")
 
 // Write is a value and when it was committed.
@@ -59,7 +59,7 @@ func (c *Cluster) Commit(key, value string) error {
 	return nil
 }
 
-// Read answers what was committed last, or "" when nothing is known of the key.
+// Read returns what was committed last, or "" when nothing is known of the key.
 func (c *Cluster) Read(key string) (string, error) {
 	s := c.shardOf(key)
 	if !c.Accepting() || !c.readable(s) {

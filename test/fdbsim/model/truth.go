@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Truth of a cluster at an instant, seen from outside: what is really there, whoever has noticed it.
+// Truth is the truth of a cluster at an instant, seen from outside: what is really there, whoever
+// has noticed it.
 type Truth struct {
 	Available   bool // transactions can be committed, at least once a recovery is done
 	Quorum      bool // a majority of the coordinators answers, and a majority still has what it wrote
@@ -15,7 +16,7 @@ type Truth struct {
 	SpareCopies int  // copies of the worst shard that live, less 1: -1 when one has none
 }
 
-// Truth of now.
+// Truth returns the truth of now.
 func (c *Cluster) Truth() Truth {
 	t := Truth{Quorum: c.quorum() && c.seatsKept(), DataReached: true, DataKept: true, SpareCopies: c.Redundancy.Copies()}
 	t.LogsEnough = len(c.recruitLogs()) > 0 && !slices.ContainsFunc(c.Generations, c.unreadable)
@@ -44,7 +45,7 @@ func (c *Cluster) Truth() Truth {
 	return t
 }
 
-// unkept says whether the logs of a generation whose volumes are gone may have had all copies of a mutation.
+// unkept reports whether the logs of a generation whose volumes are gone may have had all copies of a mutation.
 func (c *Cluster) unkept(g *Generation) bool {
 	var gone []*Process
 	for _, l := range g.Logs {
@@ -93,7 +94,7 @@ func (c *Cluster) InZone(zone string) []string {
 	return out
 }
 
-// Zones of all processes.
+// Zones returns the zones of all processes.
 func (c *Cluster) Zones() []string {
 	return distinct(c.Processes, func(p *Process) string { return p.Zone })
 }

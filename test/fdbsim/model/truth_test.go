@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHolding: a process holds something until all of it is elsewhere, whether or not it is up.
+// TestHolding checks that a process holds something until all of it is elsewhere, whether or not it
+// is up.
 func TestHolding(t *testing.T) {
 	c := New(Spec{})
 	require.True(t, c.Settle(24*time.Hour))

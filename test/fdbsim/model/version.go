@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Version of FoundationDB: 7.3.63.
+// Version is the version of FoundationDB: 7.3.63.
 type Version struct{ Major, Minor, Patch int }
 
 // ParseVersion reads major.minor.patch.
@@ -31,7 +31,7 @@ func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Min
 // Line is what processes and fdbcli must share to understand each other: 7.3.
 func (v Version) Line() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
-// SameLine says whether two versions understand each other.
+// SameLine reports whether two versions understand each other.
 func (v Version) SameLine(w Version) bool { return v.Major == w.Major && v.Minor == w.Minor }
 
 // AtLeast compares.
@@ -45,25 +45,26 @@ func (v Version) AtLeast(major, minor, patch int) bool {
 	return v.Patch >= patch
 }
 
-// Localities says whether exclusion by locality exists.
+// Localities reports whether exclusion by locality exists.
 func (v Version) Localities() bool { return v.AtLeast(7, 0, 0) }
 
-// Hostnames says whether coordinators may have host names.
+// Hostnames reports whether coordinators may have host names.
 func (v Version) Hostnames() bool { return v.AtLeast(7, 1, 0) }
 
-// RecoveryAge says whether status tells for how long the newest generation has been there.
+// RecoveryAge reports whether status tells for how long the newest generation has been there.
 func (v Version) RecoveryAge() bool { return v.AtLeast(7, 0, 0) }
 
-// SplitProxies says whether there are commit and GRV proxies instead of proxies.
+// SplitProxies reports whether there are commit and GRV proxies instead of proxies.
 func (v Version) SplitProxies() bool { return v.AtLeast(7, 0, 0) }
 
-// SpaceForAll says whether an exclusion is refused for lack of space even when no process of it stores anything.
+// SpaceForAll reports whether an exclusion is refused for lack of space even when no process of it stores anything.
 func (v Version) SpaceForAll() bool { return !v.AtLeast(7, 1, 0) }
 
-// WaitsForAll says whether a blocking exclude waits for every exclusion of the cluster, and not only for its own.
+// WaitsForAll reports whether a blocking exclude waits for every exclusion of the cluster, and not only for its own.
 func (v Version) WaitsForAll() bool { return v.AtLeast(7, 0, 0) && !v.AtLeast(7, 1, 8) }
 
-// MatchesAbsent says whether a locality also stands for storage servers of processes that are away.
+// MatchesAbsent reports whether a locality also stands for storage servers of processes that are
+// unavailable.
 func (v Version) MatchesAbsent() bool {
 	return v.AtLeast(7, 3, 26) || v.Line() == "7.1" && v.Patch >= 42
 }

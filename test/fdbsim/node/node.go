@@ -19,7 +19,7 @@ import (
 	"github.com/rollcall-dev/rollcall/test/fdbsim/wire"
 )
 
-// Options of a process.
+// Options are the options of a process.
 type Options struct {
 	World       string // host:port
 	Listen      string // host:port
@@ -55,7 +55,7 @@ func identity() string {
 	return hex.EncodeToString(b[:])
 }
 
-// volumeMark is what tells one volume from another.
+// volumeMark identifies a volume.
 func volumeMark(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
@@ -154,7 +154,7 @@ func (n *Node) tell(ctx context.Context, op wire.Op) (wire.Standing, error) {
 	return standing, err
 }
 
-// Handler passes on what clients ask, and answers whether the process is up and known.
+// Handler passes on what clients ask, and returns whether the process is up and known.
 func (n *Node) Handler() http.Handler {
 	return Front(n.known.Load, func(ctx context.Context, r wire.Request) (wire.Reply, error) {
 		r.Via = n.member.Address

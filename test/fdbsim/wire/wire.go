@@ -65,10 +65,10 @@ const (
 // Faults are all of them but None.
 var Faults = []Fault{Hang, HangForEver, Garbage, Endless, Truncated, WrongDatabase, Fail, LongDelay, NoDocument, Down, LostAnswer}
 
-// Request of a client.
+// Request is the request of a client.
 type Request struct {
 	Op Op
-	// Line is the version line of who asks, as 7.3.
+	// Line is the version line of the caller, such as 7.3.
 	Line string
 	// Connection is the key of the connection string: description:id.
 	Connection string
@@ -153,7 +153,7 @@ type Standing struct {
 	Connection string // "" until there is a database
 }
 
-// Command of who is in control of a world.
+// Command is a command of the test that controls a world.
 type Command struct {
 	Op       Op // Order or Look
 	Fault    Fault
@@ -164,7 +164,7 @@ type Command struct {
 	Message  bool // Messages are set
 }
 
-// View is what there is, for who is in control.
+// View is the state of a world, for the test that controls it.
 type View struct {
 	Created     bool
 	Connection  string // what a cluster file is to hold
@@ -191,7 +191,7 @@ const (
 	PathReady   = "/ready"
 )
 
-// limit of any message.
+// limit is the limit of any message.
 const limit = 64 << 20
 
 // Post sends a message and decodes the answer.
@@ -223,7 +223,7 @@ func NewClient() *http.Client {
 	}}
 }
 
-// Serve answers messages of one kind.
+// Serve returns messages of one kind.
 func Serve[M, A any](answer func(context.Context, M) (A, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var message M

@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/test/fdbsim/wire"
 )
 
-// Ask answers a client that came by the process at r.Via.
+// Ask returns a client that came by the process at r.Via.
 func (w *World) Ask(_ context.Context, r wire.Request) (wire.Reply, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,7 +74,7 @@ func (w *World) wrong() *model.Cluster {
 	return w.other
 }
 
-// ours says whether a connection string leads here, or once did. Before there is a database, every one does.
+// ours reports whether a connection string leads here, or once did. Before there is a database, every one does.
 func (w *World) ours(key string) bool {
 	return !w.cluster.Created() || slices.Contains(w.cluster.Keys, key)
 }

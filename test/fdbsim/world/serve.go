@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/test/fdbsim/wire"
 )
 
-// Handler serves a world to processes, clients and who is in control.
+// Handler serves a world to processes, clients and the controlling test.
 func (w *World) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("POST "+wire.PathAsk, wire.Serve(w.Ask))

@@ -26,11 +26,12 @@ type World struct {
 	beats   map[string]beat
 }
 
-// Options of a world.
+// Options are the options of a world.
 type Options struct {
-	// Scale is how many virtual seconds pass in a real one. Zero: time stands still.
+	// Scale is how many virtual seconds pass in a real one. Zero means time stands still.
 	Scale float64
-	// Silence is after what real time a process counts as gone that does not beat. Zero: never.
+	// Silence is after what real time a process counts as gone that does not beat. Zero means
+	// never.
 	Silence time.Duration
 	// Expect so many processes before the database is made, if it is not there.
 	Expect int
@@ -125,8 +126,8 @@ func (w *World) Member(_ context.Context, m wire.Member) (wire.Standing, error) 
 	case known.left && known.incarnation == m.Incarnation:
 		return wire.Standing{}, nil
 	case m.Op == wire.Join || known.incarnation == "":
-		// A beat that the world does not know is from before the world itself started anew: nothing has happened to the
-		// process, when it is as it was.
+		// A beat that the world does not know is from before the world itself started again:
+		// nothing has happened to the process, when it is as it was.
 		if p := w.cluster.Process(m.Instance); m.Op == wire.Join || p == nil || !p.Up || p.Volume != m.Volume || p.Address != m.Address {
 			w.cluster.Kill(m.Instance)
 			w.cluster.Join(model.Process{
@@ -149,7 +150,7 @@ func (w *World) Member(_ context.Context, m wire.Member) (wire.Standing, error) 
 	return standing, nil
 }
 
-// Control obeys who is in control, and shows what there is.
+// Control carries out a command of the controlling test, and returns the state.
 func (w *World) Control(_ context.Context, c wire.Command) (wire.View, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -46,7 +46,7 @@ type Courses struct {
 	Options run.Options
 }
 
-// pairs of names: was=is,...
+// pairs returns the pairs of names: was=is,...
 func pairs(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == '=' || r == ',' })
 }

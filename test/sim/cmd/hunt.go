@@ -13,7 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/sim/run"
 )
 
-// prey is a bug that is looked for.
+// prey is a bug that is searched for.
 type prey struct {
 	name string
 	// finds are the invariants that may notice, each with a space on both sides.
@@ -37,13 +37,14 @@ func allPrey() ([]prey, error) {
 	return all, nil
 }
 
-// Hunt says how bugs are looked for.
+// Hunt says how bugs are searched for.
 type Hunt struct {
-	// Seeds are tried for each bug.
+	// Seeds is how many seeds are tried for each bug.
 	Seeds uint64
-	// Only bugs whose name contains this.
+	// Only restricts the hunt to bugs whose name contains this text.
 	Only string
-	// Fresh: begin with the first seed, not with one that is known to find the bug.
+	// Fresh means that the hunt begins with the first seed, not with one that is known to find the
+	// bug.
 	Fresh bool
 	// Update writes down which seeds find the bugs.
 	Update bool
@@ -136,7 +137,7 @@ func (p prey) find(seeds []uint64) (uint64, oracle.Break, map[string]int, error)
 	}
 }
 
-// plant has the bug take part if it is in the sources, and no other one.
+// plant activates the bug if it is in the sources, and no other one.
 func (p prey) plant() {
 	planted("")
 	if p.bug == nil {
@@ -144,7 +145,7 @@ func (p prey) plant() {
 	}
 }
 
-// order of seeds: a hint first, if there is one, and then all up to a number.
+// order returns the order of seeds: a hint first, if there is one, and then all up to a number.
 func order(hint, seeds uint64) []uint64 {
 	var out []uint64
 	if hint > 0 {
@@ -158,11 +159,11 @@ func order(hint, seeds uint64) []uint64 {
 	return out
 }
 
-// mute is after how many seeds it is told that one is still looking.
+// mute is the number of seeds after which progress is printed.
 const mute = 100
 
-// track tries seeds in their order on all processors, and answers the first one
-// that finds the bug, and how often other invariants broke; 0: none does.
+// track tries seeds in their order on all processors, and returns the first one that finds the bug,
+// and how often other invariants broke; 0 means none does.
 func (p prey) track(seeds []uint64) (uint64, oracle.Break, map[string]int, error) {
 	var (
 		mu      sync.Mutex
@@ -209,5 +210,5 @@ func (p prey) track(seeds []uint64) (uint64, oracle.Break, map[string]int, error
 	return seeds[best], broken, others, nil
 }
 
-// noticed tells whether a break is by an invariant that may notice the bug.
+// noticed reports whether a break is by an invariant that may notice the bug.
 func (p prey) noticed(b oracle.Break) bool { return strings.Contains(p.finds, " "+b.Invariant+" ") }

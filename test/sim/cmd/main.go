@@ -92,7 +92,7 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-// infect has a bug take part in all runs; by an empty name none does.
+// infect plants a bug in all runs; an empty name plants none.
 func infect(name string) (run.Options, error) {
 	every, err := allPrey()
 	if err != nil || name == "" {
@@ -221,8 +221,8 @@ const (
 	least  = 3.0
 )
 
-// table prints in how many runs each fault and each shape of a world was met, and
-// answers which were too rare.
+// table prints in how many runs each fault and each shape of a world was met, and returns which
+// were too rare.
 func table(hits map[string]int, seeds uint64, o run.Options) (rare []string) {
 	for _, what := range run.Drawn(o) {
 		share := 100 * float64(hits[what]) / float64(seeds)

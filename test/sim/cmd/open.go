@@ -12,14 +12,14 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/sim/run"
 )
 
-// openFaults are the seeds of the default draw that break an invariant by a fault that is
-// known and not mended yet: a seed, the invariant, and what is known of it.
+// openFaults are the seeds of the default draw that break an invariant because of a known fault
+// that is not fixed yet: a seed, the invariant, and what is known of it.
 //
 //go:embed open.txt
 var openFaults string
 
-// open answers the invariants that listed seeds break. A seed that breaks another one,
-// and any that is not listed, is a new fault.
+// open returns the invariants that the listed seeds break. A seed that breaks another one, and any
+// that is not listed, is a new fault.
 func open(text string) (map[uint64]string, error) {
 	list := map[uint64]string{}
 	for i, line := range strings.Split(text, "\n") {
@@ -39,11 +39,11 @@ func open(text string) (map[uint64]string, error) {
 	return list, nil
 }
 
-// isDefault: nothing but seeds was asked for, so the list is about these runs.
+// isDefault reports whether nothing but seeds was asked for, so the list is about these runs.
 func isDefault(o run.Options) bool { return reflect.ValueOf(o).IsZero() }
 
-// stillOpen splits what broke into what is listed and what is not, and says which listed
-// seeds of those that ran are whole again.
+// stillOpen splits the violations into listed and new ones, and returns which listed seeds no
+// longer fail.
 func stillOpen(broke map[uint64]string, from, seeds uint64, list map[uint64]string) (known, fresh []uint64, whole []string) {
 	for _, seed := range slices.Sorted(maps.Keys(broke)) {
 		if want, ok := list[seed]; ok && strings.HasPrefix(broke[seed], want+" ") {

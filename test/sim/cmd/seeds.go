@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// seedList has a seed for each bug that is known to find it. It is where the
-// search begins and no more: a change of Rollcall or of the simulation may make
-// another seed the one, which is then looked for. -update writes the list anew.
+// seedList has a seed for each bug that is known to find it. The search only begins there: after a
+// change of Rollcall or of the simulation another seed may find the bug, and is then searched for.
+// -update writes the list again.
 //
 //go:embed seeds.txt
 var seedList string

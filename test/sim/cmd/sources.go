@@ -135,5 +135,5 @@ func execute(program string, args ...string) error {
 	return nil
 }
 
-// planted has a bug in the sources take part, none by an empty name.
+// planted activates a bug in the sources; an empty name activates none.
 func planted(name string) { plant.On = name }

@@ -1,13 +1,13 @@
 package search
 
-// Bug is a way for a client to be careless, and what must be found then.
+// Bug is a way for a client to be careless, and what the search must find then.
 type Bug struct {
 	Name     string
 	Careless Careless
-	// Finds is part of what is said, Steps the fewest that lead there.
+	// Finds is part of the expected message, Steps the fewest steps that lead there.
 	Finds string
 	Steps int
-	// Lead is how far A has got, with B's first read, where the search begins.
+	// Lead is how far A has got when the search begins with B's first read.
 	Lead int
 }
 

@@ -15,19 +15,20 @@ import (
 
 // Careless is what a client does wrong, to check that the search notices.
 type Careless struct {
-	// StatusVersion: the status is written whatever it is by now.
+	// StatusVersion means that the status is written without checking its version.
 	StatusVersion bool
-	// PodVersion: pods are opened and shut whatever they are by now.
+	// PodVersion means that guards of pods are opened and closed without checking the pod's
+	// version.
 	PodVersion bool
-	// RemovalVersion: removals name no resourceVersion.
+	// RemovalVersion means that removals name no resourceVersion.
 	RemovalVersion bool
-	// RemovalUID: nor a UID.
+	// RemovalUID means that removals name no UID either.
 	RemovalUID bool
-	// Touch: a leader that takes over touches no pod.
+	// Touch means that a leader that takes over touches no pod.
 	Touch bool
-	// Reread: what is read before a pod is opened comes from the cache.
+	// Reread means that what is read before a pod is opened comes from the cache.
 	Reread bool
-	// Claims are kept in memory, and never written.
+	// Claims means that claims are kept in memory and never written.
 	Claims bool
 }
 
@@ -98,8 +99,8 @@ func withoutVersion(body []byte) []byte {
 // agents is a leader's access to the pods' agents.
 type agents struct{ l *leader }
 
-// order carries an order out, which the agent of a pod refuses from a leader
-// whose epoch is below the highest that it has heard of.
+// order carries out an order, which the pod's agent refuses from a leader whose epoch is below the
+// highest that it has heard.
 func (a agents) order(ctx context.Context, verb string, to effect.Target, epoch int64, do func()) error {
 	w := a.l.w
 	_, err := ask(ctx, a.l, call{verb: verb, object: "the agent of " + to.Pod, write: true}, func() (struct{}, error) {
@@ -121,7 +122,7 @@ func (a agents) PlanDrain(ctx context.Context, to effect.Target, order effect.Or
 }
 
 func (a agents) Drain(ctx context.Context, to effect.Target, order effect.Order, _ []byte) (effect.Progress, error) {
-	if order.Anew { // it lasts; that its agent would refuse a former leader here must not be needed
+	if order.Anew { // the drain lasts; safety must not depend on the agent refusing a former leader here
 		return effect.Progress{State: model.DrainDone}, nil
 	}
 	err := a.order(ctx, "order a drain of", to, order.Epoch, func() { a.l.w.prepared[to.UID] = true })
@@ -134,7 +135,7 @@ func (a agents) Restore(ctx context.Context, to effect.Target, _ string, epoch i
 }
 
 func (a agents) RestoreSetting(context.Context, effect.Target, effect.ClusterSetting, int64, time.Time) (bool, error) {
-	return false, errNoAgent // no prepare tells of a setting of the whole database
+	return false, errNoAgent // no drain has a cluster setting
 }
 
 func (a agents) RestoreSettingWithoutAgents(context.Context, effect.Target, effect.ClusterSetting, time.Time) (bool, error) {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// digest stands for a history: two that are alike up to the order of what does
-// not touch each other have the same.
+// digest stands for a history. Histories that differ only in the order of independent steps have
+// the same digest.
 type digest [16]byte
 
 func (d digest) and(what ...any) digest {
@@ -18,7 +18,7 @@ func (d digest) and(what ...any) digest {
 	return digest(sum[:16])
 }
 
-// change notes that an object has become another one.
+// change records that an object has changed.
 func (w *world) change(object string, by digest, how string) {
 	w.versions[object] = w.versions[object].and(by, how)
 }
@@ -33,7 +33,7 @@ type call struct {
 type request struct {
 	call
 	from *leader
-	// history of the sender when it was sent: all that its contents depend on.
+	// history is the history of the sender when it was sent: all that its contents depend on.
 	history digest
 	serve   func() error
 	answer  chan error
@@ -64,7 +64,7 @@ func ask[T any](ctx context.Context, l *leader, c call, serve func() (T, error))
 	}
 }
 
-// carryOut has the world change, or not.
+// carryOut applies the request to the world, or refuses it.
 func (w *world) carryOut(r *request) error {
 	err := r.serve()
 	if err == nil && r.write {
@@ -73,7 +73,7 @@ func (w *world) carryOut(r *request) error {
 	return err
 }
 
-// answer carries a request out and lets its sender know.
+// answer carries out a request and answers its sender.
 func (w *world) answer(r *request) string {
 	err := w.carryOut(r)
 	seen := w.versions[r.object]
@@ -85,7 +85,7 @@ func (w *world) answer(r *request) string {
 	return outcome(err)
 }
 
-// lose has the sender give up waiting; the request may still come through.
+// lose makes the sender give up waiting; the request may still be carried out.
 func (w *world) lose(r *request) string {
 	w.losses--
 	w.floats = append(w.floats, r)
@@ -108,17 +108,17 @@ func (l *leader) learn(what ...any) {
 
 // choice is one thing that may happen next.
 type choice struct {
-	// label tells it from all others.
+	// label identifies it.
 	label string
-	// by is the leader whom it advances; rare: it does not go as it should.
+	// by is the leader that it advances; rare means that it is a failure.
 	by   string
 	rare bool
-	// reads and writes are the objects that it depends on and changes.
+	// reads and writes are the objects on which it depends and which it changes.
 	reads, writes []string
 	do            func() string
 }
 
-// apart says of two that can happen now that their order makes no difference.
+// apart reports whether the order of two possible choices makes no difference.
 func (c choice) apart(d choice) bool {
 	meet := func(a, b []string) bool {
 		return slices.ContainsFunc(a, func(o string) bool { return o == all || slices.Contains(b, o) || slices.Contains(b, all) })
@@ -126,7 +126,7 @@ func (c choice) apart(d choice) bool {
 	return c.by != d.by && !meet(c.writes, d.writes) && !meet(c.writes, d.reads) && !meet(c.reads, d.writes)
 }
 
-// touches is what carrying a request out depends on and changes.
+// touches returns the objects on which a request depends and which it changes.
 func (r *request) touches() (reads, writes []string) {
 	switch {
 	case r.verb == look:
@@ -164,7 +164,7 @@ func (w *world) choices() []choice {
 	return list
 }
 
-// choices of a leader; shown is what its cache of pods could show.
+// choices returns the choices of a leader; shown is what its cache of pods could show.
 func (l *leader) choices(shown digest) []choice {
 	w := l.w
 	var list []choice
@@ -238,7 +238,7 @@ func (w *world) taking(do func(*request) string, requests ...*request) func() st
 	}
 }
 
-// state digests all that the future depends on.
+// state returns a digest of all on which the future depends.
 func (w *world) state() digest {
 	d := digest{}.and(time.Since(w.began), w.losses, w.podsDigest(), w.versions[database])
 	for _, name := range names {

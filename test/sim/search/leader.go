@@ -20,14 +20,13 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 )
 
-// leader is a coordinator's loop around rollout.Step, as short as it can be. What it
-// does depends only on what it was answered and shown, so its history stands for
-// its state.
+// leader is a coordinator's loop around rollout.Step, as short as possible. What it does depends
+// only on the answers and caches that it gets, so its history stands for its state.
 type leader struct {
 	w      *world
 	name   string
 	notify chan struct{}
-	// history is a digest of all that it was answered and shown.
+	// history is a digest of all answers and caches that it got.
 	history digest
 
 	epoch  int64
@@ -48,11 +47,11 @@ type leader struct {
 
 func (l *leader) run(ctx context.Context) {
 	for l.terms < l.w.terms && ctx.Err() == nil {
-		l.lead(ctx) // one that was outrun begins anew
+		l.lead(ctx) // a leader that lost a race begins again
 	}
 }
 
-// lead takes the database cluster over and makes passes until it is lost.
+// lead takes the database cluster over and makes passes until it loses the leadership.
 func (l *leader) lead(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	l.forget()
@@ -87,7 +86,7 @@ func (l *leader) lead(ctx context.Context) {
 	}
 }
 
-// forget leaves of a leader that begins anew only its caches.
+// forget resets a leader that begins again to its caches.
 func (l *leader) forget() {
 	select {
 	case <-l.notify:
@@ -110,7 +109,7 @@ func (l *leader) poke() {
 	}
 }
 
-// known is the newer of what the cache shows and what this leader has seen itself.
+// known returns the newer of the cached object and the one that this leader has seen itself.
 func (l *leader) known() *v1alpha1.DatabaseCluster {
 	if l.newest == nil || version(l.cached) > version(l.newest) {
 		return l.cached
@@ -126,7 +125,7 @@ func version(o metav1.Object) int64 {
 	return n
 }
 
-// pass decides on what is known and does what follows; false when it leads no more.
+// pass decides on what is known and carries it out. It returns false if the leader no longer leads.
 func (l *leader) pass(ctx context.Context, executor *act.Executor) bool {
 	if ctx.Err() != nil {
 		return false
@@ -169,7 +168,7 @@ func (l *leader) pass(ctx context.Context, executor *act.Executor) bool {
 	return true
 }
 
-// seePods has the cache show the pods as they are, and seeMembers what agents report.
+// seePods updates the cache of pods, and seeMembers that of the agents' reports.
 func (l *leader) seePods() {
 	l.pods = l.w.pods()
 	l.seeMembers()
@@ -182,7 +181,7 @@ func (l *leader) seeMembers() {
 	l.live, l.members = live, l.w.versions[members]
 }
 
-// snapshot is what a coordinator makes of what it is shown.
+// snapshot returns the snapshot of a coordinator with these caches.
 func (l *leader) snapshot(known *v1alpha1.DatabaseCluster) model.Snapshot {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 )
 
-// Options of a search.
+// Options are the options of a search.
 type Options struct {
-	// Steps are what is tried from each start.
+	// Steps is how many steps are tried from each start.
 	Steps int
 	// Lead is how far A has got at most, undisturbed, when B may begin to act: the
 	// search starts from every point up to that.
@@ -23,16 +23,16 @@ type Options struct {
 	// Losses is how many answers may be lost on one path, and Terms how often a
 	// leader takes over at most.
 	Losses, Terms int
-	// Careless is what is planted.
+	// Careless is the planted bug.
 	Careless Careless
 }
 
-// Result of a search.
+// Result is the result of a search.
 type Result struct {
 	Starts, States, Transitions int
 	// Interleavings are the paths that the states stand for.
 	Interleavings uint64
-	// Broken is what must never be and was found; Trace are the fewest steps to it.
+	// Broken is a violation that was found, and Trace the fewest steps to it.
 	Broken string
 	Trace  []string
 }
@@ -52,7 +52,7 @@ func (r Result) String() string {
 
 // Steps of a path are numbers of choices, or one of these.
 const (
-	undisturbed = -1 // A goes on as if it were alone
+	undisturbed = -1 // A continues as if it were alone
 	secondReads = -2 // B makes its first request
 )
 
@@ -68,7 +68,7 @@ type node struct {
 	ways []uint64
 }
 
-// Run searches. It ends at the first that is found broken: none is nearer.
+// Run searches. It ends at the first violation, to which no shorter way exists.
 func Run(o Options) Result {
 	s := &searcher{Options: o}
 	level := &layer{states: map[digest]*node{}}
@@ -99,7 +99,7 @@ type layer struct {
 	order  []*node
 }
 
-// visit goes a path and notes where it leads.
+// visit follows a path and records where it leads.
 func (s *searcher) visit(in *layer, path []int, from *node) *node {
 	at := s.play(path)
 	n := in.states[at.state]
@@ -115,7 +115,7 @@ func (s *searcher) visit(in *layer, path []int, from *node) *node {
 	return n
 }
 
-// expand goes on from a state by every choice.
+// expand continues from a state with every choice.
 func (s *searcher) expand(n *node, next *layer) {
 	if n.open() == 0 || len(n.choices) == 0 {
 		for _, ways := range n.ways {
@@ -164,8 +164,8 @@ func (n *node) open() (count uint64) {
 	return count
 }
 
-// starts are the ways to begin with so many steps: A alone, or with B's first
-// read, which disturbs nobody, somewhere among them.
+// starts returns the ways to begin with this many steps: A alone, or with B's first read, which
+// changes nothing, somewhere among them.
 func starts(length int) [][]int {
 	alone := make([]int, length)
 	for i := range alone {
@@ -190,7 +190,7 @@ type seen struct {
 	choices []choice
 }
 
-// play goes a path from the beginning of the world.
+// play follows a path from the beginning of the world.
 func (s *searcher) play(path []int) (end seen) {
 	synctest.Test(new(testing.T), func(*testing.T) {
 		w := newWorld(s.Options)

@@ -25,7 +25,7 @@ const (
 	namespace, database      = "prod", "search"
 	revisionLabel            = "controller-revision-hash"
 	oldRevision, newRevision = "v1", "v2"
-	// members is what the database knows of who is live.
+	// members is what the database knows about live members.
 	members = "the members"
 	// answers stands for how many answers may still be lost, all for whatever there is.
 	answers = "answers"
@@ -41,8 +41,8 @@ var (
 	errNoAgent = errors.New("no agent is there")
 )
 
-// world is a database of three pods, of which one may be away, with one shard on
-// all of them, two leaders, and the oracle.
+// world is a database of three pods, of which one may be unavailable, with one shard on all of
+// them, two leaders, and the oracle.
 type world struct {
 	server   *apiserver.Server
 	careless Careless
@@ -53,13 +53,13 @@ type world struct {
 
 	// claimed are the claims that were ever written, by UID and epoch.
 	claimed map[string]bool
-	// removed counts, by name; epochs says who has taken over in which.
+	// removed counts removals by pod name; epochs has the leader of each epoch.
 	removed map[string]int
 	epochs  map[int64]string
 	highest int64
 	wrong   string
 
-	// versions digest what each object has become, and by whose doing.
+	// versions are digests of each object and its writers.
 	versions map[string]digest
 	began    time.Time
 	// losses and terms are how many answers may still be lost, and how often a
@@ -94,12 +94,12 @@ func newWorld(o Options) *world {
 	return w
 }
 
-// The objects are never changed: they may be kept.
+// The objects are never changed, so they may be kept.
 func (w *world) cluster() *v1alpha1.DatabaseCluster {
 	return apiserver.Get[*v1alpha1.DatabaseCluster](w.server, apiserver.Clusters, namespace, database)
 }
 
-// pod is there always, though it may be stopping.
+// pod returns a pod, which always exists but may be stopping.
 func (w *world) pod(name string) *corev1.Pod {
 	return apiserver.Get[*corev1.Pod](w.server, apiserver.Pods, namespace, name)
 }
@@ -129,7 +129,7 @@ func (w *world) accuse(format string, args ...any) {
 	}
 }
 
-// tookOver is told when a leader has raised the epoch and touched the pods.
+// tookOver is called when a leader has raised the epoch and touched the pods.
 func (w *world) tookOver(l *leader) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,7 +140,7 @@ func (w *world) tookOver(l *leader) {
 	w.highest = max(w.highest, l.epoch)
 }
 
-// serve carries a request of a leader out.
+// serve carries out a request of a leader.
 func (w *world) serve(l *leader, epoch int64, r apiserver.Call) (runtime.Object, error) {
 	w.server.Removing = func(removal apiserver.Removal) { w.judge(l, epoch, removal.Pod) }
 	answer, err := w.server.Serve(r)
@@ -152,7 +152,7 @@ func (w *world) serve(l *leader, epoch int64, r apiserver.Call) (runtime.Object,
 	return answer, err
 }
 
-// judge looks at a removal, which is done.
+// judge checks a removal that was carried out.
 func (w *world) judge(l *leader, epoch int64, pod *corev1.Pod) {
 	name := pod.Name
 	w.live[pod.UID] = false
@@ -190,15 +190,15 @@ func (w *world) judge(l *leader, epoch int64, pod *corev1.Pod) {
 	}
 }
 
-// back is the kubelet and the StatefulSet controller: a pod that was stopping has
-// stopped, and its successor is a member.
+// back acts as the kubelet and the StatefulSet controller: a pod that was stopping has stopped, and
+// the recreated pod is a member.
 func (w *world) back(name string) {
 	w.start(name, newRevision)
 	w.change(name, digest{}, "back")
 	w.change(members, digest{}, "and "+name)
 }
 
-// run lets the leaders loose until ctx ends.
+// run runs the leaders until ctx ends.
 func (w *world) run(ctx context.Context) *sync.WaitGroup {
 	var running sync.WaitGroup
 	for _, l := range w.leaders {

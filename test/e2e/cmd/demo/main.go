@@ -130,8 +130,7 @@ func written(w *load.Writes) string {
 
 var ago = regexp.MustCompile(`\d+ s ago`)
 
-// digest is what is new in a plan for somebody who watches: that a second has
-// passed is not.
+// digest removes ages from a plan, because the passing of time alone is not news.
 func digest(plan string) string { return ago.ReplaceAllString(brief(plan), "") }
 
 // brief leaves out that each pod is held by what holds everybody.

@@ -25,10 +25,10 @@ type show struct {
 	image    string // its archive
 	manifest string // of the DatabaseCluster
 	cluster  string // its name
-	pod      string // one of them, for whoever looks further
+	pod      string // one of them, as an example
 	pods     int
 	to       string // the version
-	last     string // who goes last
+	last     string // the pod that goes last
 	// what is there before, and the change, in words.
 	what, change string
 	deploy       func(context.Context, *testbed.Bed) (database, error)

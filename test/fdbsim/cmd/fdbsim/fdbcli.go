@@ -12,7 +12,8 @@ import (
 	"github.com/rollcall-dev/rollcall/test/fdbsim/model"
 )
 
-// defaultVersion of fdbcli, when neither its place nor the environment say another.
+// defaultVersion is the default version of fdbcli, when neither its place nor the environment say
+// another.
 const defaultVersion = "7.3.63"
 
 // VersionVariable says which version of fdbcli is to be played.
