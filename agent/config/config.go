@@ -92,7 +92,7 @@ type File struct {
 	Connection Connection `json:"connection"`
 	Drain      Drain      `json:"drain"`
 	// Secrets are those with credentials that pods of the database mount, or are to mount,
-	// by name. Nil: a coordinator from before, which does not say.
+	// by name.
 	Secrets map[string]Secret `json:"secrets,omitempty"`
 	// GossipCIDRs are the networks from which gossip is taken; empty = any.
 	GossipCIDRs []netip.Prefix `json:"gossipCIDRs,omitempty"`

@@ -14,18 +14,15 @@ import (
 type Secret struct {
 	// Refused is why the agents may not use it; empty: they may.
 	Refused string `json:"refused,omitempty"`
-	// Hosts are those to which agents may show what is in it, beside their own pod, as agents from
-	// before take them: at any port.
-	Hosts []string `json:"hosts,omitempty"`
-	// Addresses are the same, as people wrote them: a host is meant at the usual port, and
-	// host:port at that one. Nil: a coordinator from before, which says Hosts alone.
+	// Addresses are those to which agents may show what is in it, beside their own pod, as
+	// people wrote them: a host is meant at the usual port, and host:port at that one.
 	Addresses []string `json:"addresses,omitempty"`
 }
 
 // Withheld is why the agents must not use what is in the mounted Secret of this name, or
-// empty. A coordinator from before does not say, and neither does an agent's pod from before.
+// empty. An empty name is that of no Secret.
 func (f *File) Withheld(secret string) string {
-	if f.Secrets == nil || secret == "" {
+	if secret == "" {
 		return ""
 	}
 	said, known := f.Secrets[secret]
@@ -43,9 +40,6 @@ func (f *File) Withheld(secret string) string {
 // Allows tells whether agents may show what is in the Secret to a host that is not their own
 // pod, at this port; 0 = the usual one.
 func (s Secret) Allows(host string, port, usual int) bool {
-	if s.Addresses == nil {
-		return slices.ContainsFunc(s.Hosts, func(allowed string) bool { return plainHost(allowed) == plainHost(host) })
-	}
 	if port == 0 {
 		port = usual
 	}

@@ -6,16 +6,14 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// undo names what to undo, and keeps what nobody could find out later.
+// undo names what to undo, and keeps what nobody could find out later. It names no host: undo
+// bytes come back from the status of a DatabaseCluster, and whoever writes that must not say to
+// whom passwords are shown.
 type undo struct {
 	engines.Undo
 	// Wrote: the node allowed writes when this was planned, so that it was one of us
 	// who made it read-only.
 	Wrote bool `json:"wrote"`
-	// Domain behind the names of the node and the others of its StatefulSet in their
-	// addresses, for agents from before. It is not read: undo bytes come back from the status of
-	// a DatabaseCluster, and whoever writes that must not say to whom passwords are shown.
-	Domain string `json:"domain,omitempty"`
 }
 
 func (u undo) encode() ([]byte, error) { return json.Marshal(u) }
