@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/agent/counters"
 	"github.com/rollcall-dev/rollcall/agent/door"
 	"github.com/rollcall-dev/rollcall/agent/trust"
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
@@ -68,14 +69,10 @@ const (
 )
 
 func newRefused() *prometheus.CounterVec {
-	c := prometheus.NewCounterVec(prometheus.CounterOpts{
+	return counters.New(nil, prometheus.CounterOpts{
 		Name: "rollcall_tokens_refused_total",
 		Help: "Tokens, and requests in place of one, that were shown to the coordinator and not taken.",
-	}, []string{"reason"})
-	for _, reason := range []string{reasonUnknown, reasonLimit} {
-		c.WithLabelValues(reason)
-	}
-	return c
+	}, []string{"reason"}, []string{reasonUnknown, reasonLimit})
 }
 
 // Metrics counts what the gate refuses.
