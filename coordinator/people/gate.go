@@ -57,10 +57,16 @@ type Gate struct {
 // NewGate asks the API server with this client, and refuses about certificates, such as
 // (*pki.Keeper).Refuses. The gate limits itself; the client need not.
 func NewGate(client kubernetes.Interface, refuses func(shown []*x509.Certificate) error) *Gate {
-	return &Gate{client: client, refuses: refuses, limit: flowcontrol.NewTokenBucketPassiveRateLimiter(perSecond, atOnce), now: time.Now,
+	g := &Gate{client: client, refuses: refuses, limit: flowcontrol.NewTokenBucketPassiveRateLimiter(perSecond, atOnce), now: time.Now,
 		attested: attested{reading: make(chan struct{}, readAtOnce), kept: rate.Sometimes{Interval: time.Minute}},
 		refused:  newRefused()}
+	g.known, g.vouched, g.rights = newCache[digest, *person](g), newCache[digest, bool](g), newCache[right, bool](g)
+	g.attested.known, g.attested.refused = newCache[digest, *person](g), newCache[digest, error](g)
+	return g
 }
+
+// Now implements the clock of what is remembered.
+func (g *Gate) Now() time.Time { return g.now() }
 
 // Why a token, or a request in its place, is refused, for the counter.
 const (
