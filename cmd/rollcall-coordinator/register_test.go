@@ -165,8 +165,9 @@ func (v *installation) rotate() {
 	_, err := v.client.CoreV1().Secrets("rollcall-system").Patch(v.t.Context(), pki.SecretWebhook, types.MergePatchType,
 		[]byte(`{"metadata":{"annotations":{"rollcall.dev/rotate":"`+time.Now().Format(time.RFC3339)+`"}}}`), metav1.PatchOptions{})
 	require.NoError(v.t, err)
-	for range 6 { // a step each 5 minutes
-		v.pass(2 * time.Minute)
+	for range 2 {
+		v.pass(pki.RotateOverlap - 10*time.Second)
+		v.pass(20 * time.Second) // in which the next step is taken
 		require.Equal(v.t, v.bundle(), v.registered())
 	}
 	require.NotEqual(v.t, before, v.bundle())
