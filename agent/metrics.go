@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/rollcall-dev/rollcall/agent/drain"
 	"github.com/rollcall-dev/rollcall/agent/gossip"
@@ -27,28 +28,26 @@ type metrics struct {
 }
 
 func newMetrics(registerer prometheus.Registerer, version string, b *probe.Board) *metrics {
-	m := &metrics{
+	made := promauto.With(registerer)
+	made.NewCounterFunc(prometheus.CounterOpts{
+		Name: "rollcall_agent_answers_too_large_total",
+		Help: "Answers of the local database that were not read, because they were larger than any that is legitimate.",
+	}, func() float64 { return float64(engines.TooLarge()) })
+	made.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "rollcall_build_info",
+		Help: "Always 1; the labels say what runs.",
+	}, []string{"version", "go"}).WithLabelValues(version, runtime.Version()).Set(1)
+	return &metrics{
 		probe:  probe.NewMetrics(registerer, b),
 		repair: drain.NewRepairMetrics(registerer),
 		stop:   stophook.NewMetrics(registerer),
 		serve:  serve.NewMetrics(registerer),
 		gossip: gossip.NewMetrics(registerer),
-		expiry: prometheus.NewGauge(prometheus.GaugeOpts{
+		expiry: made.NewGauge(prometheus.GaugeOpts{
 			Name: "rollcall_certificate_expiry_timestamp_seconds",
 			Help: "When the agent's own certificate ends; 0 without one.",
 		}),
 	}
-	tooLarge := prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "rollcall_agent_answers_too_large_total",
-		Help: "Answers of the local database that were not read, because they were larger than any that is legitimate.",
-	}, func() float64 { return float64(engines.TooLarge()) })
-	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "rollcall_build_info",
-		Help: "Always 1; the labels say what runs.",
-	}, []string{"version", "go"})
-	build.WithLabelValues(version, runtime.Version()).Set(1)
-	registerer.MustRegister(m.expiry, tooLarge, build)
-	return m
 }
 
 func (m *metrics) certificate(leaf *x509.Certificate) {

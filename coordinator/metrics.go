@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
@@ -14,22 +15,19 @@ type Metrics struct {
 
 // NewMetrics registers the metrics; with nil they are only counted.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		drains: prometheus.NewHistogram(prometheus.HistogramOpts{
+	made := promauto.With(registerer)
+	return &Metrics{
+		drains: made.NewHistogram(prometheus.HistogramOpts{
 			Name:    "rollcall_drain_duration_seconds",
 			Help:    "Time from the first order to drain a pod until its agent confirmed.",
 			Buckets: prometheus.ExponentialBuckets(0.1, 2.5, 12),
 		}),
-		unavailable: prometheus.NewHistogram(prometheus.HistogramOpts{
+		unavailable: made.NewHistogram(prometheus.HistogramOpts{
 			Name:    "rollcall_unavailable_duration_seconds",
 			Help:    "Time from a pod's removal until it was back and its claim was released.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 12),
 		}),
 	}
-	if registerer != nil {
-		registerer.MustRegister(m.drains, m.unavailable)
-	}
-	return m
 }
 
 // note takes in what a step has found out.

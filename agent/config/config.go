@@ -92,7 +92,7 @@ type File struct {
 	Connection Connection `json:"connection"`
 	Drain      Drain      `json:"drain"`
 	// Secrets are the Secrets with credentials that pods of the database mount, or will mount, by
-	// name. Nil means an older coordinator, which does not say.
+	// name.
 	Secrets map[string]Secret `json:"secrets,omitempty"`
 	// GossipCIDRs are the networks from which gossip is accepted; empty means any.
 	GossipCIDRs []netip.Prefix `json:"gossipCIDRs,omitempty"`

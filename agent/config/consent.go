@@ -14,18 +14,14 @@ import (
 type Secret struct {
 	// Refused is why the agents may not use it; empty means they may.
 	Refused string `json:"refused,omitempty"`
-	// Hosts are the hosts, besides their own pod, to which agents may send the credentials, at any
-	// port. Older agents read this field.
-	Hosts []string `json:"hosts,omitempty"`
-	// Addresses are the same as people wrote them: a host means its usual port, host:port that
-	// port. Nil means an older coordinator, which sends only Hosts.
+	// Addresses are those to which agents may send the credentials, besides their own pod, as
+	// people wrote them: a host means its usual port, host:port that port.
 	Addresses []string `json:"addresses,omitempty"`
 }
 
 // Withheld returns why the agents must not use the mounted Secret of this name, or an empty string.
-// Older coordinators and older pods do not say.
 func (f *File) Withheld(secret string) string {
-	if f.Secrets == nil || secret == "" {
+	if secret == "" {
 		return ""
 	}
 	said, known := f.Secrets[secret]
@@ -43,9 +39,6 @@ func (f *File) Withheld(secret string) string {
 // Allows reports whether agents may send the credentials to a host that is not their own pod, at
 // this port; 0 means the usual one.
 func (s Secret) Allows(host string, port, usual int) bool {
-	if s.Addresses == nil {
-		return slices.ContainsFunc(s.Hosts, func(allowed string) bool { return plainHost(allowed) == plainHost(host) })
-	}
 	if port == 0 {
 		port = usual
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/rollcall-dev/rollcall/agent/counters"
 	"github.com/rollcall-dev/rollcall/agent/probe"
 	"github.com/rollcall-dev/rollcall/engines"
 )
@@ -40,15 +41,10 @@ type RepairOptions struct {
 
 // NewRepairMetrics counts the rounds.
 func NewRepairMetrics(registerer prometheus.Registerer) *prometheus.CounterVec {
-	rounds := prometheus.NewCounterVec(prometheus.CounterOpts{
+	return counters.New(registerer, prometheus.CounterOpts{
 		Name: "rollcall_agent_repair_rounds_total",
 		Help: "Rounds of the repair loop, which does what members owe each other without an order, by how they ended.",
-	}, []string{"result"})
-	for _, r := range []string{repairDone, repairRunning, repairRefused, repairFailed, repairInterrupted} {
-		rounds.WithLabelValues(r)
-	}
-	registerer.MustRegister(rounds)
-	return rounds
+	}, []string{"result"}, []string{repairDone, repairRunning, repairRefused, repairFailed, repairInterrupted})
 }
 
 // RepairLoop lets the adapter do what members must do for each other without an order, such as

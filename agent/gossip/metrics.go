@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/rollcall-dev/rollcall/agent/counters"
 	"github.com/rollcall-dev/rollcall/agent/door"
 )
 
@@ -35,6 +37,10 @@ const (
 	reasonNothing    reason = "nothing"    // closed without a byte; not counted
 )
 
+var rejected = []reason{
+	reasonMalformed, reasonVersion, reasonCluster, reasonIdentity, reasonFull, reasonMerge, reasonLabel, reasonKey, reasonAddress,
+}
+
 var refused = []reason{reasonStreams, reasonBytes, reasonSize, reasonUnfinished, reasonCompressed, reasonContent}
 
 // Metrics outlive a Mesh, so that an agent that changes clusters keeps counting.
@@ -49,37 +55,24 @@ type Metrics struct {
 
 // NewMetrics registers the metrics of this package.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		members: prometheus.NewGauge(prometheus.GaugeOpts{
+	return &Metrics{
+		members: promauto.With(registerer).NewGauge(prometheus.GaugeOpts{
 			Name: "rollcall_gossip_members",
 			Help: "Agents of the database cluster that this agent sees alive, itself included.",
 		}),
-		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
+		rejected: counters.New(registerer, prometheus.CounterOpts{
 			Name: "rollcall_gossip_rejected_total",
 			Help: "Messages about members, or of strangers (label, key), that were not accepted.",
-		}, []string{"reason"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+		}, []string{"reason"}, rejected),
+		refused: counters.New(registerer, prometheus.CounterOpts{
 			Name: "rollcall_gossip_dropped_total",
 			Help: "Streams and packets that were dropped because they were too many, too long, too slow, or nothing that agents send.",
-		}, []string{"reason"}),
-		joins: prometheus.NewCounterVec(prometheus.CounterOpts{
+		}, []string{"reason"}, refused),
+		joins: counters.New(registerer, prometheus.CounterOpts{
 			Name: "rollcall_gossip_joins_total",
 			Help: "Attempts to exchange the roster with a peer found by name.",
-		}, []string{"result"}),
+		}, []string{"result"}, []string{"ok", "failed"}),
 	}
-	for _, r := range []reason{reasonMalformed, reasonVersion, reasonCluster, reasonIdentity, reasonFull, reasonMerge, reasonLabel, reasonKey, reasonAddress} {
-		m.rejected.WithLabelValues(string(r))
-	}
-	for _, r := range refused {
-		m.refused.WithLabelValues(string(r))
-	}
-	for _, r := range []string{"ok", "failed"} {
-		m.joins.WithLabelValues(r)
-	}
-	if registerer != nil {
-		registerer.MustRegister(m.members, m.rejected, m.refused, m.joins)
-	}
-	return m
 }
 
 // count counts a refusal, either as one of a stranger or as one of too much load.

@@ -4,6 +4,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/rollcall-dev/rollcall/agent/counters"
 )
 
 // Metrics are the metrics of the probes of the local database.
@@ -21,21 +24,8 @@ const (
 // NewMetrics registers the metrics of the probes and of the board that holds their
 // results.
 func NewMetrics(registerer prometheus.Registerer, b *Board) *Metrics {
-	m := &Metrics{
-		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "rollcall_agent_probes_total",
-			Help: "Looks at the local database, by whether they learned anything.",
-		}, []string{"result"}),
-		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "rollcall_agent_probe_duration_seconds",
-			Help:    "How long a look at the local database took.",
-			Buckets: []float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10},
-		}),
-	}
-	for _, r := range []string{probeOK, probeFailed} {
-		m.probes.WithLabelValues(r)
-	}
-	age := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	made := promauto.With(registerer)
+	made.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "rollcall_report_age_seconds",
 		Help: "Age of the newest look at the local database.",
 	}, func() float64 {
@@ -45,8 +35,17 @@ func NewMetrics(registerer prometheus.Registerer, b *Board) *Metrics {
 		}
 		return time.Since(v.Result.Started).Seconds()
 	})
-	registerer.MustRegister(m.probes, m.duration, age)
-	return m
+	return &Metrics{
+		probes: counters.New(registerer, prometheus.CounterOpts{
+			Name: "rollcall_agent_probes_total",
+			Help: "Looks at the local database, by whether they learned anything.",
+		}, []string{"result"}, []string{probeOK, probeFailed}),
+		duration: made.NewHistogram(prometheus.HistogramOpts{
+			Name:    "rollcall_agent_probe_duration_seconds",
+			Help:    "How long a look at the local database took.",
+			Buckets: []float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}),
+	}
 }
 
 // probed counts a probe. It has failed if it did not learn whether the database is

@@ -1,6 +1,11 @@
 package serve
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/rollcall-dev/rollcall/agent/counters"
+)
 
 // Metrics are the metrics of requests and of those who make them.
 type Metrics struct {
@@ -21,36 +26,23 @@ const (
 )
 
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		orders: prometheus.NewCounterVec(prometheus.CounterOpts{
+	results := []string{resultOK, resultRefused, resultFailed}
+	return &Metrics{
+		orders: counters.New(registerer, prometheus.CounterOpts{
 			Name: "rollcall_agent_orders_total",
 			Help: "Orders of coordinators, by kind and whether they were let in.",
-		}, []string{"order", "result"}),
-		peerRequests: prometheus.NewCounterVec(prometheus.CounterOpts{
+		}, []string{"order", "result"}, []string{orderPlanDrain, orderDrain, orderRestore, orderRestoreSetting, orderHandoffOnBehalf}, results),
+		peerRequests: counters.New(registerer, prometheus.CounterOpts{
 			Name: "rollcall_agent_peer_requests_total",
 			Help: "What agents of other members asked for, by kind and whether it was let in.",
-		}, []string{"request", "result"}),
-		Callers: prometheus.NewCounterVec(prometheus.CounterOpts{
+		}, []string{"request", "result"}, []string{requestLook, requestStep}, results),
+		Callers: counters.New(registerer, prometheus.CounterOpts{
 			Name: "rollcall_agent_callers_refused_total",
 			Help: "Callers that were not served, by what was wrong with them.",
-		}, []string{"reason"}),
-		Connections: prometheus.NewCounterVec(prometheus.CounterOpts{
+		}, []string{"reason"}, []string{callerCertificate, callerRole}),
+		Connections: promauto.With(registerer).NewCounterVec(prometheus.CounterOpts{
 			Name: "rollcall_connections_refused_total",
 			Help: "Connections that were ended to make room for others.",
 		}, []string{"listener", "reason"}),
 	}
-	results := []string{resultOK, resultRefused, resultFailed}
-	for _, r := range results {
-		for _, o := range []string{orderPlanDrain, orderDrain, orderRestore, orderRestoreSetting, orderHandoffOnBehalf} {
-			m.orders.WithLabelValues(o, r)
-		}
-		for _, q := range []string{requestLook, requestStep} {
-			m.peerRequests.WithLabelValues(q, r)
-		}
-	}
-	for _, r := range []string{callerCertificate, callerRole} {
-		m.Callers.WithLabelValues(r)
-	}
-	registerer.MustRegister(m.orders, m.peerRequests, m.Callers, m.Connections)
-	return m
 }

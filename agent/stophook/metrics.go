@@ -1,6 +1,10 @@
 package stophook
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rollcall-dev/rollcall/agent/counters"
+)
 
 // Metrics are the metrics of the stop hook.
 type Metrics struct {
@@ -9,24 +13,15 @@ type Metrics struct {
 }
 
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
+	return &Metrics{
+		runs: counters.New(registerer, prometheus.CounterOpts{
 			Name: "rollcall_agent_stop_hooks_total",
 			Help: "Runs of the stop hook, by how they ended.",
-		}, []string{"result"}),
-		Calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+		}, []string{"result"}, []string{stopPrepared, stopDone, stopSilent, stopRefused, stopTimeout, stopFailed}),
+		Calls: counters.New(registerer, prometheus.CounterOpts{
 			Name: "rollcall_agent_stop_calls_total",
 			Help: "Calls of the stop hook, by where they came from and what was made of them.",
-		}, []string{"from", "result"}),
+		}, []string{"from", "result"}, []string{FromNode, fromGateway, fromPod, fromNamed, FromElsewhere},
+			[]string{CallTaken, CallJoined, CallHeld, CallToken, CallAddress}),
 	}
-	for _, from := range []string{FromNode, fromGateway, fromPod, fromNamed, FromElsewhere} {
-		for _, r := range []string{CallTaken, CallJoined, CallHeld, CallToken, CallAddress} {
-			m.Calls.WithLabelValues(from, r)
-		}
-	}
-	for _, r := range []string{stopPrepared, stopDone, stopSilent, stopRefused, stopTimeout, stopFailed} {
-		m.runs.WithLabelValues(r)
-	}
-	registerer.MustRegister(m.runs, m.Calls)
-	return m
 }

@@ -37,9 +37,7 @@ type port struct {
 func newPort(t *testing.T, callers *x509.CertPool) *port {
 	t.Helper()
 	opts := pki.Options{Namespace: "n", Service: "s"}
-	former, err := pki.NewKeeper(fake.NewClientset(), opts)
-	require.NoError(t, err)
-	keeper, err := pki.NewWebhook(fake.NewClientset(), opts, former, func() (is, known bool) { return false, true })
+	keeper, err := pki.NewWebhook(fake.NewClientset(), opts)
 	require.NoError(t, err)
 	require.NoError(t, keeper.Ensure(t.Context()))
 	registry := prometheus.NewRegistry()

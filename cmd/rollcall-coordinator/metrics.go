@@ -7,6 +7,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/rollcall-dev/rollcall/agent/counters"
 )
 
 // metrics are those of the process as a whole.
@@ -18,32 +21,27 @@ type metrics struct {
 }
 
 func newMetrics(registerer prometheus.Registerer) *metrics {
-	m := &metrics{
-		leader: prometheus.NewGauge(prometheus.GaugeOpts{
+	registerer.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	made := promauto.With(registerer)
+	made.NewGauge(prometheus.GaugeOpts{
+		Name:        "rollcall_build_info",
+		Help:        "1, labelled with what was built.",
+		ConstLabels: prometheus.Labels{"version": versionText(), "go": runtime.Version()},
+	}).Set(1)
+	return &metrics{
+		leader: made.NewGauge(prometheus.GaugeOpts{
 			Name: "rollcall_leader",
 			Help: "1 while this coordinator is the elected one.",
 		}),
-		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
+		writes: counters.New(registerer, prometheus.CounterOpts{
 			Name: "rollcall_api_writes_total",
 			Help: "Writes to the API server that were answered, Events and Leases aside.",
-		}, []string{"verb"}),
-		connections: prometheus.NewCounterVec(prometheus.CounterOpts{
+		}, []string{"verb"}, []string{"create", "update", "patch", "delete", "evict"}),
+		connections: made.NewCounterVec(prometheus.CounterOpts{
 			Name: "rollcall_connections_refused_total",
 			Help: "Connections that were ended to make room for others.",
 		}, []string{"listener", "reason"}),
 	}
-	for _, verb := range []string{"create", "update", "patch", "delete", "evict"} {
-		m.writes.WithLabelValues(verb)
-	}
-	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name:        "rollcall_build_info",
-		Help:        "1, labelled with what was built.",
-		ConstLabels: prometheus.Labels{"version": versionText(), "go": runtime.Version()},
-	})
-	build.Set(1)
-	registerer.MustRegister(m.leader, m.writes, m.connections, build,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return m
 }
 
 // countWrites wraps a client's transport.

@@ -101,11 +101,12 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	hook, err := newHook(api.kubernetes, o, keeper, log)
+	hook, err := pki.NewWebhook(api.kubernetes, pki.Options{Namespace: o.namespace, Service: o.service, Logger: log})
 	if err != nil {
 		return err
 	}
-	registry.MustRegister(pki.NewExpiry(keeper, hook.keeper))
+	registration := register(api.kubernetes, hook, log)
+	registry.MustRegister(pki.NewExpiry(keeper, hook))
 	networks, err := prefixes("--gossip-cidrs", o.gossip)
 	if err != nil {
 		return err
@@ -179,8 +180,8 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		switch {
 		case keeper.Authority().IsZero():
 			return errors.New("no certificates yet")
-		case !synced.Load() && hook.keeper.Ready() != nil:
-			return hook.keeper.Ready()
+		case !synced.Load() && !registration.Settled():
+			return errors.New("the webhook is not registered yet")
 		case synced.Load() || cache.Synced() && guardian.Synced():
 			// A database that is added later must not take the webhook away from others.
 			synced.Store(true)
@@ -192,17 +193,16 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	return runParts(ctx, log, []part{
 		{"http", func(ctx context.Context) error { return serveHTTP(ctx, sockets.http, newHandler(registry, ready), log) }},
 		{"certificates", func(ctx context.Context) error { return keepCertificates(ctx, keeper, log) }},
-		{"webhook certificates", func(ctx context.Context) error { return keepCertificates(ctx, hook.keeper, log) }},
+		{"webhook certificates", func(ctx context.Context) error { return keepCertificates(ctx, hook, log) }},
 		{"cache", cache.Run},
 		{"guard", guardian.Watch},
 		{"agents", streams.Run},
 		{"trust", func(ctx context.Context) error { return recheck(ctx, keeper, streams) }},
 		{"events", recorder.Run},
 		{"webhook", func(ctx context.Context) error {
-			return inject.Serve(ctx, sockets.webhook, webhookTLS(hook.keeper.TLS(), callers), webhook, log)
+			return inject.Serve(ctx, sockets.webhook, webhookTLS(hook.TLS(), callers), webhook, log)
 		}},
-		{"coordinators", hook.coordinators.Run},
-		{"webhook registration", func(ctx context.Context) error { return hook.register(ctx, keeper) }},
+		{"webhook registration", registration.Run},
 		{"traces", func(ctx context.Context) error { return sendTraces(ctx, traces, log) }},
 		{"page", func(ctx context.Context) error {
 			return servePage(ctx, sockets.page, keeper, web.NewHandler(board, timelines), log)
@@ -225,6 +225,11 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 			})
 		}},
 	})
+}
+
+// register has the API server know the webhook by its authority.
+func register(client kubernetes.Interface, hook *pki.Webhook, log *slog.Logger) *inject.Registration {
+	return &inject.Registration{Client: client, Bundle: func() []byte { return hook.Authority().Bundle() }, Changed: hook.Changed, Logger: log}
 }
 
 // keepCertificates gets the first certificates sooner than the keeper's own interval.

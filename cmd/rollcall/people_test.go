@@ -347,10 +347,3 @@ func TestAWatchAsksAnew(t *testing.T) {
 	cancel()
 	r.end()
 }
-
-// A coordinator of before knows of no requests.
-func TestOlderCoordinatorsKnowTokensOnly(t *testing.T) {
-	err := cli.FromCoordinator(grpcstatus.Error(codes.Unauthenticated, "neither a client certificate nor a token was shown: use a kubeconfig with a token"))
-	require.ErrorContains(t, err, "upgrade it, or use --send-token")
-	require.EqualError(t, cli.FromCoordinator(grpcstatus.Error(codes.Unauthenticated, "your time is over")), "your time is over")
-}

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -67,18 +68,16 @@ func (o *Options) validate() error {
 	if o.TLS != nil && o.Plaintext {
 		return errors.New("agents: TLS and Plaintext exclude each other")
 	}
-	setDefault(&o.Port, config.PortGRPC)
-	setDefault(&o.Witnesses, 3)
-	setDefault(&o.IdleWitnesses, min(2, o.Witnesses))
-	setDefault(&o.Silence, 15*time.Second)
-	setDefault(&o.BackoffMin, 200*time.Millisecond)
-	setDefault(&o.BackoffMax, 5*time.Second)
-	setDefault(&o.CallTimeout, 10*time.Second)
-	setDefault(&o.MaxMessage, wire.MaxReport)
-	setDefault(&o.MaxHeld, 32<<20)
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Port = cmp.Or(o.Port, config.PortGRPC)
+	o.Witnesses = cmp.Or(o.Witnesses, 3)
+	o.IdleWitnesses = cmp.Or(o.IdleWitnesses, min(2, o.Witnesses))
+	o.Silence = cmp.Or(o.Silence, 15*time.Second)
+	o.BackoffMin = cmp.Or(o.BackoffMin, 200*time.Millisecond)
+	o.BackoffMax = cmp.Or(o.BackoffMax, 5*time.Second)
+	o.CallTimeout = cmp.Or(o.CallTimeout, 10*time.Second)
+	o.MaxMessage = cmp.Or(o.MaxMessage, wire.MaxReport)
+	o.MaxHeld = cmp.Or(o.MaxHeld, 32<<20)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Jitter == nil {
 		o.Jitter = func(pause time.Duration) time.Duration { return pause/2 + rand.N(pause) }
 	}
@@ -92,11 +91,4 @@ func (o *Options) validate() error {
 		}
 	}
 	return nil
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/rollcall-dev/rollcall/agent/counters"
 	"github.com/rollcall-dev/rollcall/coordinator/agents/wire"
 )
 
@@ -29,14 +30,10 @@ const (
 const afterRefusal = 6
 
 func newRefused() *prometheus.CounterVec {
-	c := prometheus.NewCounterVec(prometheus.CounterOpts{
+	return counters.New(nil, prometheus.CounterOpts{
 		Name: "rollcall_agent_messages_refused_total",
 		Help: "Messages of agents that were not decoded or not kept, and connections that were ended for what they brought.",
-	}, []string{"reason"})
-	for _, reason := range append(slices.Clone(wire.Reasons), reasonMemory, reasonSlow, reasonFlood) {
-		c.WithLabelValues(string(reason))
-	}
-	return c
+	}, []string{"reason"}, append(slices.Clone(wire.Reasons), reasonMemory, reasonSlow, reasonFlood))
 }
 
 func newDelayed() prometheus.Counter {

@@ -174,10 +174,5 @@ func Of(secret *metav1.ObjectMeta, cluster string) config.Secret {
 	if !Given(secret, cluster) {
 		return config.Secret{Refused: string(NotGiven(secret, cluster))}
 	}
-	said := config.Secret{Addresses: Hosts(secret)}
-	for _, address := range said.Addresses {
-		host, _ := config.SplitAddress(address)
-		said.Hosts = append(said.Hosts, host)
-	}
-	return said
+	return config.Secret{Addresses: Hosts(secret)}
 }

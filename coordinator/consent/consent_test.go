@@ -50,7 +50,6 @@ func TestHosts(t *testing.T) {
 	require.Empty(t, Hosts(secret("mysql", "")))
 	require.Equal(t, []string{"db.example", "10.0.0.1", "fd00::1"}, Hosts(secret("mysql", "db.example, 10.0.0.1,fd00::1,\n")))
 	require.Equal(t, []string{"db.example:3307", "[fd00::1]:9200"}, Hosts(secret("mysql", "db.example:3307, [fd00::1]:9200 [x]:1 [fd00::1]x")))
-	require.Equal(t, []string{"db.example", "fd00::1"}, Of(secret("mysql", "db.example:3307 [fd00::1]:9200"), "mysql").Hosts, "what agents from before compare")
 	require.Equal(t, []string{"b"}, Hosts(secret("mysql", "a/b *.x $(id) b "+strings.Repeat("x", 300))), "no patterns, and nothing for a shell")
 	require.Len(t, Hosts(secret("mysql", strings.Repeat("a,", 1000))), maxHosts)
 }

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 )
@@ -12,20 +13,17 @@ type metrics struct {
 }
 
 func newMetrics(registerer prometheus.Registerer) *metrics {
-	m := &metrics{
-		enforcing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	made := promauto.With(registerer)
+	return &metrics{
+		enforcing: made.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "rollcall_guard_enforcing",
 			Help: "1 while Kubernetes refuses to remove pods of the database cluster that Rollcall has not let go.",
 		}, []string{"cluster"}),
-		expired: prometheus.NewGauge(prometheus.GaugeOpts{
+		expired: made.NewGauge(prometheus.GaugeOpts{
 			Name: "rollcall_guard_expired",
 			Help: "1 while no guard refuses anything because no coordinator led for too long. Every coordinator shows it.",
 		}),
 	}
-	if registerer != nil {
-		registerer.MustRegister(m.enforcing, m.expired)
-	}
-	return m
 }
 
 func (m *metrics) show(key kube.Key, state State) {

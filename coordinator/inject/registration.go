@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,35 +20,37 @@ const ConfigurationName = "rollcall-coordinator"
 // server. Every replica may do so: it writes only if something differs.
 type Registration struct {
 	Client kubernetes.Interface
-	// Bundle returns what the configuration should have, given what it has, in PEM. It is empty if
-	// not known yet.
-	Bundle func(registered []byte) []byte
-	// Registered is called with what it has, after each successful look, or with nil if there is no
-	// configuration of ours.
-	Registered func(bundle []byte)
-	// Wait is how long the next look may wait.
-	Wait func() time.Duration
-	// Wake makes the next look happen now.
-	Wake <-chan struct{}
+	// Bundle returns what the configuration should have, in PEM. It is empty if not known yet.
+	Bundle func() []byte
+	// Changed returns a channel that is closed when Bundle changes after this call.
+	Changed func() <-chan struct{}
 	// Logger. Default: slog.Default.
 	Logger *slog.Logger
+
+	settled atomic.Bool
 }
 
 const (
 	// lookTime is how long one look may take.
 	lookTime = 10 * time.Second
+	// lookInterval is when the next one is, unless the bundle changes before.
+	lookInterval = 5 * time.Minute
 	// tryAgain is when the next one is after one that has failed.
 	tryAgain = time.Second
 )
 
+// Settled says whether the API server has had the bundle once, or there is no webhook to register.
+func (r *Registration) Settled() bool { return r.settled.Load() }
+
 // Run keeps the bundle current until ctx ends. A configuration that is not
 // there means that pods are injected in their manifests, which is fine.
-func (r Registration) Run(ctx context.Context) error {
+func (r *Registration) Run(ctx context.Context) error {
 	if r.Logger == nil {
 		r.Logger = slog.Default()
 	}
 	missing, failing := false, ""
 	for {
+		changed := r.Changed()
 		err := r.look(ctx)
 		switch {
 		case apierrors.IsNotFound(err):
@@ -63,14 +66,14 @@ func (r Registration) Run(ctx context.Context) error {
 		case err == nil:
 			missing, failing = false, ""
 		}
-		next := r.Wait()
+		next := lookInterval
 		if failing != "" && !apierrors.IsForbidden(err) {
-			next = min(next, tryAgain)
+			next = tryAgain
 		}
 		wait := time.NewTimer(next)
 		select {
 		case <-ctx.Done():
-		case <-r.Wake:
+		case <-changed:
 		case <-wait.C:
 		}
 		wait.Stop()
@@ -80,37 +83,38 @@ func (r Registration) Run(ctx context.Context) error {
 	}
 }
 
-func (r Registration) look(ctx context.Context) error {
+func (r *Registration) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	err := r.Ensure(ctx)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		r.Registered(nil) // without the webhook there is no permission to read it either
+		r.settled.Store(true) // without the webhook there is no right to read it either
 	}
 	return err
 }
 
 // Ensure looks once, and writes the bundle if it differs from what is there.
-func (r Registration) Ensure(ctx context.Context) error {
+func (r *Registration) Ensure(ctx context.Context) error {
 	configurations := r.Client.AdmissionregistrationV1().MutatingWebhookConfigurations()
 	for attempt := 0; ; attempt++ {
 		present, err := configurations.Get(ctx, ConfigurationName, metav1.GetOptions{})
 		if err != nil {
 			return fmt.Errorf("read %s: %w", ConfigurationName, err)
 		}
+		bundle := r.Bundle()
+		if len(bundle) == 0 {
+			return nil
+		}
 		update := present.DeepCopy()
 		differs := false
-		var registered []byte
 		for i := range update.Webhooks {
-			conf := &update.Webhooks[i].ClientConfig
-			registered = conf.CABundle
-			if bundle := r.Bundle(registered); len(bundle) > 0 && !bytes.Equal(registered, bundle) {
-				conf.CABundle, registered = bundle, bundle
+			if conf := &update.Webhooks[i].ClientConfig; !bytes.Equal(conf.CABundle, bundle) {
+				conf.CABundle = bundle
 				differs = true
 			}
 		}
 		if !differs {
-			r.Registered(registered)
+			r.settled.Store(true)
 			return nil
 		}
 		_, err = configurations.Update(ctx, update, metav1.UpdateOptions{})
@@ -120,7 +124,7 @@ func (r Registration) Ensure(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("write %s: %w", ConfigurationName, err)
 		}
-		r.Registered(registered)
+		r.settled.Store(true)
 		return nil
 	}
 }

@@ -47,45 +47,42 @@ func writes(client *fake.Clientset) (n int) {
 
 func TestRegistrationWritesOnlyDifferences(t *testing.T) {
 	client := fake.NewClientset(configuration())
-	var told []string
-	r := Registration{Client: client, Bundle: func([]byte) []byte { return nil }, Registered: func(b []byte) { told = append(told, string(b)) }}
+	r := Registration{Client: client, Bundle: func() []byte { return nil }}
 	require.NoError(t, r.Ensure(t.Context()))
 	require.Zero(t, writes(client), "nothing is known yet")
+	require.False(t, r.Settled())
 
-	var shown []string
-	r.Bundle = func(registered []byte) []byte {
-		shown = append(shown, string(registered))
-		return []byte("one")
-	}
+	r.Bundle = func() []byte { return []byte("one") }
 	require.NoError(t, r.Ensure(t.Context()))
+	require.True(t, r.Settled())
 	require.NoError(t, r.Ensure(t.Context()))
 	require.Equal(t, "one", bundleOf(t, client))
 	require.Equal(t, 1, writes(client))
-	require.Equal(t, []string{"", "one"}, shown)
-	require.Equal(t, []string{"", "one", "one"}, told)
+
+	// That another replica has written it is as good.
+	r = Registration{Client: client, Bundle: r.Bundle}
+	require.NoError(t, r.Ensure(t.Context()))
+	require.True(t, r.Settled())
+	require.Equal(t, 1, writes(client))
 }
 
 // Where there is no configuration, or no right to read it, nothing is registered: that is an answer.
 // An API server that does not answer has said nothing.
 func TestRegistrationOfNothing(t *testing.T) {
 	for name, c := range map[string]struct {
-		err  error
-		told int
+		err     error
+		settled bool
 	}{
-		"none":     {apierrors.NewNotFound(schema.GroupResource{}, ConfigurationName), 1},
-		"no right": {apierrors.NewForbidden(schema.GroupResource{}, ConfigurationName, errors.New("no")), 1},
-		"down":     {errors.New("connection refused"), 0},
+		"none":     {apierrors.NewNotFound(schema.GroupResource{}, ConfigurationName), true},
+		"no right": {apierrors.NewForbidden(schema.GroupResource{}, ConfigurationName, errors.New("no")), true},
+		"down":     {errors.New("connection refused"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset()
 			client.PrependReactor("get", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, c.err })
-			told := 0
-			r := Registration{Client: client, Registered: func(b []byte) {
-				told++
-				require.Empty(t, b)
-			}}
+			r := Registration{Client: client}
 			require.Error(t, r.look(t.Context()))
-			require.Equal(t, c.told, told)
+			require.Equal(t, c.settled, r.Settled())
 		})
 	}
 }
@@ -100,7 +97,7 @@ func TestRegistrationTriesAgainOnConflict(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	r := Registration{Client: client, Bundle: func([]byte) []byte { return []byte("one") }, Registered: func([]byte) {}}
+	r := Registration{Client: client, Bundle: func() []byte { return []byte("one") }}
 	require.NoError(t, r.Ensure(t.Context()))
 	require.Equal(t, "one", bundleOf(t, client))
 }
@@ -110,15 +107,18 @@ func TestRegistrationFollows(t *testing.T) {
 		client := fake.NewClientset()
 		var bundle atomic.Value
 		bundle.Store("one")
-		wake := make(chan struct{})
+		var changed atomic.Value
+		changed.Store(make(chan struct{}))
+		change := func(to string) {
+			bundle.Store(to)
+			close(changed.Swap(make(chan struct{})).(chan struct{}))
+		}
 		var log bytes.Buffer
 		r := Registration{
-			Client:     client,
-			Bundle:     func([]byte) []byte { return []byte(bundle.Load().(string)) },
-			Registered: func([]byte) {},
-			Wait:       func() time.Duration { return 5 * time.Minute },
-			Wake:       wake,
-			Logger:     slog.New(slog.NewTextHandler(&log, nil)),
+			Client:  client,
+			Bundle:  func() []byte { return []byte(bundle.Load().(string)) },
+			Changed: func() <-chan struct{} { return changed.Load().(chan struct{}) },
+			Logger:  slog.New(slog.NewTextHandler(&log, nil)),
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -134,8 +134,7 @@ func TestRegistrationFollows(t *testing.T) {
 		require.Equal(t, "one", bundleOf(t, client))
 
 		// A change is followed at once.
-		bundle.Store("two")
-		wake <- struct{}{}
+		change("two")
 		synctest.Wait()
 		require.Equal(t, "two", bundleOf(t, client))
 
@@ -147,8 +146,7 @@ func TestRegistrationFollows(t *testing.T) {
 		client.PrependReactor("update", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return down.Load(), nil, errors.New("connection refused")
 		})
-		bundle.Store("three")
-		wake <- struct{}{}
+		change("three")
 		time.Sleep(10 * time.Second)
 		down.Store(false)
 		time.Sleep(tryAgain)

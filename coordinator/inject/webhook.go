@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/rollcall-dev/rollcall/agent/counters"
 	"github.com/rollcall-dev/rollcall/agent/door"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/consent"
@@ -88,23 +89,14 @@ func NewWebhook(opts WebhookOptions) (*Webhook, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
-	results := prometheus.NewCounterVec(prometheus.CounterOpts{
+	results := counters.New(opts.Registerer, prometheus.CounterOpts{
 		Name: "rollcall_injections_total",
 		Help: "Pods that the webhook was asked about, by what became of them.",
-	}, []string{"result"})
-	for _, result := range []string{resultInjected, resultUnchanged, resultRefused, resultInvalid} {
-		results.WithLabelValues(result)
-	}
-	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
+	}, []string{"result"}, []string{resultInjected, resultUnchanged, resultRefused, resultInvalid})
+	refused := counters.New(opts.Registerer, prometheus.CounterOpts{
 		Name: "rollcall_webhook_refused_total",
 		Help: "Reviews that the webhook let through without a look at the pod, by why.",
-	}, []string{"reason"})
-	for _, reason := range []string{refusedSize, refusedShape, refusedBusy, refusedSlow} {
-		refused.WithLabelValues(reason)
-	}
-	if opts.Registerer != nil {
-		opts.Registerer.MustRegister(results, refused)
-	}
+	}, []string{"reason"}, []string{refusedSize, refusedShape, refusedBusy, refusedSlow})
 	return &Webhook{opts: opts, results: results, refused: refused, budget: newBudget(), quiet: door.NewQuiet(), lines: flowcontrol.NewTokenBucketRateLimiter(1, 60)}, nil
 }
 

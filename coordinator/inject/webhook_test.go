@@ -309,9 +309,7 @@ func TestWebhookRefusesGarbage(t *testing.T) {
 func TestServe(t *testing.T) {
 	client := fake.NewClientset()
 	opts := pki.Options{Namespace: "rollcall-system", Service: "rollcall-coordinator"}
-	former, err := pki.NewKeeper(client, opts)
-	require.NoError(t, err)
-	keeper, err := pki.NewWebhook(client, opts, former, func() (is, known bool) { return false, true })
+	keeper, err := pki.NewWebhook(client, opts)
 	require.NoError(t, err)
 	require.NoError(t, keeper.Ensure(t.Context()))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -62,11 +62,11 @@ func readProof(ctx context.Context, value string) (proof, error) {
 // read; the answer is remembered until it expires.
 func (p proof) identify(ctx context.Context, g *Gate) (digest, *person, error) {
 	key := digest(p)
-	if who, ok := g.attested.known.get(key, g.now()); ok {
+	if who, ok := g.attested.known.get(key); ok {
 		g.forwarded.shown(ctx, who.Username, g.now())
 		return key, who, nil
 	}
-	if err, ok := g.attested.refused.get(key, g.now()); ok {
+	if err, ok := g.attested.refused.get(key); ok {
 		g.refused.WithLabelValues(reasonUnknown).Inc()
 		return key, nil, err
 	}
@@ -90,14 +90,14 @@ func (p proof) identify(ctx context.Context, g *Gate) (digest, *person, error) {
 	}
 	if grpcstatus.Code(err) == codes.Unauthenticated {
 		g.refused.WithLabelValues(reasonUnknown).Inc()
-		g.attested.refused.put(key, err, g.now().Add(keepRefused), g.now())
+		g.attested.refused.put(key, err, keepRefused)
 	}
 	return key, who, err
 }
 
 func (g *Gate) readRequest(ctx context.Context, key digest) (*person, error) {
 	// Another call of the same person may have read it in the meantime.
-	if who, ok := g.attested.known.get(key, g.now()); ok {
+	if who, ok := g.attested.known.get(key); ok {
 		return who, nil
 	}
 	name := requestName(key)
@@ -105,7 +105,7 @@ func (g *Gate) readRequest(ctx context.Context, key digest) (*person, error) {
 	defer cancel()
 	object, err := g.client.CertificatesV1().CertificateSigningRequests().Get(reading, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		if who, ok := g.attested.known.get(key, g.now()); ok {
+		if who, ok := g.attested.known.get(key); ok {
 			return who, nil
 		}
 		return nil, grpcstatus.Errorf(codes.Unauthenticated, "there is no CertificateSigningRequest %s, or it says no more who you are, "+
@@ -137,7 +137,7 @@ func (g *Gate) readRequest(ctx context.Context, key digest) (*person, error) {
 	if end := made.Add(keepAttested); end.Before(until) {
 		until = end
 	}
-	g.attested.known.put(key, who, until, now)
+	g.attested.known.put(key, who, until.Sub(now))
 	return who, nil
 }
 

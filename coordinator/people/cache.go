@@ -2,8 +2,9 @@ package people
 
 import (
 	"crypto/sha256"
-	"sync"
 	"time"
+
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
 )
 
 // Limits of what is remembered. A permission that is revoked is gone after keepAllowed at the
@@ -17,44 +18,19 @@ const (
 // digest stands for a token wherever one is remembered.
 type digest [sha256.Size]byte
 
-// cache remembers answers for a short time, and never more than maxEntries.
-type cache[K comparable, V any] struct {
-	mu      sync.Mutex
-	entries map[K]entry[V]
+// cache remembers answers for a short time, and never more than maxEntries: those that were
+// asked for last.
+type cache[K comparable, V any] struct{ answers *utilcache.LRUExpireCache }
+
+func newCache[K comparable, V any](clock utilcache.Clock) cache[K, V] {
+	return cache[K, V]{utilcache.NewLRUExpireCacheWithClock(maxEntries, clock)}
 }
 
-type entry[V any] struct {
-	value V
-	until time.Time
+func (c cache[K, V]) get(key K) (V, bool) {
+	value, ok := c.answers.Get(key)
+	answer, _ := value.(V)
+	return answer, ok
 }
 
-func (c *cache[K, V]) get(key K, now time.Time) (V, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e, ok := c.entries[key]
-	if !ok || !now.Before(e.until) {
-		var none V
-		return none, false
-	}
-	return e.value, true
-}
-
-func (c *cache[K, V]) put(key K, value V, until, now time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.entries == nil {
-		c.entries = map[K]entry[V]{}
-	}
-	if len(c.entries) >= maxEntries {
-		for k, e := range c.entries {
-			if !now.Before(e.until) {
-				delete(c.entries, k)
-			}
-		}
-	}
-	if len(c.entries) >= maxEntries {
-		// Somebody sends a great many: all are checked again.
-		clear(c.entries)
-	}
-	c.entries[key] = entry[V]{value, until}
-}
+// put keeps an answer for less than so long: the library's own end is inclusive.
+func (c cache[K, V]) put(key K, value V, keep time.Duration) { c.answers.Add(key, value, keep-1) }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/agent/counters"
 	"github.com/rollcall-dev/rollcall/agent/door"
 	"github.com/rollcall-dev/rollcall/agent/trust"
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
@@ -56,10 +57,16 @@ type Gate struct {
 // NewGate returns a Gate that asks the API server with this client, and uses refuses for
 // certificates, such as (*pki.Keeper).Refuses. The gate limits itself; the client does not have to.
 func NewGate(client kubernetes.Interface, refuses func(shown []*x509.Certificate) error) *Gate {
-	return &Gate{client: client, refuses: refuses, limit: flowcontrol.NewTokenBucketPassiveRateLimiter(perSecond, atOnce), now: time.Now,
+	g := &Gate{client: client, refuses: refuses, limit: flowcontrol.NewTokenBucketPassiveRateLimiter(perSecond, atOnce), now: time.Now,
 		attested: attested{reading: make(chan struct{}, readAtOnce), kept: rate.Sometimes{Interval: time.Minute}},
 		refused:  newRefused()}
+	g.known, g.vouched, g.rights = newCache[digest, *person](g), newCache[digest, bool](g), newCache[right, bool](g)
+	g.attested.known, g.attested.refused = newCache[digest, *person](g), newCache[digest, error](g)
+	return g
 }
+
+// Now implements the clock of the caches.
+func (g *Gate) Now() time.Time { return g.now() }
 
 // Reasons for refusing a token, or a request in its place, for the counter.
 const (
@@ -68,14 +75,10 @@ const (
 )
 
 func newRefused() *prometheus.CounterVec {
-	c := prometheus.NewCounterVec(prometheus.CounterOpts{
+	return counters.New(nil, prometheus.CounterOpts{
 		Name: "rollcall_tokens_refused_total",
 		Help: "Tokens, and requests in place of one, that were shown to the coordinator and not taken.",
-	}, []string{"reason"})
-	for _, reason := range []string{reasonUnknown, reasonLimit} {
-		c.WithLabelValues(reason)
-	}
-	return c
+	}, []string{"reason"}, []string{reasonUnknown, reasonLimit})
 }
 
 // Metrics counts what the gate refuses.

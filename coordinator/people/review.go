@@ -44,10 +44,10 @@ type bearer string
 func (b bearer) identify(ctx context.Context, g *Gate) (digest, *person, error) {
 	token := string(b)
 	key := digestOf([]byte(token))
-	if who, ok := g.known.get(key, g.now()); ok {
+	if who, ok := g.known.get(key); ok {
 		return key, who, g.refuseNobody(who)
 	}
-	if vouched, _ := g.vouched.get(key, g.now()); !vouched && !g.forwarded.admit(ctx, g.now()) {
+	if vouched, _ := g.vouched.get(key); !vouched && !g.forwarded.admit(ctx, g.now()) {
 		return key, nil, g.refuseConnection()
 	}
 	// The token of an ordinary kubeconfig is made for the API server, which is
@@ -59,10 +59,10 @@ func (b bearer) identify(ctx context.Context, g *Gate) (digest, *person, error) 
 	if err != nil {
 		return key, nil, err
 	}
-	if vouched, _ := g.vouched.get(key, g.now()); who != nil || vouched {
-		g.vouched.put(key, who != nil, g.now().Add(keepVouched), g.now())
+	if vouched, _ := g.vouched.get(key); who != nil || vouched {
+		g.vouched.put(key, who != nil, keepVouched)
 	}
-	g.known.put(key, who, g.until(who != nil), g.now())
+	g.known.put(key, who, keep(who != nil))
 	return key, who, g.refuseNobody(who)
 }
 
@@ -84,7 +84,7 @@ func (g *Gate) refuseConnection() error {
 
 // ask is review within the limit that the token has.
 func (g *Gate) ask(ctx context.Context, key digest, token string, audiences []string) (*person, error) {
-	if known, _ := g.vouched.get(key, g.now()); known {
+	if known, _ := g.vouched.get(key); known {
 		if err := g.admit(); err != nil {
 			return nil, err
 		}
@@ -118,7 +118,7 @@ func (g *Gate) review(ctx context.Context, token string, audiences []string) (*p
 
 // may returns whether a person has a permission.
 func (g *Gate) may(ctx context.Context, who *person, r right) (bool, error) {
-	if allowed, ok := g.rights.get(r, g.now()); ok {
+	if allowed, ok := g.rights.get(r); ok {
 		return allowed, nil
 	}
 	// In this order, a person who asks too much takes nothing from others.
@@ -147,7 +147,7 @@ func (g *Gate) may(ctx context.Context, who *person, r right) (bool, error) {
 		return false, unanswered("what "+who.Username+" may do", err.Error())
 	}
 	allowed := answer.Status.Allowed && !answer.Status.Denied
-	g.rights.put(r, allowed, g.until(allowed), g.now())
+	g.rights.put(r, allowed, keep(allowed))
 	return allowed, nil
 }
 
@@ -160,11 +160,11 @@ func (g *Gate) admit() error {
 		"or ask about one namespace", perSecond)
 }
 
-func (g *Gate) until(allowed bool) time.Time {
+func keep(allowed bool) time.Duration {
 	if allowed {
-		return g.now().Add(keepAllowed)
+		return keepAllowed
 	}
-	return g.now().Add(keepRefused)
+	return keepRefused
 }
 
 func unanswered(what, why string) error {

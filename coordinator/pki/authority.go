@@ -153,6 +153,9 @@ func (a Authority) Rotation() string {
 
 // trusted returns all certificates of the bundle, the signer's first.
 func (a Authority) trusted() []*x509.Certificate {
+	if a.IsZero() {
+		return nil
+	}
 	certs := []*x509.Certificate{a.signer.cert}
 	if !a.next.IsZero() {
 		certs = append(certs, a.next.cert)

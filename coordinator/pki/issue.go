@@ -50,8 +50,7 @@ func WebhookProfile(namespace, service string) Profile {
 	return Profile{CommonName: short("webhook in " + namespace), DNSNames: []string{service + "." + namespace + ".svc"}}
 }
 
-// CoordinatorProfile is the server's certificate of coordinators, for gRPC and HTTP. In
-// versions before it was the webhook's, too.
+// CoordinatorProfile is the server's certificate of coordinators, for gRPC and HTTP.
 func CoordinatorProfile(namespace, service string) Profile {
 	name := service + "." + namespace
 	names := []string{name, name + ".svc", name + ".svc.cluster.local", CoordinatorName, "localhost"}
@@ -137,7 +136,7 @@ func (a Authority) Due(pair Pair, p Profile, now time.Time) bool {
 		return true
 	}
 	if role, _ := Role(pair.cert); role != p.Role || !slices.Equal(pair.cert.ExtKeyUsage, p.usages()) {
-		return true // also one that an earlier version made, when agents only served
+		return true
 	}
 	return !a.SignedBySigner(pair.cert)
 }

@@ -150,13 +150,13 @@ func TestDue(t *testing.T) {
 	require.True(t, newAuthority(t, epoch).Due(pair, profile, epoch), "another authority")
 }
 
-// Agents' certificates of before had no role, and could not be used to ask.
-func TestOldAgentsCertificatesAreDue(t *testing.T) {
+// A certificate that cannot be used to ask, without the role or the usage, is not what agents need.
+func TestAgentsCertificatesWithoutTheRoleAreDue(t *testing.T) {
 	a := newAuthority(t, epoch)
 	profile := AgentProfile("prod", "search")
-	old := profile
-	old.Role = ""
-	pair, err := a.Issue(old, epoch)
+	without := profile
+	without.Role = ""
+	pair, err := a.Issue(without, epoch)
 	require.NoError(t, err)
 	require.Equal(t, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, pair.cert.ExtKeyUsage)
 	require.True(t, a.Due(pair, profile, epoch))
@@ -170,7 +170,7 @@ func TestOldAgentsCertificatesAreDue(t *testing.T) {
 	require.Equal(t, config.RoleAgent, role)
 	require.NoError(t, pair.cert.VerifyHostname(config.ServerName("prod", "search")))
 
-	// The role without the usage: not what this version makes.
+	// The role without the usage.
 	pair.cert.ExtKeyUsage = pair.cert.ExtKeyUsage[:1]
 	require.True(t, a.Due(pair, profile, epoch))
 }

@@ -109,7 +109,7 @@ func TestRenewalWithoutRestart(t *testing.T) {
 		opts := Options{Namespace: "rollcall-system", Service: "rollcall-coordinator", Interval: 24 * time.Hour}
 		k, err := NewKeeper(client, opts)
 		require.NoError(t, err)
-		hook := newWebhook(t, client, k)
+		hook := newWebhook(t, client)
 		registry.MustRegister(NewExpiry(k, hook))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})

@@ -63,7 +63,6 @@ type keeping struct {
 	pool      *x509.CertPool
 	pairs     []Pair // one for each profile
 	changed   chan struct{}
-	forbidden bool // the last look was refused: there is no right to make the Secret
 }
 
 func newKeeping(client kubernetes.Interface, opts Options, secret string, profiles ...Profile) keeping {
@@ -77,9 +76,6 @@ func newKeeping(client kubernetes.Interface, opts Options, secret string, profil
 // Ensure reads or makes the authority, and renews what is due.
 func (k *keeping) Ensure(ctx context.Context) error {
 	authority, err := k.store.Advance(ctx, k.now())
-	k.mu.Lock()
-	k.forbidden = apierrors.IsForbidden(err)
-	k.mu.Unlock()
 	if err != nil {
 		return err
 	}

@@ -15,10 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
@@ -28,10 +25,9 @@ import (
 
 const webhookName = "rollcall-coordinator.rollcall-system.svc"
 
-func newWebhook(t *testing.T, client kubernetes.Interface, former *Keeper) *Webhook {
+func newWebhook(t *testing.T, client kubernetes.Interface) *Webhook {
 	t.Helper()
-	w, err := NewWebhook(client, Options{Namespace: "rollcall-system", Service: "rollcall-coordinator"}, former,
-		func() (is, known bool) { return false, true })
+	w, err := NewWebhook(client, Options{Namespace: "rollcall-system", Service: "rollcall-coordinator"})
 	require.NoError(t, err)
 	return w
 }
@@ -48,16 +44,14 @@ func poolOf(bundle []byte) *tls.Config {
 func TestWebhookHasAnAuthorityOfItsOwn(t *testing.T) {
 	client := fake.NewClientset()
 	k := newKeeper(t, client)
-	w := newWebhook(t, client, k)
+	w := newWebhook(t, client)
+	require.Empty(t, w.Authority().Bundle())
 	_, err := handshake(t, poolOf(nil), w.TLS())
 	require.ErrorContains(t, err, "no certificate authority yet")
 	require.NoError(t, k.Ensure(t.Context()))
 	require.NoError(t, w.Ensure(t.Context()))
-	require.ErrorContains(t, w.Ready(), "not known yet which authorities")
 
-	bundle := w.Bundle(nil)
-	w.Registered(bundle)
-	require.NoError(t, w.Ready())
+	bundle := w.Authority().Bundle()
 	require.Equal(t, secretData(t, client, SecretWebhook)["ca.crt"], bundle)
 	clientErr, serverErr := handshake(t, poolOf(bundle), w.TLS())
 	require.NoError(t, clientErr)
@@ -85,51 +79,8 @@ func TestWebhookHasAnAuthorityOfItsOwn(t *testing.T) {
 	require.Equal(t, []string{webhookName}, w.pairs[0].cert.DNSNames)
 }
 
-// A start of coordinators, all of this version, does not have the API server trust rollcall-ca
-// again; one that finds it there leaves it for a while.
-func TestFormerAuthorityIsNotBroughtBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := fake.NewClientset()
-		k := newKeeper(t, client)
-		require.NoError(t, k.Ensure(t.Context()))
-		w := newWebhook(t, client, k)
-		require.Empty(t, w.Bundle(nil), "its own is not read yet")
-		require.NoError(t, w.Ensure(t.Context()))
-		own, former := w.Authority().Bundle(), k.Authority().Bundle()
-		require.Equal(t, own, w.Bundle(own))
-		require.Equal(t, own, w.Bundle([]byte("garbage")))
-		both := w.Bundle(former)
-		require.Equal(t, string(own)+string(former), string(both))
-		w.Registered(both)
-		require.Equal(t, unsettledLook, w.Look())
-		time.Sleep(settle)
-		require.Equal(t, own, w.Bundle(both))
-		w.Registered(own)
-		require.Equal(t, settledLook, w.Look())
-	})
-}
-
-// With the roles of a version before, the webhook is served and registered as it was then. An API
-// server that does not answer changes nothing.
-func TestNoRightToTheSecret(t *testing.T) {
-	client := fake.NewClientset()
-	k := newKeeper(t, client)
-	require.NoError(t, k.Ensure(t.Context()))
-	err := errors.New("connection refused")
-	client.PrependReactor("create", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
-	w := newWebhook(t, client, k)
-	require.Error(t, w.Ensure(t.Context()))
-	require.Empty(t, w.Bundle(nil))
-	err = apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, SecretWebhook, errors.New("policy"))
-	require.Error(t, w.Ensure(t.Context()))
-	require.Equal(t, k.Authority().Bundle(), w.Bundle(nil))
-	w.Registered(w.Bundle(nil))
-	clientErr, serverErr := handshake(t, poolOf(w.Bundle(nil)), w.TLS())
-	require.NoError(t, clientErr)
-	require.NoError(t, serverErr)
-}
-
-// In place of a minute, by each coordinator, and after the watch was cut off, too.
+// TestChangeIsSeenWithinASecond: in place of a minute, by each coordinator, and after the
+// watch was cut off, too.
 func TestChangeIsSeenWithinASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()

@@ -169,13 +169,13 @@ type copyOf struct {
 
 func (w *world) merge(id string, voices []voice, good bool) model.Group {
 	first := voices[0].group
-	out := model.Group{ID: id, Kind: kindOf(first.GetKind())}
+	out := model.Group{ID: id, Kind: meaning(groupKinds, first.GetKind(), unknownKind)}
 	copies := make([]copyOf, 0, len(first.GetMembers()))
 	places := map[string]int{} // in copies
 	var least int32
 	for _, v := range voices {
 		g := v.group
-		if kindOf(g.GetKind()) != out.Kind {
+		if meaning(groupKinds, g.GetKind(), unknownKind) != out.Kind {
 			w.disagree = append(w.disagree, fmt.Sprintf("of which kind %s is", id))
 		}
 		least = max(least, g.GetMinAvailable())
@@ -193,7 +193,7 @@ func (w *world) merge(id string, voices []voice, good bool) model.Group {
 			}
 			c := &copies[at]
 			c.voices++
-			state := stateOf(m.GetState())
+			state := meaning(memberStates, m.GetState(), model.MemberUnknown)
 			if m.GetNode() != c.node {
 				state = model.MemberUnknown // its host is not known
 			}
@@ -264,57 +264,4 @@ func (w *world) place(c *copyOf) {
 func (w *world) mayHold(name string) bool {
 	i, ok := w.byName[name]
 	return ok && w.pods[i].running()
-}
-
-// worse returns the worse of two states. Unknown is the worst: it never permits.
-func worse(a, b model.MemberState) model.MemberState {
-	if badness(b) > badness(a) {
-		return b
-	}
-	return a
-}
-
-func badness(s model.MemberState) int {
-	switch s {
-	case model.MemberActive:
-		return 0
-	case model.MemberMoving:
-		return 1
-	case model.MemberRecovering:
-		return 2
-	case model.MemberDown:
-		return 3
-	case model.MemberUnknown:
-		return 4
-	}
-	return -1
-}
-
-func stateOf(s rollcallv1.MemberState) model.MemberState {
-	switch s {
-	case rollcallv1.MemberState_MEMBER_STATE_ACTIVE:
-		return model.MemberActive
-	case rollcallv1.MemberState_MEMBER_STATE_RECOVERING:
-		return model.MemberRecovering
-	case rollcallv1.MemberState_MEMBER_STATE_MOVING:
-		return model.MemberMoving
-	case rollcallv1.MemberState_MEMBER_STATE_DOWN:
-		return model.MemberDown
-	}
-	return model.MemberUnknown
-}
-
-// kindOf leaves an unknown kind to the policy, which refuses it by name.
-func kindOf(k rollcallv1.GroupKind) model.GroupKind {
-	switch k {
-	case rollcallv1.GroupKind_GROUP_KIND_SHARD:
-		return model.GroupShard
-	case rollcallv1.GroupKind_GROUP_KIND_QUORUM:
-		return model.GroupQuorum
-	case rollcallv1.GroupKind_GROUP_KIND_ACKS:
-		return model.GroupAcks
-	case rollcallv1.GroupKind_GROUP_KIND_ROLE:
-		return model.GroupRole
-	}
-	return "Unknown"
 }

@@ -42,14 +42,14 @@ func (w *world) byItself(p *pod) *model.Report {
 		AgeSeconds:    w.age(p.at),
 		Fresh:         p.fresh,
 		EngineVersion: r.GetEngineVersion(),
-		Member:        memberOf(p.says()),
+		Member:        meaning(memberships, p.says(), model.MembershipUnknown),
 		Roles:         append([]string{}, r.GetRoles()...),
 		Last:          r.GetLast(),
 		Rank:          int(r.GetRank()),
 		Settled:       r.GetSettled() && p.observed(),
 		Busy:          r.GetBusy(),
 		Veto:          r.GetVeto(),
-		Drain:         drainOf(r.GetDrain()),
+		Drain:         meaning(drains, r.GetDrain(), model.DrainNone),
 		DrainDetail:   r.GetDrainDetail(),
 		After:         []string{},
 
@@ -162,10 +162,10 @@ func (w *world) byGossip(p *pod) *model.Report {
 		UID:        string(p.kube.UID),
 		Self:       true,
 		AgeSeconds: foreverAgo,
-		Member:     memberOf(h.GetMember()),
+		Member:     meaning(memberships, h.GetMember(), model.MembershipUnknown),
 		Roles:      append([]string{}, h.GetRoles()...),
 		Settled:    h.GetMember() == rollcallv1.Membership_MEMBERSHIP_LIVE,
-		Drain:      drainOf(h.GetDrain()),
+		Drain:      meaning(drains, h.GetDrain(), model.DrainNone),
 		After:      []string{},
 	}
 }
@@ -193,26 +193,4 @@ func (w *world) age(at time.Time) float64 {
 		return foreverAgo
 	}
 	return max(0, w.in.Now.Sub(at).Round(time.Millisecond).Seconds())
-}
-
-func memberOf(m rollcallv1.Membership) model.Membership {
-	switch m {
-	case rollcallv1.Membership_MEMBERSHIP_LIVE:
-		return model.MembershipLive
-	case rollcallv1.Membership_MEMBERSHIP_NOT_LIVE:
-		return model.MembershipNotLive
-	}
-	return model.MembershipUnknown
-}
-
-func drainOf(d rollcallv1.Drain) model.DrainState {
-	switch d {
-	case rollcallv1.Drain_DRAIN_DRAINING:
-		return model.DrainRunning
-	case rollcallv1.Drain_DRAIN_DRAINED:
-		return model.DrainDone
-	case rollcallv1.Drain_DRAIN_REFUSED:
-		return model.DrainRefused
-	}
-	return model.DrainNone
 }

@@ -112,7 +112,7 @@ func TestChartTakesItsOwnLabelsAsValues(t *testing.T) {
 	require.NoError(t, yaml.UnmarshalStrict(text, &d))
 	require.Equal(t, map[string]string{"app.kubernetes.io/name": "rollcall", "app.kubernetes.io/component": "coordinator",
 		"app.kubernetes.io/part-of": "platform", "team": "search"}, d.Spec.Template.Labels)
-	require.Equal(t, map[string]string{"kubectl.kubernetes.io/default-container": "other", "rollcall.dev/webhook-authority": "rollcall-webhook-ca"}, d.Spec.Template.Annotations)
+	require.Equal(t, map[string]string{"kubectl.kubernetes.io/default-container": "other"}, d.Spec.Template.Annotations)
 
 	text, err = helm(t, "templates/deployment.yaml", "--set-json", `podLabels={"app.kubernetes.io/name":"mine"}`)
 	require.Error(t, err)

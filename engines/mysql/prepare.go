@@ -27,11 +27,6 @@ func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, er
 	}
 	u := undo{Undo: order.UndoOn(order.Subject(s.Node))}
 	u.Wrote = u.Node == s.Node && (s.Writes == replication.Allowed || s.Switch != nil && s.Switch.From == s.Node)
-	v, err := e.gather(ctx, task{}, false) // for the domain, which replicas report
-	if err != nil {
-		return nil, err
-	}
-	u.Domain = v.Domains[replication.DomainKey(u.Node)]
 	return u.encode()
 }
 

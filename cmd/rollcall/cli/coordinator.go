@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -68,9 +67,6 @@ func (a *App) Snapshot(ctx context.Context, name string) (resp *rollcallv1.GetSn
 	return resp, err
 }
 
-// tokensOnly starts the refusal of an old coordinator that accepts only certificates and tokens.
-const tokensOnly = "neither a client certificate nor a token was shown"
-
 // FromCoordinator turns a gRPC error of the coordinator into a message for people.
 func FromCoordinator(err error) error {
 	st, ok := grpcstatus.FromError(err)
@@ -90,11 +86,6 @@ func FromCoordinator(err error) error {
 		return fmt.Errorf("the coordinator could not be reached: %s", st.Message())
 	case codes.DeadlineExceeded:
 		return errors.New("the coordinator did not answer in time")
-	case codes.Unauthenticated:
-		if strings.HasPrefix(st.Message(), tokensOnly) {
-			return errors.New("the coordinator is of an older version than this program, and knows people by their token alone: " +
-				"upgrade it, or use --send-token, which shows it the token of your kubeconfig: whoever holds it may do all that you may")
-		}
 	case codes.Unimplemented:
 		return fmt.Errorf("the coordinator is of an older version than this program: %s", st.Message())
 	}
