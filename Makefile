@@ -24,7 +24,7 @@ help: ## list the targets
 .PHONY: build
 build: $(addprefix bin/,$(PROGRAMS)) bin/kubectl-rollcall bin/rollcall-cluster bin/rollcall-images bin/grpcurl bin/helm ## build every program into bin/
 
-# The agent runs beside every database, so it is built small: agent/DESIGN.md, "Small".
+# The agent runs beside every database, so it is built small: agent/DESIGN.md, "Size".
 bin/rollcall-agent: BUILD := -tags grpcnotrace,nethttpomithttp2 -gcflags=all=-l
 bin/rollcall-agent: LDFLAGS += -funcalign=16
 bin/%: BUILD := -tags grpcnotrace
