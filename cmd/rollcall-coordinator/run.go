@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -175,23 +174,16 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	var synced atomic.Bool
-	ready := func() error {
-		switch {
-		case keeper.Authority().IsZero():
-			return errors.New("no certificates yet")
-		case !synced.Load() && !registration.Settled():
-			return errors.New("the webhook is not registered yet")
-		case synced.Load() || cache.Synced() && guardian.Synced():
-			// A database that is added later must not take the webhook away from others.
-			synced.Store(true)
-			return nil
-		}
-		return errors.New("informer caches not synced")
+	ready := &readiness{
+		certified:  func() bool { return !keeper.Authority().IsZero() },
+		cached:     func() bool { return cache.Synced() && guardian.Synced() },
+		registered: registration.Settled,
 	}
 
 	return runParts(ctx, log, []part{
-		{"http", func(ctx context.Context) error { return serveHTTP(ctx, sockets.http, newHandler(registry, ready), log) }},
+		{"http", func(ctx context.Context) error {
+			return serveHTTP(ctx, sockets.http, newHandler(registry, ready.serve), log)
+		}},
 		{"certificates", func(ctx context.Context) error { return keepCertificates(ctx, keeper, log) }},
 		{"webhook certificates", func(ctx context.Context) error { return keepCertificates(ctx, hook, log) }},
 		{"cache", cache.Run},
@@ -214,7 +206,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 			return status.NewServer(board, keeper.GateCredentials(), gate.ServerOptions()...).Run(ctx, sockets.grpc)
 		}},
 		{"election", func(ctx context.Context) error {
-			if !waitUntil(ctx, func() bool { return ready() == nil }) {
+			if !waitUntil(ctx, func() bool { return ready.lead() == nil }) {
 				return nil
 			}
 			return elector.Run(ctx, func(ctx context.Context, term *lead.Term) error {

@@ -37,6 +37,9 @@ const (
 	lookInterval = 5 * time.Minute
 	// tryAgain is when the next one is after one that has failed.
 	tryAgain = time.Second
+	// absentInterval is when the next one is if there is no configuration, or no permission to read or
+	// write it: the chart makes both after the Deployment.
+	absentInterval = 15 * time.Second
 )
 
 // Settled says whether the API server has had the bundle once, or there is no webhook to register.
@@ -67,7 +70,10 @@ func (r *Registration) Run(ctx context.Context) error {
 			missing, failing = false, ""
 		}
 		next := lookInterval
-		if failing != "" && !apierrors.IsForbidden(err) {
+		switch {
+		case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
+			next = absentInterval
+		case failing != "":
 			next = tryAgain
 		}
 		wait := time.NewTimer(next)

@@ -129,7 +129,7 @@ func TestRegistrationFollows(t *testing.T) {
 		synctest.Wait()
 		_, err := client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(t.Context(), configuration(), metav1.CreateOptions{})
 		require.NoError(t, err)
-		time.Sleep(5 * time.Minute)
+		time.Sleep(absentInterval) // the chart makes it after the Deployment: pods must not wait longer for agents
 		synctest.Wait()
 		require.Equal(t, "one", bundleOf(t, client))
 

@@ -23,8 +23,8 @@ import (
 // Options are the options of a Provisioner.
 type Options struct {
 	Client kubernetes.Interface
-	// Metadata is for Secrets of which nothing but the metadata is asked for. Nil: whatever
-	// a DatabaseCluster names is allowed.
+	// Metadata is for Secrets of which nothing but the metadata is asked for. If it is nil, agents use
+	// no Secret that a DatabaseCluster names.
 	Metadata metadata.Interface
 	// Authority signs the agents' certificates, such as (*pki.Keeper).Authority.
 	Authority func() pki.Authority

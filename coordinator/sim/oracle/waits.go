@@ -57,7 +57,7 @@ var Waits = []Wait{
 	{
 		Name:     "it had the last copy, and nobody is left who could tell that this was moved away a moment before",
 		Document: "coordinator/view/DESIGN.md",
-		Says:     "One of which nobody speaks any more is kept, with nothing good known of it, until all who were in it have spoken",
+		Says:     "is kept, with nothing good known about it, until all pods that were in it have reported",
 		is:       (*Oracle).hadTheLast,
 	},
 	{
