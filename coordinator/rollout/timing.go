@@ -38,7 +38,8 @@ const (
 	volumesEvery = time.Second
 
 	// firstBackoff and lastBackoff bound how long a pod is left alone after a claim on it was given
-	// up.
+	// up. firstBackoff is meant to equal RetryRefused of agent/drain: when the pod is claimed again,
+	// its agent tries a refused drain again, too.
 	firstBackoff = 10 * time.Second
 	lastBackoff  = 5 * time.Minute
 
@@ -55,6 +56,10 @@ const (
 	// its own value. They are forgotten after a while without one.
 	manyResets   = 3
 	resetsForget = time.Hour
+	// firstResetPause and lastResetPause bound how long we leave the partition as somebody else has
+	// set it, from the second time on.
+	firstResetPause = 10 * time.Second
+	lastResetPause  = 5 * time.Minute
 )
 
 // timedOut does not count time in which others were first, or another coordinator led. It uses this
