@@ -39,7 +39,7 @@ func Step(state State, facts Facts, results []effect.Result, now time.Time) (Sta
 	a.movePartitions()
 	a.deleteByOverride()
 	a.restoreSettings()
-	a.restoreLeftovers()
+	a.restorePending()
 	a.claim()
 	a.wakeForBackoffs()
 	if a.s.superseded {

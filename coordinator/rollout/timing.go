@@ -49,9 +49,9 @@ const (
 	// the pod goes as it is: nothing is lost, and only leaders are elected. If more is at stake, as
 	// with a primary that nobody would succeed, it stays until an agent has answered.
 	handoffTimeout = 30 * time.Second
-	// undoShared is how long after its deletion a DatabaseCluster waits for pods that have gone
+	// undoSettings is how long after its deletion a DatabaseCluster waits for pods that have gone
 	// before their settings are restored anyway.
-	undoShared = 30 * time.Second
+	undoSettings = 30 * time.Second
 	// manyResets of a written partition are not an order of a person: some tool keeps the field at
 	// its own value. They are forgotten after a while without one.
 	manyResets   = 3

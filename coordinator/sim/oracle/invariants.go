@@ -6,7 +6,7 @@ type Invariant struct{ Name, What string }
 // Invariants are all of them, in order.
 var Invariants = []Invariant{
 	{"I1", "no shard above its limit and no budget overdrawn by a pod that Rollcall takes"},
-	{"I2", "never more pods than may be unavailable by Rollcall's hand"},
+	{"I2", "Rollcall never makes more pods unavailable than may be"},
 	{"I3", "the last copy of a shard stays"},
 	{"I4", "every removal has an earlier claim of the remover's epoch, which is nobody else's"},
 	{"I5", "and names the UID and resourceVersion that were checked"},
