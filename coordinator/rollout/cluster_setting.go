@@ -40,8 +40,8 @@ func settingNamed(status *Record, name string) *model.ClusterSetting {
 	return nil
 }
 
-// recordSetting adds a claim to the record of a setting, or begins one. Only the first claim saves a value;
-// the others would save what the first has changed.
+// recordSetting adds a claim to the record of a setting, or begins one. Only the first claim saves
+// a value; the others would save what the first has changed.
 func recordSetting(status *Record, claim string, s effect.ClusterSetting) {
 	if record := settingNamed(status, s.Name); record != nil {
 		if !slices.Contains(record.Claims, claim) {

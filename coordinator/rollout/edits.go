@@ -74,8 +74,8 @@ type Edits struct {
 	Phase map[string]model.ClaimPhase
 	// Drop are claims that have ended.
 	Drop []string
-	// RecordPendingRestores is what ended claims leave to be undone. ForgetPendingRestores are the claims whose
-	// leftovers are undone.
+	// RecordPendingRestores is what ended claims leave to be undone. ForgetPendingRestores are the
+	// claims of which that is done.
 	RecordPendingRestores []model.PendingRestore
 	ForgetPendingRestores []string
 }

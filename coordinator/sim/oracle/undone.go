@@ -27,8 +27,8 @@ func (o *Oracle) Surprise(set string) {
 // moved notes that a partition was moved: what goes because of that is not somebody else's doing.
 func (o *Oracle) moved(set string) { delete(o.undone, set) }
 
-// updatePartitions updates which partitions could not go back up in time. One that could, and was left, counts
-// as Rollcall's doing for good.
+// updatePartitions updates which partitions could not go back up in time. One that could, and was
+// left, counts as Rollcall's doing for good.
 func (o *Oracle) updatePartitions() {
 	at := o.loop.Now()
 	for set, p := range o.undone {
