@@ -52,7 +52,7 @@ func plainAdapter(spec model.Spec, ip string) (engines.Engine, error) {
 	case model.Solr:
 		return solr.New(solr.Options{Access: web.Access{Host: ip, Port: int(c.Port)}})
 	case model.OpenSearch:
-		return opensearch.New(opensearch.Options{Host: ip, Port: int(c.Port)})
+		return opensearch.New(opensearch.Options{Access: web.Access{Host: ip, Port: int(c.Port)}})
 	case model.MySQL, model.MariaDB:
 		return nil, errNoHandoffWithoutAgents // several agents hand over together
 	case model.FoundationDB:

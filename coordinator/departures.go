@@ -92,14 +92,14 @@ func (d *departures) look(now time.Time, pods []kube.Pod, state agents.State) bo
 	if any {
 		d.barrier = now
 	}
-	d.settle(pods, state)
+	d.forgetNoticed(pods, state)
 	return any
 }
 
-// settle forgets departures that the database is known to have noticed: all agents that have
+// forgetNoticed forgets departures that the database is known to have noticed: all agents that have
 // reported since say that the member is not live, or the pod is a live member again. If its name in
 // the database is not known, no agent may count on a member that is not there.
-func (d *departures) settle(pods []kube.Pod, state agents.State) {
+func (d *departures) forgetNoticed(pods []kube.Pod, state agents.State) {
 	for name, gone := range d.open {
 		if back(name, gone, pods, state) || noticed(gone, state) || gone.node == "" && d.allPresent(gone, pods, state) {
 			delete(d.open, name)

@@ -40,14 +40,14 @@ func objectOf(cluster *v1alpha1.DatabaseCluster) effect.Object {
 }
 
 func recordOf(status *v1alpha1.Status) rollout.Record {
-	return rollout.Record{Epoch: status.Epoch, Claims: status.Claims, Settings: status.Shared, Leftovers: status.Leftovers}
+	return rollout.Record{Epoch: status.Epoch, Claims: status.Claims, ClusterSettings: status.ClusterSettings, PendingRestores: status.PendingRestores}
 }
 
 // applyEdits applies edits to a status.
 func applyEdits(status *v1alpha1.Status, edits rollout.Edits) {
 	record := recordOf(status)
 	edits.Apply(&record)
-	status.Claims, status.Shared, status.Leftovers = record.Claims, record.Settings, record.Leftovers
+	status.Claims, status.ClusterSettings, status.PendingRestores = record.Claims, record.ClusterSettings, record.PendingRestores
 }
 
 // beforeOf returns what a predecessor has noted about the rollout.

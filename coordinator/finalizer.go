@@ -42,7 +42,7 @@ func (s *session) showUnlabelled(ctx context.Context, now time.Time, objects *ku
 	shown := func(pod string) bool { return kube.HasSetOf(objects.Pools, pod) }
 	hidden := len(objects.Pools) == 0 ||
 		slices.ContainsFunc(cluster.Status.Claims, func(c model.Claim) bool { return !shown(c.Pod) }) ||
-		slices.ContainsFunc(cluster.Status.Leftovers, func(l model.Leftover) bool { return !shown(l.Pod) })
+		slices.ContainsFunc(cluster.Status.PendingRestores, func(l model.PendingRestore) bool { return !shown(l.Pod) })
 	if s.unshown = 0; cluster.DeletionTimestamp == nil || toUndo(&cluster.Status) == 0 || !hidden {
 		return time.Time{}
 	}
@@ -58,7 +58,9 @@ func (s *session) showUnlabelled(ctx context.Context, now time.Time, objects *ku
 
 // toUndo counts what is to be undone before the object may go: claims, settings of the
 // whole database, and what claims have left.
-func toUndo(s *v1alpha1.Status) int { return len(s.Claims) + len(s.Shared) + len(s.Leftovers) }
+func toUndo(s *v1alpha1.Status) int {
+	return len(s.Claims) + len(s.ClusterSettings) + len(s.PendingRestores)
+}
 
 // finalize returns the object with our finalizer on it while anything is to be undone, and without
 // it otherwise. Nothing else delays a deletion. due is when it is to be called again.

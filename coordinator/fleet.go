@@ -83,8 +83,8 @@ func (f *fleet) grant(key Key, open int) bool {
 	return true
 }
 
-// settle notes how many claims of a cluster are open, and how many pods it has.
-func (f *fleet) settle(key Key, open, pods int) {
+// noteClaims notes how many claims of a cluster are open, and how many pods it has.
+func (f *fleet) noteClaims(key Key, open, pods int) {
 	f.mu.Lock()
 	f.pods[key] = max(f.pods[key], pods)
 	open = min(open, f.pods[key])

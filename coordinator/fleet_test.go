@@ -26,7 +26,7 @@ func TestTheFleetNeverExceedsItsLimit(t *testing.T) {
 	require.True(t, f.grant(old, 1), "the one that it has")
 	require.Equal(t, 3, f.state().Restarts)
 
-	f.settle(b, 0, 3)
+	f.noteClaims(b, 0, 3)
 	require.Equal(t, 1, freed, "whoever waits is told")
 	require.True(t, f.grant(a, 2))
 
@@ -39,8 +39,8 @@ func TestTheFleetNeverExceedsItsLimit(t *testing.T) {
 func TestWithoutALimitEverythingIsGrantedAndCounted(t *testing.T) {
 	f := newFleet(0, func() map[Key]int { return nil }, pods(9), func() { t.Fatal("nobody waits") })
 	require.True(t, f.grant(Key{Name: "a"}, 1000))
-	f.settle(Key{Name: "a"}, 7, 9)
-	f.settle(Key{Name: "a"}, 5, 9)
+	f.noteClaims(Key{Name: "a"}, 7, 9)
+	f.noteClaims(Key{Name: "a"}, 5, 9)
 	f.forget(Key{Name: "b"})
 	require.Equal(t, model.Fleet{Restarts: 5}, f.state())
 }

@@ -62,7 +62,7 @@ func (s *session) gather(ctx context.Context, now time.Time) (in inputs, known b
 	hidden := s.showUnlabelled(ctx, now, &objects)
 	s.freshen(ctx, now, objects)
 	due := s.provide(ctx, now, objects)
-	s.fleet.settle(s.key, len(objects.Cluster.Status.Claims), len(objects.Pods)+len(objects.Pools))
+	s.fleet.noteClaims(s.key, len(objects.Cluster.Status.Claims), len(objects.Pods)+len(objects.Pools))
 	in.objects = objects
 	in.facts = factsOf(objects, s.snapshot(now, objects), s.names(now, objects, objects.Cluster.Status.Claims))
 	in.facts.ForeignBudgets, in.facts.LastDeparture = s.guard().Refused, s.departures.last()

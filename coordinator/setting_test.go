@@ -26,7 +26,7 @@ func TestClusterSettingIsRestored(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			require.Equal(t, "all", db.allocation)
 			require.GreaterOrEqual(t, db.writes, 2)
-			require.Empty(t, db.status().Shared)
+			require.Empty(t, db.status().ClusterSettings)
 			require.Empty(t, db.object().Finalizers)
 			require.LessOrEqual(t, p.total()-before, (5+2)*3+3, "%v", p.writes)
 		})

@@ -21,10 +21,10 @@ func TestClaimsWithoutALeaderLeaveRoomInTheFleet(t *testing.T) {
 		require.True(t, f.grant(honest, 4))
 		require.False(t, f.grant(honest, 5), "one may be on its way of the StatefulSet without pods")
 		claims = nil
-		f.settle(hostile, 1000, 2)
+		f.noteClaims(hostile, 1000, 2)
 		require.True(t, f.grant(honest, 3))
 		require.False(t, f.grant(honest, 4), "it has two pods")
-		f.settle(hostile, 1000, 1)
+		f.noteClaims(hostile, 1000, 1)
 		require.False(t, f.grant(honest, 4), "of which one is unavailable")
 	})
 }

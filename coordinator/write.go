@@ -64,7 +64,7 @@ func (s *session) writeStatus(ctx context.Context, now time.Time, cluster *v1alp
 	urgent := out.Edits.Urgent()
 	if undoExpired(now, cluster, max(len(d.Snapshot.Pods), s.unshown)) && toUndo(&next) > 0 {
 		s.log.Warn("the DatabaseCluster is being deleted, and not all drains could be undone", "claims", len(next.Claims))
-		next.Claims, next.Shared, next.Leftovers, urgent = nil, nil, nil, true
+		next.Claims, next.ClusterSettings, next.PendingRestores, urgent = nil, nil, nil, true
 	}
 	finalized, due, err := s.finalize(ctx, now, cluster, toUndo(&next))
 	switch {

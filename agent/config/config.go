@@ -129,8 +129,6 @@ type Connection struct {
 	// Port is the port of the local database; 0 means the engine's default.
 	Port int           `json:"port,omitempty"`
 	TLS  ConnectionTLS `json:"tls,omitzero"`
-	// BalanceAfterUpdate redistributes replicas after an update that moved data (Solr 9.3+).
-	BalanceAfterUpdate *bool `json:"balanceAfterUpdate,omitempty"`
 	// ClusterFile and Client are paths of FoundationDB's cluster file and fdbcli.
 	ClusterFile string `json:"clusterFile,omitempty"`
 	Client      string `json:"client,omitempty"`

@@ -23,7 +23,8 @@ const (
 	firstPause  = 100 * time.Millisecond
 	lastPause   = 2 * time.Second
 	// RetryRefused is after how long a refused drain is tried again when it is
-	// ordered again.
+	// ordered again. It is meant to equal firstBackoff of coordinator/rollout, after
+	// which the pod is claimed again.
 	RetryRefused = 10 * time.Second
 )
 

@@ -66,15 +66,11 @@ func (s secretFiles) user(prefix string) credentials.Source {
 }
 
 func solrEngine(c config.Connection, files secretFiles) (engines.Engine, error) {
-	return solr.New(solr.Options{
-		Access: accessOf(c, files),
-		// On by default: what an evacuation moved away would otherwise never come back.
-		BalanceAfterUpdate: c.BalanceAfterUpdate == nil || *c.BalanceAfterUpdate,
-	})
+	return solr.New(solr.Options{Access: accessOf(c, files)})
 }
 
 func openSearchEngine(c config.Connection, files secretFiles) (engines.Engine, error) {
-	return opensearch.New(accessOf(c, files))
+	return opensearch.New(opensearch.Options{Access: accessOf(c, files)})
 }
 
 func sqlEngine(flavor mysql.Flavor, c config.Connection, files secretFiles, peers engines.Peers) (engines.Engine, error) {

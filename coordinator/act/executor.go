@@ -104,8 +104,8 @@ func (x *Executor) carryOut(ctx context.Context, next effect.Effect) effect.Resu
 		return x.movePartition(ctx, e)
 	case effect.RestoreSetting:
 		return x.restoreSetting(ctx, e)
-	case effect.RestoreLeftover:
-		return x.restoreLeftover(ctx, e)
+	case effect.RestorePending:
+		return x.restorePending(ctx, e)
 	case effect.DeleteByForce:
 		return x.deleteByForce(ctx, e)
 	}

@@ -122,7 +122,7 @@ func TestStuckOnLeftOverSettings(t *testing.T) {
 	})
 }
 
-func TestTimeoutFreesNoCharge(t *testing.T) {
+func TestTimeoutReleasesNoClaim(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onDrain = func(effect.Target, effect.Order) (effect.Progress, error) {
 			return effect.Progress{State: model.DrainRunning, Detail: "slow"}, nil
@@ -135,7 +135,7 @@ func TestTimeoutFreesNoCharge(t *testing.T) {
 		for range 3500 {
 			time.Sleep(time.Second)
 			now := w.claims()
-			require.Len(t, now, 1, "the charge stays however long it takes")
+			require.Len(t, now, 1, "the claim stays however long it takes")
 			require.Equal(t, begun[0].ID, now[0].ID, "and so does its claim")
 		}
 		require.Empty(t, w.gone())

@@ -68,10 +68,10 @@ func (x *Executor) restoreSetting(ctx context.Context, e effect.RestoreSetting) 
 	return res
 }
 
-func (x *Executor) restoreLeftover(ctx context.Context, e effect.RestoreLeftover) effect.Result {
-	res := effect.LeftoverRestored{Leftover: e.Leftover}
+func (x *Executor) restorePending(ctx context.Context, e effect.RestorePending) effect.Result {
+	res := effect.PendingRestored{Pending: e.Pending}
 	res.Done, res.Err = x.askOne(ctx, e.Expected, "undo it", e.Targets, func(ctx context.Context, target effect.Target) (bool, error) {
-		return x.options.Agents.Restore(ctx, target, e.Leftover.Claim, x.options.Epoch, e.Leftover.Undo)
+		return x.options.Agents.Restore(ctx, target, e.Pending.Claim, x.options.Epoch, e.Pending.Undo)
 	})
 	return res
 }

@@ -33,7 +33,7 @@ type setting struct {
 func (w *world) changeSetting(order effect.Order) effect.Progress {
 	k := w.setting
 	cluster, _ := w.server.Cluster(namespace, name)
-	record := recordWith(&cluster.Status, func(s model.SharedSetting) bool { return slices.Contains(s.Claims, order.Claim) })
+	record := recordWith(&cluster.Status, func(s model.ClusterSetting) bool { return slices.Contains(s.Claims, order.Claim) })
 	switch {
 	case record == nil || order.Setting.Name != settingName:
 		w.accuse("%s writes %s, and that is not recorded", order.Claim, settingName)
@@ -58,7 +58,7 @@ func (w *world) changeSetting(order effect.Order) effect.Progress {
 func (w *world) turnBack(undo []byte) bool {
 	k := w.setting
 	cluster, _ := w.server.Cluster(namespace, name)
-	record := recordWith(&cluster.Status, func(s model.SharedSetting) bool { return s.Name == settingName })
+	record := recordWith(&cluster.Status, func(s model.ClusterSetting) bool { return s.Name == settingName })
 	if record == nil {
 		if k.value == throttled {
 			w.accuse("%s is put back without a record of it", settingName)
@@ -79,9 +79,9 @@ func (w *world) turnBack(undo []byte) bool {
 	return k.turned%2 == 0
 }
 
-func recordWith(status *v1alpha1.Status, is func(model.SharedSetting) bool) *model.SharedSetting {
-	if at := slices.IndexFunc(status.Shared, is); at >= 0 {
-		return &status.Shared[at]
+func recordWith(status *v1alpha1.Status, is func(model.ClusterSetting) bool) *model.ClusterSetting {
+	if at := slices.IndexFunc(status.ClusterSettings, is); at >= 0 {
+		return &status.ClusterSettings[at]
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (w *world) requirePutBack() {
 	w.t.Helper()
 	require.Equal(w.t, before, w.setting.value)
 	cluster, _ := w.server.Cluster(namespace, name)
-	require.Empty(w.t, cluster.Status.Shared)
+	require.Empty(w.t, cluster.Status.ClusterSettings)
 }
 
 // Two pods rely on one setting at once; it is written by one after the other, and
@@ -185,7 +185,7 @@ func TestClusterSettingLeftBehind(t *testing.T) {
 		clusters := w.server.Client(nil).Clusters.DatabaseClusters(namespace)
 		cluster, err := clusters.Get(t.Context(), name, metav1.GetOptions{})
 		require.NoError(t, err)
-		cluster.Status.Shared = []model.SharedSetting{{Name: settingName, Undo: []byte(before), Claims: []string{"long-gone"}}}
+		cluster.Status.ClusterSettings = []model.ClusterSetting{{Name: settingName, Undo: []byte(before), Claims: []string{"long-gone"}}}
 		_, err = clusters.UpdateStatus(t.Context(), cluster, metav1.UpdateOptions{})
 		require.NoError(t, err)
 		newProcess(w, 0, false).run(time.Minute)

@@ -295,7 +295,7 @@ func (w *world) done() bool {
 	if w.disks != nil && !w.disks.done() {
 		return false
 	}
-	return len(cluster.Status.Claims)+len(cluster.Status.Shared)+len(cluster.Status.Leftovers) == 0 && (w.set == nil || w.set.done())
+	return len(cluster.Status.Claims)+len(cluster.Status.ClusterSettings)+len(cluster.Status.PendingRestores) == 0 && (w.set == nil || w.set.done())
 }
 
 func (w *world) describe() string {

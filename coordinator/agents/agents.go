@@ -67,7 +67,7 @@ type agent struct {
 	target Target
 	zone   string
 	since  time.Time
-	line   line
+	conn   agentConn
 
 	// received is the newest report while reports are followed or have been requested since.
 	received Received
@@ -294,7 +294,7 @@ func (a *Agents) hold(c *cluster) {
 		handed := func() {}
 		if g.stopReports != nil && (!c.following.Reports || g.allGroups != c.following.AllGroups) {
 			if c.following.Reports {
-				handed = sync.OnceFunc(a.use(&g.line)) // the stream that follows gets its connection
+				handed = sync.OnceFunc(a.use(&g.conn)) // the stream that follows gets its connection
 			}
 			g.stopReports()
 			g.stopReports = nil
@@ -339,7 +339,7 @@ func (g *agent) close() {
 		g.stopRoster()
 	}
 	g.stopReports, g.stopRoster = nil, nil
-	g.line.close()
+	g.conn.close()
 }
 
 func (a *Agents) changed(key Key) {

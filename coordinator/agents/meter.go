@@ -72,7 +72,7 @@ func (m *meter) settle(bytes int) {
 // completed. A stream that the agent ends, or that falls silent, is not forgiven.
 func (a *Agents) forgive(g *agent) {
 	a.mu.Lock()
-	m := g.line.meter
+	m := g.conn.meter
 	a.mu.Unlock()
 	if m != nil {
 		m.settle(math.MaxInt32)

@@ -162,7 +162,7 @@ func listen[Message any](ctx context.Context, a *Agents, g *agent, what string,
 // quietSince returns until when an agent could say nothing.
 func (a *Agents) quietSince(g *agent) time.Time {
 	a.mu.Lock()
-	m := g.line.meter
+	m := g.conn.meter
 	a.mu.Unlock()
 	if m == nil {
 		return time.Time{}

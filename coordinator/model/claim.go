@@ -91,8 +91,8 @@ type VolumeClaim struct {
 	UID string `json:"uid"`
 }
 
-// SharedSetting is a setting of the whole database that claims have changed.
-type SharedSetting struct {
+// ClusterSetting is a setting of the whole database that claims have changed.
+type ClusterSetting struct {
 	// setting is its name, in the engine's words.
 	// +kubebuilder:validation:MaxLength=1024
 	Name string `json:"setting"`
@@ -108,8 +108,8 @@ type SharedSetting struct {
 	Claims []string `json:"claims,omitempty"`
 }
 
-// Leftover is what a drain has changed that could not be undone when its claim ended.
-type Leftover struct {
+// PendingRestore is what a drain has changed that could not be undone when its claim ended.
+type PendingRestore struct {
 	// claim is the id of that claim.
 	// +kubebuilder:validation:MaxLength=253
 	Claim string `json:"claim"`

@@ -16,11 +16,11 @@ func FirstOrdinal(partition, start int32) int32 {
 }
 
 // PartitionOf converts that ordinal to a partition.
-func PartitionOf(line, start int32) int32 {
-	if line >= FirstOrdinalNone {
+func PartitionOf(ordinal, start int32) int32 {
+	if ordinal >= FirstOrdinalNone {
 		return FirstOrdinalNone
 	}
-	return max(0, line-start)
+	return max(0, ordinal-start)
 }
 
 // Line is a move of a pool's partition that takes no pod away.

@@ -63,6 +63,7 @@ type Operation string
 const (
 	OperationNone      Operation = ""
 	OperationScaleDown Operation = "ScaleDown"
-	OperationVolume    Operation = "Volume"
-	OperationRemoval   Operation = "Removal"
+	// OperationVolume is not gathered any more. Saved snapshots may have it.
+	OperationVolume  Operation = "Volume"
+	OperationRemoval Operation = "Removal"
 )

@@ -48,7 +48,7 @@ var rules = []rule{
 	{name: model.RuleTwoLeaders, sparesBroken: true, sparesBegun: true, cluster: (*decision).twoLeaders},
 	{name: model.RuleVersionRefused, pod: (*decision).versionRefused},
 	{name: model.RuleHealth, sparesBroken: true, sparesBegun: true, guardsData: true, cluster: (*decision).unhealthy},
-	{name: model.RuleFailureDetection, sparesBroken: true, sparesBegun: true, guardsData: true, cluster: (*decision).settling},
+	{name: model.RuleFailureDetection, sparesBroken: true, sparesBegun: true, guardsData: true, cluster: (*decision).failureDetection},
 	{name: model.RuleOtherOperation, sparesBroken: true, pod: (*decision).otherOperation},
 	{name: model.RuleShutdown, pod: (*decision).shutdown},
 	{name: model.RuleOrderedReady, pod: (*decision).orderedReady},

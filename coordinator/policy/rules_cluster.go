@@ -292,7 +292,7 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-func (d *decision) settling() *finding {
+func (d *decision) failureDetection() *finding {
 	last, facts := d.x.Snapshot.Cluster.Status.LastDeparture, d.x.Snapshot.Cluster.Engine
 	if last == nil || last.IsZero() || !(facts.SettleSeconds > 0) {
 		return nil

@@ -95,7 +95,7 @@ var whenGone = []transition{
 	{"it is not recreated, and its volumes are there", func(c *Case) bool { return c.awaitsVolumes() && !c.Recreated }, MoveWait},
 	{"it is recreated on a claimed volume", func(c *Case) bool { return c.awaitsVolumes() && c.Known.Successor != "" }, MoveFollowSuccessor},
 	{"its volumes are not known to be new", (*Case).awaitsVolumes, MoveAwaitVolumes},
-	{"it is neither back in the database nor given up on", func(c *Case) bool { return !c.scalesDown() && !c.Rejoined && !c.ReturnFailed }, MoveWait},
+	{"it is neither back in the database nor lost", func(c *Case) bool { return !c.scalesDown() && !c.Rejoined && !c.ReturnFailed }, MoveWait},
 	{"its drain is not undone", (*Case).mustRestore, MoveRestore},
 	{"it is back, or need not be", func(c *Case) bool { return c.scalesDown() || c.Returned || c.SuccessorMustGo }, MoveRelease},
 	{"not all that was asked of it is true", func(*Case) bool { return true }, MoveWait},

@@ -22,7 +22,7 @@ func (a *step) edit(claim model.Claim, r *attempt, c Case, move Move) bool {
 			edits.Volumes[claim.ID] = r.known.Volumes
 		}
 		if r.known.Setting.Name != "" {
-			edits.RecordSetting[claim.ID], a.s.shared[claim.ID] = r.known.Setting, true
+			edits.RecordSetting[claim.ID], a.s.recorded[claim.ID] = r.known.Setting, true
 		}
 	case MoveRecordEmpty:
 		edits.Emptied[claim.ID] = model.At(a.now)
@@ -43,7 +43,7 @@ func (a *step) edit(claim model.Claim, r *attempt, c Case, move Move) bool {
 		}
 		edits.Drop = append(edits.Drop, claim.ID)
 		if r.known.UndoDeferred && len(claim.Undo) > 0 {
-			edits.RecordLeftovers = append(edits.RecordLeftovers, model.Leftover{Claim: claim.ID, Pod: claim.Pod, Undo: claim.Undo})
+			edits.RecordPendingRestores = append(edits.RecordPendingRestores, model.PendingRestore{Claim: claim.ID, Pod: claim.Pod, Undo: claim.Undo})
 		}
 	default:
 		return false
@@ -74,16 +74,16 @@ type Edits struct {
 	Phase map[string]model.ClaimPhase
 	// Drop are claims that have ended.
 	Drop []string
-	// RecordLeftovers is what ended claims leave to be undone. ForgetLeftovers are the claims whose
-	// leftovers are undone.
-	RecordLeftovers []model.Leftover
-	ForgetLeftovers []string
+	// RecordPendingRestores is what ended claims leave to be undone. ForgetPendingRestores are the
+	// claims of which that is done.
+	RecordPendingRestores []model.PendingRestore
+	ForgetPendingRestores []string
 }
 
 // Urgent reports whether something waits for the edits to be written. Phases alone are for people
 // and go with the next write.
 func (e Edits) Urgent() bool {
-	return len(e.Add)+len(e.Undo)+len(e.Drop)+len(e.ForgetSettings)+len(e.Volumes)+len(e.Emptied)+len(e.Successors)+len(e.ForgetLeftovers) > 0
+	return len(e.Add)+len(e.Undo)+len(e.Drop)+len(e.ForgetSettings)+len(e.Volumes)+len(e.Emptied)+len(e.Successors)+len(e.ForgetPendingRestores) > 0
 }
 
 // Apply applies the edits to a status.
@@ -111,16 +111,16 @@ func (e Edits) Apply(status *Record) {
 		kept = append(kept, claim)
 	}
 	status.Claims = append(kept, e.Add...)
-	status.Settings = slices.DeleteFunc(slices.Clone(status.Settings), func(s model.SharedSetting) bool { return slices.Contains(e.ForgetSettings, s.Name) })
-	status.Leftovers = slices.DeleteFunc(slices.Concat(status.Leftovers, e.RecordLeftovers), func(l model.Leftover) bool { return slices.Contains(e.ForgetLeftovers, l.Claim) })
-	if len(status.Leftovers) == 0 {
-		status.Leftovers = nil
+	status.ClusterSettings = slices.DeleteFunc(slices.Clone(status.ClusterSettings), func(s model.ClusterSetting) bool { return slices.Contains(e.ForgetSettings, s.Name) })
+	status.PendingRestores = slices.DeleteFunc(slices.Concat(status.PendingRestores, e.RecordPendingRestores), func(l model.PendingRestore) bool { return slices.Contains(e.ForgetPendingRestores, l.Claim) })
+	if len(status.PendingRestores) == 0 {
+		status.PendingRestores = nil
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.RecordSetting)) {
-		share(status, id, e.RecordSetting[id])
+		recordSetting(status, id, e.RecordSetting[id])
 	}
-	if len(status.Settings) == 0 {
-		status.Settings = nil
+	if len(status.ClusterSettings) == 0 {
+		status.ClusterSettings = nil
 	}
 }
 

@@ -39,6 +39,10 @@ func (a *step) start(claim model.Claim, r *attempt, move Move) {
 		a.effect(effect.ConfirmGone{Claim: claim.ID, Pod: pod, SetHidden: poolHidden(a.Snapshot, claim)})
 	case MoveFindSet:
 		a.effect(effect.FindSet{Claim: claim.ID, Set: model.SetOf(claim.Pod)})
+	case MoveWait, MoveRecordDrain, MoveRecordEmpty, MoveFollowSuccessor, MoveRelease:
+		panic("rollout: " + move.String() + " only changes the status, and has no effect")
+	default:
+		panic("rollout: a move without an effect: " + move.String())
 	}
 }
 

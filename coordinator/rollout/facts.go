@@ -39,10 +39,10 @@ type Facts struct {
 // Record is what the status of a DatabaseCluster says about the rollout. It has everything that a
 // coordinator must know about what its predecessor began.
 type Record struct {
-	Epoch     int64
-	Claims    []model.Claim
-	Settings  []model.SharedSetting
-	Leftovers []model.Leftover
+	Epoch           int64
+	Claims          []model.Claim
+	ClusterSettings []model.ClusterSetting
+	PendingRestores []model.PendingRestore
 }
 
 // Engine is what the engine's agents can do for pods other than their own.

@@ -41,8 +41,8 @@ func (a *step) learn(res effect.Result) {
 		a.learnPartitionMoved(res)
 	case effect.SettingRestored:
 		a.learnSettingRestored(res)
-	case effect.LeftoverRestored:
-		a.learnLeftoverRestored(res)
+	case effect.PendingRestored:
+		a.learnPendingRestored(res)
 	case effect.DeletedByForce:
 		a.learnDeletedByForce(res)
 	default:

@@ -66,7 +66,7 @@ type sight struct {
 
 // see looks at a claim. It changes nothing.
 func (a *step) see(claim model.Claim) sight {
-	v := sight{where: presenceOf(a.Snapshot, claim), pod: podNamed(a.Snapshot, claim.Pod), listed: sharedBy(&a.Record, claim.ID) != nil}
+	v := sight{where: presenceOf(a.Snapshot, claim), pod: podNamed(a.Snapshot, claim.Pod), listed: settingOfClaim(&a.Record, claim.ID) != nil}
 	switch v.where {
 	case PodPresent:
 		v.ahead = goFirst(a.Snapshot, claim)

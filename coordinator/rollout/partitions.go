@@ -71,7 +71,7 @@ func (l *partition) count(now time.Time, pool effect.Pool) {
 	l.undone, l.resetAt = true, now
 	l.resets++
 	if l.resets > 1 {
-		l.retryAt = now.Add(min(firstBackoff<<min(l.resets-2, 8), lastBackoff))
+		l.retryAt = now.Add(min(firstResetPause<<min(l.resets-2, 8), lastResetPause))
 	}
 }
 

@@ -22,9 +22,9 @@ func listed() *step {
 	claims := []model.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}, {ID: "c", Pod: "c", UID: "c"}}
 	a := stepOn(Facts{}, time.Unix(1000, 0))
 	a.Record.Claims = claims
-	a.Record.Settings = []model.SharedSetting{{Name: settingName, Undo: []byte(before), Claims: []string{"a", "b"}}}
+	a.Record.ClusterSettings = []model.ClusterSetting{{Name: settingName, Undo: []byte(before), Claims: []string{"a", "b"}}}
 	a.Snapshot.Cluster.Spec.Policy.StartSeconds = 100
-	a.s.shared = map[string]bool{"a": true}
+	a.s.recorded = map[string]bool{"a": true}
 	for _, claim := range claims {
 		a.Snapshot.Pods = append(a.Snapshot.Pods, model.Pod{Name: claim.Pod, UID: claim.UID, Phase: model.PodPhaseReady})
 		a.s.attempts[claim.ID] = &attempt{known: Known{DrainPlanned: true, Setting: effect.ClusterSetting{Name: settingName}}}
@@ -33,7 +33,7 @@ func listed() *step {
 	return a
 }
 
-func TestQueueOfASharedSetting(t *testing.T) {
+func TestQueueOfAClusterSetting(t *testing.T) {
 	prepared := func(a *step, ids ...string) {
 		for _, id := range ids {
 			a.s.attempts[id].known.Drained = DrainedBySelf
@@ -61,7 +61,7 @@ func TestQueueOfASharedSetting(t *testing.T) {
 		"it is being put back":            {func(a *step) { prepared(a, "a", "b"); a.s.settings[settingName].begun = true }, "c"},
 		"an order may still be late":      {func(a *step) { prepared(a, "a", "b"); a.s.settings[settingName].lateUntil = a.now.Add(1) }, "c"},
 		"no order can be late any more":   {func(a *step) { prepared(a, "a", "b"); a.s.settings[settingName].lateUntil = a.now }, ""},
-		"the record is another setting's": {func(a *step) { a.Record.Settings[0].Name = "other" }, "b"},
+		"the record is another setting's": {func(a *step) { a.Record.ClusterSettings[0].Name = "other" }, "b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := listed()
@@ -93,12 +93,12 @@ func TestDeadlockOfPartitionAndSettingIsDetected(t *testing.T) {
 			a.Record.Claims = []model.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}}
 		}, ""},
 		"it is listed, and waits for its turn": {func(a *step) {
-			a.Record.Settings[0].Claims = []string{"a", "b", "c"}
+			a.Record.ClusterSettings[0].Claims = []string{"a", "b", "c"}
 			a.Record.Claims = []model.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}}
 		}, ""},
 		"its drain writes another setting": {func(a *step) { a.s.attempts["c"].known.Setting.Name = "other" }, ""},
 		"nothing is known of its drain":    {func(a *step) { delete(a.s.attempts, "c") }, ""},
-		"this claim needs no setting":      {func(a *step) { a.Record.Settings[0].Claims = []string{"a"} }, ""},
+		"this claim needs no setting":      {func(a *step) { a.Record.ClusterSettings[0].Claims = []string{"a"} }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := listed()
@@ -113,7 +113,7 @@ func TestDeadlockOfPartitionAndSettingIsDetected(t *testing.T) {
 
 // A setting is no longer needed if its pod is not back after the time that a start may take, but
 // not while the pod's agent may still write it.
-func TestOverForASharedSetting(t *testing.T) {
+func TestOverForAClusterSetting(t *testing.T) {
 	gone := Case{Pod: PodGone, SettingRecorded: true, Rejoined: true, Known: Known{GoneConfirmed: true}}
 	for name, c := range map[string]struct {
 		change func(c *Case, r *attempt, a *step)

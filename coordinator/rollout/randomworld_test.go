@@ -64,10 +64,10 @@ func newRandomWorld(r *rand.Rand) *randomWorld {
 		}
 	}
 	if w.one(4) {
-		w.record.Leftovers = []model.Leftover{{Claim: "old", Pod: "s-1", Undo: []byte("x")}}
+		w.record.PendingRestores = []model.PendingRestore{{Claim: "old", Pod: "s-1", Undo: []byte("x")}}
 	}
 	if w.one(4) {
-		w.record.Settings = []model.SharedSetting{{Name: settingName, Undo: []byte(before), Claims: []string{"old"}}}
+		w.record.ClusterSettings = []model.ClusterSetting{{Name: settingName, Undo: []byte(before), Claims: []string{"old"}}}
 	}
 	return w
 }
@@ -261,8 +261,8 @@ func (w *randomWorld) result(e effect.Effect) effect.Result {
 		return effect.PartitionMoved{Pool: e.Move.Pool.Name, Moved: w.moved(e.Move.Pool.Name), Err: w.fail()}
 	case effect.RestoreSetting:
 		return effect.SettingRestored{Name: e.Setting.Name, Ended: w.now, Done: w.one(2), Err: w.fail()}
-	case effect.RestoreLeftover:
-		return effect.LeftoverRestored{Leftover: e.Leftover, Done: w.one(2), Err: w.fail()}
+	case effect.RestorePending:
+		return effect.PendingRestored{Pending: e.Pending, Done: w.one(2), Err: w.fail()}
 	case effect.DeleteByForce:
 		return effect.DeletedByForce{Pod: e.Pod, Node: e.Node, Err: w.fail()}
 	}

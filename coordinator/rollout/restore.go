@@ -38,7 +38,7 @@ func (a *step) learnRestored(res effect.Restored) {
 		// Nothing was changed, so an agent that does not answer blocks nothing. A cluster setting
 		// has a record of its own, which stays.
 		here := presenceOf(a.Snapshot, *claim) == PodPresent
-		shares := sharedBy(&a.Record, claim.ID) != nil
+		shares := settingOfClaim(&a.Record, claim.ID) != nil
 		r.known.Restored = here && len(claim.Undo) == 0 && !shares
 		r.known.UndoDeferred = r.makesRoom || res.Nobody && (r.settingReleased || !shares)
 	}

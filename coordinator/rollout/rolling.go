@@ -85,7 +85,7 @@ func goFirst(s model.Snapshot, claim model.Claim) []model.Pod {
 // this claim needs it.
 func (a *step) deadlock(claim model.Claim, ahead []model.Pod) string {
 	claims := a.Snapshot.Cluster.Status.Claims
-	record := sharedBy(&a.Record, claim.ID)
+	record := settingOfClaim(&a.Record, claim.ID)
 	for _, o := range ahead {
 		its := slices.IndexFunc(claims, func(c model.Claim) bool { return c.UID == o.UID })
 		if its < 0 {

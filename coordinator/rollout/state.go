@@ -20,13 +20,13 @@ type State struct {
 	made map[string]bool
 	// backoffs are the pods that are left alone for a while, by UID.
 	backoffs map[string]*backoff
-	// settings are the cluster settings whose old value is recorded. shared are the claims that
+	// settings are the cluster settings whose old value is recorded. recorded are the claims that
 	// this coordinator has added to a record. restored counts the settings that were restored.
 	settings map[string]*setting
-	shared   map[string]bool
+	recorded map[string]bool
 	restored int
-	// leftovers are what is known about what is still to be undone, by claim.
-	leftovers map[string]*pending
+	// pendingRestores are what is known about what is still to be undone, by claim.
+	pendingRestores map[string]*pending
 	// forced are the pods that are deleted by force, by UID.
 	forced map[string]*pending
 	// partitions are those that were moved, by pool.
@@ -55,8 +55,8 @@ func (s State) clone() State {
 	s.made = cloned(s.made)
 	s.backoffs = clonePointers(s.backoffs)
 	s.settings = clonePointers(s.settings)
-	s.shared = cloned(s.shared)
-	s.leftovers = clonePointers(s.leftovers)
+	s.recorded = cloned(s.recorded)
+	s.pendingRestores = clonePointers(s.pendingRestores)
 	s.forced = clonePointers(s.forced)
 	s.partitions = clonePointers(s.partitions)
 	return s

@@ -28,7 +28,7 @@ func Step(state State, facts Facts, results []effect.Result, now time.Time) (Sta
 	}
 	if a.s.superseded || a.Record.Epoch != a.s.epoch {
 		a.s.superseded = true
-		return a.s, a.supersededDecision()
+		return a.s, a.supersededOutcome()
 	}
 	a.out.Edits = newEdits()
 	a.out.Waiting = map[string]string{}
@@ -39,18 +39,18 @@ func Step(state State, facts Facts, results []effect.Result, now time.Time) (Sta
 	a.movePartitions()
 	a.deleteByOverride()
 	a.restoreSettings()
-	a.restoreLeftovers()
+	a.restorePending()
 	a.claim()
 	a.wakeForBackoffs()
 	if a.s.superseded {
-		return a.s, a.supersededDecision()
+		return a.s, a.supersededOutcome()
 	}
 	a.judgeProgress()
 	return a.s, *a.out
 }
 
-// supersededDecision has only what was learned.
-func (a *step) supersededDecision() Outcome {
+// supersededOutcome has only what was learned.
+func (a *step) supersededOutcome() Outcome {
 	return Outcome{Superseded: true, Log: a.out.Log, Drains: a.out.Drains}
 }
 

@@ -38,7 +38,8 @@ const (
 	volumesEvery = time.Second
 
 	// firstBackoff and lastBackoff bound how long a pod is left alone after a claim on it was given
-	// up.
+	// up. firstBackoff is meant to equal RetryRefused of agent/drain: when the pod is claimed again,
+	// its agent tries a refused drain again, too.
 	firstBackoff = 10 * time.Second
 	lastBackoff  = 5 * time.Minute
 
@@ -48,13 +49,17 @@ const (
 	// the pod goes as it is: nothing is lost, and only leaders are elected. If more is at stake, as
 	// with a primary that nobody would succeed, it stays until an agent has answered.
 	handoffTimeout = 30 * time.Second
-	// undoShared is how long after its deletion a DatabaseCluster waits for pods that have gone
+	// undoSettings is how long after its deletion a DatabaseCluster waits for pods that have gone
 	// before their settings are restored anyway.
-	undoShared = 30 * time.Second
+	undoSettings = 30 * time.Second
 	// manyResets of a written partition are not an order of a person: some tool keeps the field at
 	// its own value. They are forgotten after a while without one.
 	manyResets   = 3
 	resetsForget = time.Hour
+	// firstResetPause and lastResetPause bound how long we leave the partition as somebody else has
+	// set it, from the second time on.
+	firstResetPause = 10 * time.Second
+	lastResetPause  = 5 * time.Minute
 )
 
 // timedOut does not count time in which others were first, or another coordinator led. It uses this

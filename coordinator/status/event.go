@@ -58,7 +58,7 @@ func Events(previous *Decision, next Decision) []Event {
 	t := &transition{from: *previous, to: next}
 	t.claims()
 	t.unplanned()
-	t.lines()
+	t.partitions()
 	t.holds()
 	t.phase()
 	t.guard()

@@ -106,7 +106,7 @@ func (t *transition) returned(c model.Claim) {
 		return
 	}
 	if policy.Returned(t.to.Snapshot, c).Failed {
-		t.add(c.Pod, pod.UID, true, EventPodNotReturned, "%s: given up %s, on revision %s: %s", c.Pod, t.sinceClaim(c), pod.Revision, cmp.Or(pod.Problem, "not live in the database"))
+		t.add(c.Pod, pod.UID, true, EventPodNotReturned, "%s: not back %s, on revision %s: %s", c.Pod, t.sinceClaim(c), pod.Revision, cmp.Or(pod.Problem, "not live in the database"))
 		return
 	}
 	t.add(c.Pod, pod.UID, false, EventPodReturned, "%s: back in the database %s, on revision %s", c.Pod, t.sinceClaim(c), pod.Revision)

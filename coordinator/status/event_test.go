@@ -94,7 +94,7 @@ func TestEventsOfSkippedPhases(t *testing.T) {
 	require.Equal(t, []string{EventPodReturned}, without(reasons(Events(&gone, released)), EventRestartHeld))
 }
 
-// A claim that is given up because the new pod does not start says so, and not that the
+// A claim whose recreated pod does not start says so, and not that the
 // pod is back.
 func TestEventsOfAPodThatDoesNotReturn(t *testing.T) {
 	crashes := func(s *model.Snapshot) {
@@ -112,7 +112,7 @@ func TestEventsOfAPodThatDoesNotReturn(t *testing.T) {
 	require.Equal(t, []string{EventPodNotReturned}, without(reasons(Events(&gone, over)), EventRestartHeld))
 }
 
-// Nor is a pod given up that has no session for a moment when its claim ends.
+// Nor does a pod fail to return that has no session for a moment when its claim ends.
 func TestABlipIsNoFailureToReturn(t *testing.T) {
 	blip := func(s *model.Snapshot) {
 		back(s)

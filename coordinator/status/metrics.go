@@ -127,7 +127,7 @@ func (m *metrics) pools(cluster string, previous *Decision, next Decision) {
 		m.updated.WithLabelValues(cluster, pool.Name).Set(float64(update))
 		if pool.Strategy == model.StrategyRollingUpdate {
 			m.partition.WithLabelValues(cluster, pool.Name).Set(float64(pool.Partition))
-			m.lines(cluster, previous, next, pool)
+			m.partitionsMoved(cluster, previous, next, pool)
 		} else {
 			m.partition.DeleteLabelValues(cluster, pool.Name)
 			m.moved.DeleteLabelValues(cluster, pool.Name)
@@ -135,8 +135,8 @@ func (m *metrics) pools(cluster string, previous *Decision, next Decision) {
 	}
 }
 
-// lines notes when a pool's partition changed.
-func (m *metrics) lines(cluster string, previous *Decision, next Decision, pool model.Pool) {
+// partitionsMoved notes when a pool's partition changed.
+func (m *metrics) partitionsMoved(cluster string, previous *Decision, next Decision, pool model.Pool) {
 	var before model.Pool
 	known := false
 	if previous != nil {

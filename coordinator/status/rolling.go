@@ -62,8 +62,8 @@ func partitionReset(d Decision) metav1.Condition {
 			"and have the tool that applies it ignore differences there, or use update.rollingUpdate: Guard, which writes no StatefulSet", strings.Join(pools, ", "), d.Resets[pools[0]]))
 }
 
-// lines reports partitions that moved for another reason than a pod's step.
-func (t *transition) lines() {
+// partitions reports partitions that moved for another reason than a pod's step.
+func (t *transition) partitions() {
 	for _, to := range t.to.Snapshot.Pools {
 		from, known := t.from.Pool(to.Name)
 		if !known || to.Strategy != model.StrategyRollingUpdate {

@@ -25,6 +25,7 @@ var (
 	runbookHeading  = regexp.MustCompile("(?m)^### `(.+)`$")
 	runbookItem     = regexp.MustCompile(`(?m)^- \*\*([A-Z][a-z ]+)\*\*: \S`)
 	runbookOverride = regexp.MustCompile(`(?m)^- \*\*Override\*\*: (not possible|possible by name only|possible)[.,;:]`)
+	runbookRow      = regexp.MustCompile("(?m)^\\| `([A-Z][a-z]+)` \\|")
 	runbookLink     = regexp.MustCompile(`\]\(#([^)]+)\)`)
 )
 
@@ -94,6 +95,20 @@ func howToOverride(t testing.TB, rule model.Rule) string {
 		return "possible by name only"
 	}
 	return "possible"
+}
+
+// The table of claimed pods has every phase that a claim can enter, in their order.
+func TestRunbookHasEveryPhase(t *testing.T) {
+	_, _, _, whole := readRunbook(t)
+	_, table, found := strings.Cut(whole, "\n| a claimed pod is | which means |\n")
+	require.True(t, found, "the runbook has no table of claimed pods")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var names []model.ClaimPhase
+	for _, m := range runbookRow.FindAllStringSubmatch(table, -1) {
+		names = append(names, model.ClaimPhase(m[1]))
+	}
+	entered := slices.DeleteFunc(model.ClaimPhases(), func(p model.ClaimPhase) bool { return p == model.PhaseRejoined })
+	require.Equal(t, entered, names)
 }
 
 // One entry for each reason in event.go; Stalled is that of the phase, too.

@@ -57,9 +57,9 @@ const reasonSetting = "SettingNotRestored"
 // settingWaits returns the settings that are still as drains have left them.
 func settingWaits(d Decision) []Wait {
 	var waits []Wait
-	for _, knob := range slices.Sorted(maps.Keys(d.Settings)) {
-		waits = append(waits, Wait{Key: progress.SettingKey(knob), rank: ownReason, Hold: model.Hold{Rule: reasonSetting,
-			Reason:   fmt.Sprintf("%s is still as a restart has set it, and could not be put back: %s", knob, d.Settings[knob]),
+	for _, setting := range slices.Sorted(maps.Keys(d.Settings)) {
+		waits = append(waits, Wait{Key: progress.SettingKey(setting), rank: ownReason, Hold: model.Hold{Rule: reasonSetting,
+			Reason:   fmt.Sprintf("%s is still as a restart has set it, and could not be put back: %s", setting, d.Settings[setting]),
 			Unblocks: "a live pod with an agent, or the setting put back by hand"}})
 	}
 	return waits

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
+	"github.com/rollcall-dev/rollcall/engines/web"
 	"github.com/rollcall-dev/rollcall/engines/web/webtest"
 )
 
@@ -108,7 +109,7 @@ func (c *fakeCluster) locked(change func()) {
 
 func (c *fakeCluster) options(i int) Options {
 	host, port := webtest.Address(c.t, c.urls[i].URL)
-	return Options{Host: host, Port: port, Dial: c.network.Dial}
+	return Options{Access: web.Access{Host: host, Port: port, Dial: c.network.Dial}}
 }
 
 func (c *fakeCluster) fault(i int, f enginetest.Fault) { c.servers[i].Set(f) }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/web"
 	"github.com/rollcall-dev/rollcall/engines/web/webtest"
 )
 
@@ -45,7 +46,7 @@ func hostileEngine(t *testing.T, hostile map[string]webtest.Hostile) *Engine {
 	}))
 	t.Cleanup(server.Close)
 	host, port := webtest.Address(t, server.URL)
-	return mustNew(t, Options{Host: host, Port: port, Timeout: time.Minute})
+	return mustNew(t, Options{Access: web.Access{Host: host, Port: port, Timeout: time.Minute}})
 }
 
 const pathWhole = pathState + "/version,master_node,nodes,routing_table,customs"

@@ -116,7 +116,7 @@ type observer struct {
 	cluster   *reading
 	processes map[string]string // node id to process, when facts were read
 
-	alone loneliness
+	alone withoutManager
 }
 
 const (

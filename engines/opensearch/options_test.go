@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 func TestOptionsDefaults(t *testing.T) {
@@ -20,9 +22,9 @@ func TestOptionsAreChecked(t *testing.T) {
 		options Options
 		says    string
 	}{
-		"port":    {Options{Port: 70000}, "opensearch options: port 70000: must be 1 to 65535"},
-		"timeout": {Options{Timeout: -time.Second}, "must be positive values"},
-		"bytes":   {Options{MaxBytes: -1}, "must be positive values"},
+		"port":    {Options{Access: web.Access{Port: 70000}}, "opensearch options: port 70000: must be 1 to 65535"},
+		"timeout": {Options{Access: web.Access{Timeout: -time.Second}}, "must be positive values"},
+		"bytes":   {Options{Access: web.Access{MaxBytes: -1}}, "must be positive values"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(c.options)

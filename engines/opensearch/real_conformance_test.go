@@ -47,7 +47,7 @@ func TestRealConformance(t *testing.T) {
 
 // realReading asks the node without anything in between.
 func realReading(t *testing.T, n *opensearchtest.Node) (*reading, health) {
-	e, err := New(Options{Host: n.Host, Port: n.Port})
+	e, err := New(Options{Access: web.Access{Host: n.Host, Port: n.Port}})
 	require.NoError(t, err)
 	defer e.Close()
 	var r *reading
@@ -142,7 +142,7 @@ func realDatabase(t *testing.T, c *opensearchtest.Cluster) enginetest.Database {
 		Members: names,
 		Engine: func(i int) engines.Engine {
 			host, port := webtest.Address(t, served[i])
-			o := testOptions(Options{Host: host, Port: port})
+			o := testOptions(Options{Access: web.Access{Host: host, Port: port}})
 			o.Timeout, o.WriteTimeout, o.MaxBytes = 4*time.Second, 20*time.Second, 1<<20
 			e, err := New(o)
 			require.NoError(t, err)

@@ -15,10 +15,11 @@ import (
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/opensearch/opensearchtest"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 func realEngine(t *testing.T, n *opensearchtest.Node) *Engine {
-	return mustNew(t, Options{Host: n.Host, Port: n.Port})
+	return mustNew(t, Options{Access: web.Access{Host: n.Host, Port: n.Port}})
 }
 
 // repeat until Done, and returns all that was said.

@@ -303,7 +303,7 @@ func (r recorder) twoManagers(version string) {
 	r.situation("two-managers", n)
 	voter := elected(r.T, n)
 	host := c.Nodes[slices.IndexFunc(c.Nodes, func(o *opensearchtest.Node) bool { return o.Name == voter })]
-	e := mustNew(r.T, Options{Host: host.Host, Port: host.Port})
+	e := mustNew(r.T, Options{Access: web.Access{Host: host.Host, Port: host.Port}})
 	order := engines.Order{Kind: engines.Handoff, Claim: "c1"}
 	undo, err := e.PlanDrain(r.Context(), order)
 	require.NoError(r, err)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/engines/web"
 	"github.com/rollcall-dev/rollcall/engines/web/webtest"
 )
 
@@ -98,7 +99,7 @@ func replay(t *testing.T, c conversation) Options {
 	}))
 	t.Cleanup(server.Close)
 	host, port := webtest.Address(t, server.URL)
-	return Options{Host: host, Port: port, Timeout: time.Minute}
+	return Options{Access: web.Access{Host: host, Port: port, Timeout: time.Minute}}
 }
 
 // listener is a proxy between the adapter and a server that records what they say.
@@ -132,7 +133,7 @@ func listen(t *testing.T, try func(method, path, body string) ([]byte, int, erro
 	server := httptest.NewServer(l)
 	defer server.Close()
 	host, port := webtest.Address(t, server.URL)
-	e, err := New(Options{Host: host, Port: port, Timeout: time.Minute})
+	e, err := New(Options{Access: web.Access{Host: host, Port: port, Timeout: time.Minute}})
 	require.NoError(t, err)
 	defer e.Close()
 	do(e)

@@ -245,34 +245,23 @@ func restoreToEnd(t *testing.T, e *Engine, undo []byte) engines.Progress {
 
 func TestBalance(t *testing.T) {
 	for version, balances := range map[string]int{"9.2.1": 0, "8.11.4": 0, "9.3.0": 1, "9.10.0": 1, "10.0.0": 1} {
-		for _, wanted := range []bool{true, false} {
-			c := newFakeCluster(t, 3)
-			c.version = version
-			o := testOptions(c.options(0))
-			o.BalanceAfterUpdate = wanted
-			e := mustNew(t, o)
-			undo := begin(t, e, evacuateOrder())
-			p := restoreToEnd(t, e, undo)
-			restoreToEnd(t, e, undo)
-			switch {
-			case !wanted:
-				require.Zero(t, count(c, pathBalance+" "))
-			case balances == 0:
-				require.Zero(t, count(c, pathBalance+" "))
-				require.Equal(t, "not balanced: Solr "+version+" cannot, 9.3 and later can", p.Detail)
-			default:
-				require.Equal(t, 1, count(c, pathBalance+" "), "once per claim")
-			}
-			require.Empty(t, c.leftovers())
+		c := newFakeCluster(t, 3)
+		c.version = version
+		e := mustNew(t, testOptions(c.options(0)))
+		undo := begin(t, e, evacuateOrder())
+		p := restoreToEnd(t, e, undo)
+		restoreToEnd(t, e, undo)
+		require.Equal(t, balances, count(c, pathBalance+" "), "once per claim")
+		if balances == 0 {
+			require.Equal(t, "not balanced: Solr "+version+" cannot, 9.3 and later can", p.Detail)
 		}
+		require.Empty(t, c.leftovers())
 	}
 }
 
 func TestRestoreOfAHandoffDoesNotBalance(t *testing.T) {
 	c := newFakeCluster(t, 3)
-	o := testOptions(c.options(0))
-	o.BalanceAfterUpdate = true
-	e := mustNew(t, o)
+	e := mustNew(t, testOptions(c.options(0)))
 	restoreToEnd(t, e, begin(t, e, handoffOrder()))
 	require.Zero(t, count(c, pathBalance+" "))
 }

@@ -17,9 +17,6 @@ type Options struct {
 	Parallel int
 	// Poll is how often a change is looked for while it is waited for. 0 means 50 ms.
 	Poll time.Duration
-	// BalanceAfterUpdate means that Restore of an evacuation redistributes replicas over the live
-	// nodes (Solr 9.3 and later; older ones are left alone).
-	BalanceAfterUpdate bool
 }
 
 func (o Options) withDefaults() Options {

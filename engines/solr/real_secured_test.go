@@ -68,7 +68,7 @@ func TestRealLeastPrivilege(t *testing.T) {
 	n := c.Nodes[0]
 	n.Create("books", "numShards", "2", "nrtReplicas", "1", "createNodeSet", n.Name)
 	n.Create("pages", "numShards", "1", "nrtReplicas", "2")
-	e := mustNew(t, Options{BalanceAfterUpdate: true, Access: web.Access{Host: n.Host, Port: n.Port, Credentials: func() (string, credentials.Secret, error) {
+	e := mustNew(t, Options{Access: web.Access{Host: n.Host, Port: n.Port, Credentials: func() (string, credentials.Secret, error) {
 		return "agent", credentials.NewSecret(securedPassword), nil
 	}}})
 	o := await(t, e, "as agent", whole)

@@ -158,9 +158,7 @@ func (e *Engine) restoreEvacuated(ctx context.Context, planned engines.Undo) (en
 			return engines.Progress{}, err
 		}
 	}
-	if !e.options.BalanceAfterUpdate {
-		return engines.Progress{State: engines.ProgressDone}, nil
-	}
+	// What the evacuation has moved away would otherwise never come back.
 	progress, err := e.balance(ctx, planned.Claim)
 	var refused *web.StatusError
 	if errors.As(err, &refused) && !denied(err) {

@@ -1,7 +1,7 @@
 // Package v1alpha1 is the resource DatabaseCluster: its types, the names that
 // go with it, and a typed client and informer for it.
 //
-// The spec, claims and approvals are those of package policy, so that a
+// The spec, claims and approvals are those of package model, so that a
 // decision and the object that it was made from cannot drift apart. The
 // custom resource definition and the deep copies are generated from the
 // markers on these types.

@@ -57,13 +57,13 @@ type Status struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
-	Shared []model.SharedSetting `json:"clusterSettings,omitempty"`
+	ClusterSettings []model.ClusterSetting `json:"clusterSettings,omitempty"`
 	// pendingRestores are what drains have changed whose claims are over, and that nobody
 	// was there to undo. The first agent that is there undoes them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
-	Leftovers []model.Leftover `json:"pendingRestores,omitempty"`
+	PendingRestores []model.PendingRestore `json:"pendingRestores,omitempty"`
 	// podConditions are what has been wrong with pods for a while and leads to their
 	// replacement, with since when, where spec.replacement.enabled asks for that.
 	// +optional

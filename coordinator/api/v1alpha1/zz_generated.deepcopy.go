@@ -155,16 +155,16 @@ func (in *Status) DeepCopyInto(out *Status) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
-	if in.Shared != nil {
-		in, out := &in.Shared, &out.Shared
-		*out = make([]model.SharedSetting, len(*in))
+	if in.ClusterSettings != nil {
+		in, out := &in.ClusterSettings, &out.ClusterSettings
+		*out = make([]model.ClusterSetting, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
-	if in.Leftovers != nil {
-		in, out := &in.Leftovers, &out.Leftovers
-		*out = make([]model.Leftover, len(*in))
+	if in.PendingRestores != nil {
+		in, out := &in.PendingRestores, &out.PendingRestores
+		*out = make([]model.PendingRestore, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}

@@ -79,8 +79,8 @@ func (w *world) beforeItsTurn() *candidate {
 	if !w.nothingElseGoes() {
 		return nil
 	}
-	heldByLine := maps.Clone(w.heldByLine)
-	defer func() { w.heldByLine, w.early = heldByLine, nil }()
+	heldByPartition := maps.Clone(w.heldByPartition)
+	defer func() { w.heldByPartition, w.early = heldByPartition, nil }()
 	for _, c := range w.order {
 		if !w.goesEarly(c.Pod, w.noProgress()) {
 			continue

@@ -45,14 +45,14 @@ type world struct {
 	heldBehind []*model.Pod
 	// staysByTemplate is true if some pod would stay behind for another reason than being held.
 	staysByTemplate bool
-	// heldByLine are those that the last rule held.
-	heldByLine map[*candidate]bool
+	// heldByPartition are those that the last rule held.
+	heldByPartition map[*candidate]bool
 }
 
 func newWorld(s *model.Snapshot) *world {
 	return &world{
 		s: s, spec: s.Cluster.SpecWithDefaults(), pods: inOrder(s),
-		asked: map[*candidate]bool{}, tried: map[string]bool{}, heldByLine: map[*candidate]bool{},
+		asked: map[*candidate]bool{}, tried: map[string]bool{}, heldByPartition: map[*candidate]bool{},
 	}
 }
 
@@ -83,7 +83,7 @@ func Decide(s model.Snapshot) Verdict {
 		v.Steps = append(v.Steps, step)
 	}
 	v.Holds = holds
-	v.Lines = w.lines()
+	v.Lines = w.partitions()
 	v.Phase = w.phase(&v)
 	return v
 }
@@ -92,7 +92,7 @@ func Decide(s model.Snapshot) Verdict {
 func (w *world) askAll() map[*candidate]model.Hold {
 	holds := map[*candidate]model.Hold{}
 	for _, c := range w.order {
-		if w.asked[c] || w.correctBelowTheLine(c) {
+		if w.asked[c] || w.correctBelowPartition(c) {
 			continue
 		}
 		maps.Copy(holds, w.ask(w.together(c)))

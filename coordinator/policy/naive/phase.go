@@ -106,6 +106,6 @@ func (w *world) waitsForOthers(h model.Hold) bool {
 func (w *world) correctionBlocked(v *Verdict) bool {
 	return slices.ContainsFunc(v.Holds, func(h model.Hold) bool {
 		c := find(w.order, w.podNamed(h.Pod))
-		return c != nil && c.outside && w.heldByLine[c] && !w.goesBackUp(w.pool(c.Pod)) && len(w.between(c)) > 0
+		return c != nil && c.outside && w.heldByPartition[c] && !w.goesBackUp(w.pool(c.Pod)) && len(w.between(c)) > 0
 	})
 }

@@ -63,7 +63,7 @@ func (w *world) withoutWhoStandsBehind(c *candidate) (left []model.Claim, correc
 // and waits for the rechecked pod because of the partition, unless guards keep the controller from
 // that one. No pod does in an outage.
 func (w *world) standsBehind(p *model.Pod, claim model.Claim, c *candidate) bool {
-	return claim.Action == model.ActionLowerPartition && p.Phase != model.PodPhaseTerminating && w.waitsByTheLine(p, c) &&
+	return claim.Action == model.ActionLowerPartition && p.Phase != model.PodPhaseTerminating && w.waitsByPartition(p, c) &&
 		!w.heldByGuards([]*model.Pod{c.Pod}) && !w.outage()
 }
 

@@ -49,20 +49,20 @@ func rules() []rule {
 		{name: model.RuleBadInput, whole: plainly((*world).makesNoSense), forced: true, firm: true},
 		{name: model.RuleObserveOnly, whole: plainly((*world).observes), forced: true},
 		{name: model.RulePaused, whole: plainly((*world).paused), forced: true},
-		{name: model.RulePaused, pod: simply((*world).belowTheLine)},
+		{name: model.RulePaused, pod: simply((*world).belowPartition)},
 		{name: model.RuleOutsideWindow, untilBegun: true, spares: corrections, whole: plainly((*world).windowClosed)},
 		{name: model.RuleFleetFull, untilBegun: true, spares: corrections, whole: plainly((*world).fleetFull), pod: simply((*world).fleetFilled)},
 		{name: model.RuleApproval, spares: corrections, pod: simply((*world).lacksApproval)},
 		{name: model.RuleCanary, spares: corrections, pod: simply((*world).waitsForCanary)},
 		{name: model.RulePoolUnobserved, whole: plainly((*world).poolUnobserved)},
-		{name: model.RuleRolloutHalted, spares: correctionsNoUpdateAndFailed, whole: plainly((*world).lineStopped)},
+		{name: model.RuleRolloutHalted, spares: correctionsNoUpdateAndFailed, whole: plainly((*world).rolloutHalted)},
 		{name: model.RuleViewSplit, untilBegun: true, spares: restartsOnly, whole: plainly((*world).viewSplit)},
 		{name: model.RuleNoLeader, untilBegun: true, spares: correctionsAndDead, whole: (*world).noLeader, pod: (*world).noLeaderOnItsPlace},
 		{name: model.RuleTwoLeaders, untilBegun: true, spares: corrections, whole: (*world).twoLeaders},
 		{name: model.RuleVersionRefused, pod: simply((*world).versionRefused)},
 		{name: model.RuleVersionRefused, pod: simply((*world).notAllAtOnce)},
 		{name: model.RuleHealth, untilBegun: true, spares: restartsOnly, whole: plainly((*world).unhealthy)},
-		{name: model.RuleFailureDetection, untilBegun: true, spares: restartsOnly, whole: plainly((*world).settling)},
+		{name: model.RuleFailureDetection, untilBegun: true, spares: restartsOnly, whole: plainly((*world).failureDetection)},
 		{name: model.RuleOtherOperation, spares: corrections, pod: simply((*world).anotherFirst)},
 		{name: model.RuleShutdown, pod: simply((*world).shutdownNotMeant)},
 		{name: model.RuleOrderedReady, pod: simply((*world).wouldComeBackOld), firm: true},
@@ -91,7 +91,7 @@ func rules() []rule {
 		{name: model.RuleCatchingUp, pod: (*world).catchingUp},
 		{name: model.RuleForeignBudget, pod: simply(refusedAs(model.RuleForeignBudget))},
 		{name: model.RuleConflict, pod: simply(refusedAs(model.RuleConflict))},
-		{name: model.RuleOrderedReady, pod: simply((*world).lineNotThereYet), firm: true, lastPlace: true},
+		{name: model.RuleOrderedReady, pod: simply((*world).partitionNotThereYet), firm: true, lastPlace: true},
 	}
 }
 
@@ -139,7 +139,7 @@ func (w *world) firstHold(c *candidate) (name model.Rule, group string, held boo
 		}
 		if r.pod != nil {
 			if group, holds := r.pod(w, c); holds {
-				w.heldByLine[c] = r.lastPlace
+				w.heldByPartition[c] = r.lastPlace
 				return r.name, group, true
 			}
 		}

@@ -100,7 +100,7 @@ func (w *world) versionOrder(c *candidate) bool {
 			return false
 		case q == nil:
 			return true
-		case w.barrier == "" && c.prepare == model.PrepareHandoff && w.waitsByTheLine(q, c):
+		case w.barrier == "" && c.prepare == model.PrepareHandoff && w.waitsByPartition(q, c):
 			return false
 		}
 		return !w.live(q) || !w.onRevision(q)
@@ -156,7 +156,7 @@ func (w *world) leaderLast(c *candidate) bool {
 	return slices.ContainsFunc(w.pods, func(p *model.Pod) bool {
 		stillReady := (w.claimed(p) || w.isChosen(p)) && p.Phase == model.PodPhaseReady && w.freed(c)
 		q := find(w.order, p)
-		waitsForIt := w.waitsByTheLine(p, c) && (stillReady || q != nil && w.correction(q))
+		waitsForIt := w.waitsByPartition(p, c) && (stillReady || q != nil && w.correction(q))
 		return p != c.Pod && w.awayOrChosen(p) && !waitsForIt && !w.goesWith(p)
 	})
 }
@@ -164,7 +164,7 @@ func (w *world) leaderLast(c *candidate) bool {
 // leaderDoesNotWaitFor is from section "Who goes last".
 func (w *world) leaderDoesNotWaitFor(c, before *candidate) bool {
 	switch {
-	case w.waitsByTheLine(before.Pod, c), w.goesWith(before.Pod):
+	case w.waitsByPartition(before.Pod, c), w.goesWith(before.Pod):
 		return true
 	case c.reason == model.ReasonScaleDown && before.Pool == c.Pool && w.otherOperation(before):
 		return true

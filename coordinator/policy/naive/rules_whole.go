@@ -34,9 +34,9 @@ func (w *world) poolUnobserved() bool {
 	return slices.ContainsFunc(w.s.Pools, func(p model.Pool) bool { return !p.Observed })
 }
 
-// lineStopped reports whether in some pool at least maxFailed desired pods failed to return, and
+// rolloutHalted reports whether in some pool at least maxFailed desired pods failed to return, and
 // some pod is to go about which that is asked.
-func (w *world) lineStopped() bool {
+func (w *world) rolloutHalted() bool {
 	if !slices.ContainsFunc(w.order, func(c *candidate) bool {
 		return !w.spared(&rule{spares: correctionsNoUpdateAndFailed}, c)
 	}) {
@@ -167,9 +167,9 @@ func (w *world) unhealthy() bool {
 	return is < slices.Index(verdicts, model.VerdictGreen)
 }
 
-// settling reports whether lastDeparture is known, and less than settleSeconds ago. One in the
+// failureDetection reports whether lastDeparture is known, and less than settleSeconds ago. One in the
 // future is now.
-func (w *world) settling() bool {
+func (w *world) failureDetection() bool {
 	departure := w.s.Cluster.Status.LastDeparture
 	if departure == nil || departure.IsZero() {
 		return false

@@ -198,7 +198,7 @@ func (w *world) oddPool(p model.Pool) bool {
 		!among(p.Management, "", model.ManagementParallel, model.ManagementOrderedReady) ||
 		!among(p.Strategy, "", model.StrategyOnDelete, model.StrategyRollingUpdate) ||
 		!among(p.Operation, model.OperationNone, model.OperationScaleDown, model.OperationVolume, model.OperationRemoval) ||
-		rolling(&p) && !w.byLine(&p) && !p.Force && !w.guardsInTime()
+		rolling(&p) && !w.byPartition(&p) && !p.Force && !w.guardsInTime()
 }
 
 // guardsInTime reports whether guard is Enforce and, once the database is initialized,

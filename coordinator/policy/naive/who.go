@@ -161,7 +161,7 @@ func (w *world) decideAction(c *candidate) {
 		if !w.leftOpen(c.Pod) {
 			c.action, c.target, c.prepare = model.ActionLowerPartition, new(int32), model.PrepareNone
 		}
-	case c.action == model.ActionRestart && w.outdated(c.Pod) && w.byLine(pool) && !c.leaves && c.Ordinal < pool.Partition:
+	case c.action == model.ActionRestart && w.outdated(c.Pod) && w.byPartition(pool) && !c.leaves && c.Ordinal < pool.Partition:
 		ordinal := c.Ordinal
 		c.action, c.target = model.ActionLowerPartition, &ordinal
 	}

@@ -138,7 +138,7 @@ func ownRank(p *model.Pod) int {
 // waitsBelow reports whether, by partition, the pod is desired, outdated and below the partition.
 func (w *world) waitsBelow(p *model.Pod) bool {
 	pool := w.pool(p)
-	return w.byLine(pool) && w.desired(p) && w.outdated(p) && p.Ordinal < pool.Partition
+	return w.byPartition(pool) && w.desired(p) && w.outdated(p) && p.Ordinal < pool.Partition
 }
 
 // last returns false without a report.
@@ -221,8 +221,8 @@ func (w *world) guards() bool {
 
 func rolling(pool *model.Pool) bool { return pool.Strategy == model.StrategyRollingUpdate }
 
-// byLine reports whether a pool of strategy RollingUpdate is driven by its partition.
-func (w *world) byLine(pool *model.Pool) bool {
+// byPartition reports whether a pool of strategy RollingUpdate is driven by its partition.
+func (w *world) byPartition(pool *model.Pool) bool {
 	return rolling(pool) && w.spec.Update.RollingUpdate == model.RollingUpdateByPartition
 }
 

@@ -174,9 +174,9 @@ type RestoreSetting struct {
 	Expected      Expected
 }
 
-// RestoreLeftover asks an agent to undo what an earlier claim has left.
-type RestoreLeftover struct {
-	Leftover model.Leftover
+// RestorePending asks an agent to undo what an earlier claim has left.
+type RestorePending struct {
+	Pending  model.PendingRestore
 	Targets  []Target
 	Expected Expected
 }
@@ -218,6 +218,6 @@ func (MovePartition) Kind() string { return "MovePartition" }
 
 func (RestoreSetting) Kind() string { return "RestoreSetting" }
 
-func (RestoreLeftover) Kind() string { return "RestoreLeftover" }
+func (RestorePending) Kind() string { return "RestorePending" }
 
 func (DeleteByForce) Kind() string { return "DeleteByForce" }

@@ -147,11 +147,11 @@ type SettingRestored struct {
 	Err   error
 }
 
-// LeftoverRestored is the result of RestoreLeftover.
-type LeftoverRestored struct {
-	Leftover model.Leftover
-	Done     bool
-	Err      error
+// PendingRestored is the result of RestorePending.
+type PendingRestored struct {
+	Pending model.PendingRestore
+	Done    bool
+	Err     error
 }
 
 // DeletedByForce is the result of DeleteByForce.
@@ -191,6 +191,6 @@ func (PartitionMoved) result() {}
 
 func (SettingRestored) result() {}
 
-func (LeftoverRestored) result() {}
+func (PendingRestored) result() {}
 
 func (DeletedByForce) result() {}

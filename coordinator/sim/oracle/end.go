@@ -35,10 +35,10 @@ func (o *Oracle) End(done bool, why string) {
 	if o.db.Throttled() {
 		o.Accuse("I11", "the setting of the whole database is left throttled")
 	}
-	if len(cluster.Status.Shared) > 0 {
-		o.Accuse("I11", "the status still has a setting to put back: %v", cluster.Status.Shared)
+	if len(cluster.Status.ClusterSettings) > 0 {
+		o.Accuse("I11", "the status still has a setting to put back: %v", cluster.Status.ClusterSettings)
 	}
-	for _, left := range cluster.Status.Leftovers {
+	for _, left := range cluster.Status.PendingRestores {
 		if o.Stuck != "" && !o.tended(left.Pod) {
 			continue // as with marks
 		}
@@ -48,8 +48,8 @@ func (o *Oracle) End(done bool, why string) {
 		o.Accuse("I11", "somebody else's entries were changed: %v", o.db.Foreign())
 	}
 	for _, set := range o.sets {
-		if line := workload.Partition(set); done && o.limits.Line && line != model.FirstOrdinalNone {
-			o.Accuse("I11", "the partition of %s is left at %d", set.Name, line)
+		if partition := workload.Partition(set); done && o.limits.ByPartition && partition != model.FirstOrdinalNone {
+			o.Accuse("I11", "the partition of %s is left at %d", set.Name, partition)
 		}
 	}
 	for _, claim := range cluster.Status.Claims {

@@ -119,7 +119,7 @@ var Exceptions = []Exception{
 		Name:     "somebody else has undone the partition, which cannot go back up yet",
 		Document: "deploy/docs/policy.md",
 		Says:     "one that is unavailable in any other way keeps the partition where it is, too",
-		Skips:    []string{byLine},
+		Skips:    []string{byPartition},
 		is:       (*Oracle).leftByOthers,
 	},
 	{
@@ -182,8 +182,8 @@ const (
 	overseers = "I8 of the overseer"
 	// doomed is I7 itself, and not the windows that hold for who is well.
 	doomed = "I7 of who is well now"
-	// byLine is all of who goes because no partition keeps its controller from it.
-	byLine = "all of whom the partition leaves to its controller"
+	// byPartition is all of who goes because no partition keeps its controller from it.
+	byPartition = "all of whom the partition leaves to its controller"
 )
 
 // quietFor returns for how long Rollcall has removed no pod.

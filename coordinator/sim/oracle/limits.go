@@ -11,8 +11,8 @@ type Limits struct {
 	Sets    []string
 	// Pods and Shard are how many may be unavailable.
 	Pods, Shard int
-	// Line is true if Rollcall has the set's partition, and puts it to rest.
-	Line bool
+	// ByPartition is true if Rollcall has the set's partition, and puts it to rest.
+	ByPartition bool
 	// Zones, when not 0, is how many may have unavailable pods.
 	Zones int
 	// Ephemeral is true if the data of a pod is gone with it.

@@ -337,7 +337,7 @@ func (o *Oracle) Look() {
 	for _, name := range o.server.Names(api.Pods) {
 		mark(o.vetoed, name, o.db.Veto(name) != "") // those that leave may ask, too
 	}
-	o.lines()
+	o.updatePartitions()
 	for name := range o.ours {
 		if o.server.Pod(name) == nil && (!o.wanted(name) || o.forgotten(name)) {
 			delete(o.ours, name)

@@ -47,7 +47,7 @@ func TestRemovals(t *testing.T) {
 	outranked := func(pod, broken string, guarded bool) func(s *scene) {
 		return func(s *scene) {
 			s.server.Enforce = guarded
-			s.line(2)
+			s.partition(2)
 			s.db.Rank(pod, 1)
 			s.db.Ail(broken, "books/s1", true, false) // where it has one
 			s.wait(shown + 1)
@@ -58,7 +58,7 @@ func TestRemovals(t *testing.T) {
 	// rolls has its controller take db-0 when its claim has been changed.
 	rolls := func(s *scene, change func(claim *model.Claim)) {
 		s.server.Enforce = false
-		s.line(0)
+		s.partition(0)
 		s.wait(shown + 1)
 		s.look("db-0", "db-1", "db-2")
 		cluster := s.server.Cluster("db").DeepCopy()
@@ -86,9 +86,9 @@ func TestRemovals(t *testing.T) {
 				loses("db-0", shown+1, "db-1")(s)
 			},
 		},
-		"a higher rank":                                          {limits: Limits{Pods: 2, Shard: 1, Line: true}, broken: []string{"I8"}, story: outranked("db-1", "db-2", false)},
-		"a higher rank above a broken copy":                      {limits: Limits{Pods: 2, Shard: 1, Line: true}, story: outranked("db-2", "db-0", false)},
-		"a higher rank above a broken copy, guarded":             {limits: Limits{Pods: 2, Shard: 1, Line: true}, broken: []string{"I8"}, story: outranked("db-2", "db-0", true)},
+		"a higher rank":                                          {limits: Limits{Pods: 2, Shard: 1, ByPartition: true}, broken: []string{"I8"}, story: outranked("db-1", "db-2", false)},
+		"a higher rank above a broken copy":                      {limits: Limits{Pods: 2, Shard: 1, ByPartition: true}, story: outranked("db-2", "db-0", false)},
+		"a higher rank above a broken copy, guarded":             {limits: Limits{Pods: 2, Shard: 1, ByPartition: true}, broken: []string{"I8"}, story: outranked("db-2", "db-0", true)},
 		"a higher rank above a broken copy, without a partition": {limits: Limits{Pods: 2, Shard: 1}, broken: []string{"I8"}, story: outranked("db-2", "db-0", false)},
 		"the primary": {limits: two, broken: []string{"I8"}, before: (*scene).primary, story: primaryGoes},
 		"the primary, and no pod has an agent": {limits: two, before: func(s *scene) {

@@ -83,7 +83,7 @@ func (o *Oracle) rolled(r api.Removal) bool {
 		return false
 	}
 	_, labelled := r.Pod.Labels[v1alpha1.LabelGuard]
-	surprised := !o.server.Enforce && o.loop.Now()-o.revised <= shown || !o.asks(r.Pod, byLine)
+	surprised := !o.server.Enforce && o.loop.Now()-o.revised <= shown || !o.asks(r.Pod, byPartition)
 	return workload.Revision(r.Pod) != workload.Template(set) && !surprised && (labelled || !o.server.Enforce)
 }
 
@@ -244,7 +244,7 @@ func (o *Oracle) manners(pod *corev1.Pod) {
 	if o.asks(pod, "I8") && o.asks(pod, overseers) && o.overseer == pod.Name && at-o.overseerAt > shown && settled && outdated && o.wanted(pod.Name) {
 		for _, name := range o.server.Names(api.Pods) {
 			other := o.server.Pod(name)
-			waits := o.limits.Line && o.setOf(name) == o.setOf(pod.Name) && workload.Ordinal(name) < workload.Ordinal(pod.Name) // because of the partition
+			waits := o.limits.ByPartition && o.setOf(name) == o.setOf(pod.Name) && workload.Ordinal(name) < workload.Ordinal(pod.Name) // because of the partition
 			if name != pod.Name && o.outdated(other) && o.wanted(name) && !waits && o.db.RankOf(name) <= o.db.RankOf(pod.Name) {
 				o.Accuse("I8", "%s goes, which is the overseer, before %s", pod.Name, name)
 			}

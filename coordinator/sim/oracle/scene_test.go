@@ -142,7 +142,7 @@ func (s *scene) ready(name string, is bool) {
 // primary makes db-2 the primary of a database, and the others its replicas.
 func (s *scene) primary() { s.db.Replicate(1, "db-2", "db-0", "db-1") }
 
-func (s *scene) line(at int32) {
+func (s *scene) partition(at int32) {
 	s.set = s.set.DeepCopy()
 	s.set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{
 		Type: appsv1.RollingUpdateStatefulSetStrategyType, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: &at},

@@ -27,27 +27,27 @@ func (o *Oracle) Surprise(set string) {
 // moved notes that a partition was moved: what goes because of that is not somebody else's doing.
 func (o *Oracle) moved(set string) { delete(o.undone, set) }
 
-// lines updates which partitions could not go back up in time. One that could, and was left, counts
-// as Rollcall's doing for good.
-func (o *Oracle) lines() {
+// updatePartitions updates which partitions could not go back up in time. One that could, and was
+// left, counts as Rollcall's doing for good.
+func (o *Oracle) updatePartitions() {
 	at := o.loop.Now()
-	for set, line := range o.undone {
-		away := slices.ContainsFunc(o.Desired(), func(pod string) bool { return o.setOf(pod).Name == set && o.keepsLineDown(o.server.Pod(pod)) })
+	for set, p := range o.undone {
+		away := slices.ContainsFunc(o.Desired(), func(pod string) bool { return o.setOf(pod).Name == set && o.keepsPartitionDown(o.server.Pod(pod)) })
 		switch {
-		case !line.away && at-line.last > shown:
+		case !p.away && at-p.last > shown:
 			delete(o.undone, set)
 			continue
-		case line.away || away:
-			line.last = at
+		case p.away || away:
+			p.last = at
 		}
-		line.away = away
-		o.undone[set] = line
+		p.away = away
+		o.undone[set] = p
 	}
 }
 
-// keepsLineDown reports whether nobody has asked for a pod to go, nothing keeps its controller from
+// keepsPartitionDown reports whether nobody has asked for a pod to go, nothing keeps its controller from
 // it, and it does not serve.
-func (o *Oracle) keepsLineDown(pod *corev1.Pod) bool {
+func (o *Oracle) keepsPartitionDown(pod *corev1.Pod) bool {
 	if pod == nil || pod.DeletionTimestamp != nil || !o.outdated(pod) || o.claimOf(pod) != nil {
 		return false
 	}
@@ -62,9 +62,9 @@ func (o *Oracle) keepsLineDown(pod *corev1.Pod) bool {
 // did not lower, and could not put back up.
 func (o *Oracle) leftByOthers(pod *corev1.Pod) bool {
 	set := o.setOf(pod.Name)
-	if set == nil || !o.limits.Line || o.server.Enforce {
+	if set == nil || !o.limits.ByPartition || o.server.Enforce {
 		return false
 	}
-	line, is := o.undone[set.Name]
-	return is && (line.away || o.loop.Now()-line.last <= shown)
+	p, is := o.undone[set.Name]
+	return is && (p.away || o.loop.Now()-p.last <= shown)
 }

@@ -25,18 +25,18 @@ func TestPartitionsThatOthersReset(t *testing.T) {
 	anew := func(s *scene) {
 		s.server.Drop(api.Sets, "db")
 		s.o.Surprise("db")
-		s.line(0)
+		s.partition(0)
 	}
 	paused := func(pod string) func(s *scene) { return func(s *scene) { s.db.Freeze(pod, false) } }
 	on := func(pod string) func(s *scene) { return func(s *scene) { s.db.Thaw(pod) } }
-	line := func(at int32) func(s *scene) { return func(s *scene) { s.line(at) } }
+	moved := func(at int32) func(s *scene) { return func(s *scene) { s.partition(at) } }
 	after := func(d time.Duration) func(s *scene) { return func(s *scene) { passes(s, d) } }
 	long := after(2 * shown)
 	mine := []string{"I4"}
 	for name, c := range map[string]struct {
 		steps   []func(s *scene)
 		guarded bool
-		none    bool // Rollcall has no line
+		none    bool // Rollcall has no partition
 		broken  []string
 	}{
 		"at once":                                    {steps: []func(s *scene){anew}},
@@ -56,14 +56,14 @@ func TestPartitionsThatOthersReset(t *testing.T) {
 		"one is paused that is claimed":              {steps: []func(s *scene){paused("db-2"), claimed, after(time.Second), anew, long}, broken: mine},
 		"one is paused that terminates":              {steps: []func(s *scene){paused("db-2"), terminates, anew, long}, broken: mine},
 		"one is paused that is gone":                 {steps: []func(s *scene){func(s *scene) { s.server.Drop(api.Pods, "db-2") }, anew, long}, broken: mine},
-		"the partition was moved since":              {steps: []func(s *scene){paused("db-0"), anew, line(model.FirstOrdinalNone), line(0), long}, broken: mine},
-		"the template is new":                        {steps: []func(s *scene){line(0), long, paused("db-0"), revised, long}},
-		"the template is new and the partition next": {steps: []func(s *scene){line(1), long, paused("db-0"), revised, line(0), long}, broken: mine},
-		"nobody has undone it":                       {steps: []func(s *scene){paused("db-0"), line(0), long}, broken: mine},
+		"the partition was moved since":              {steps: []func(s *scene){paused("db-0"), anew, moved(model.FirstOrdinalNone), moved(0), long}, broken: mine},
+		"the template is new":                        {steps: []func(s *scene){moved(0), long, paused("db-0"), revised, long}},
+		"the template is new and the partition next": {steps: []func(s *scene){moved(1), long, paused("db-0"), revised, moved(0), long}, broken: mine},
+		"nobody has undone it":                       {steps: []func(s *scene){paused("db-0"), moved(0), long}, broken: mine},
 		"guards keep the pods":                       {steps: []func(s *scene){opened, paused("db-0"), anew, long}, guarded: true, broken: mine},
 		"Rollcall does not have the partition":       {steps: []func(s *scene){paused("db-0"), anew, long}, none: true, broken: mine},
 	} {
-		require.Equal(t, c.broken, play(t, Limits{Pods: 1, Shard: 1, Line: !c.none}, nil, func(s *scene) {
+		require.Equal(t, c.broken, play(t, Limits{Pods: 1, Shard: 1, ByPartition: !c.none}, nil, func(s *scene) {
 			s.server.Enforce = c.guarded
 			s.unclaimed()
 			for _, step := range c.steps {
@@ -73,13 +73,13 @@ func TestPartitionsThatOthersReset(t *testing.T) {
 		}), name)
 	}
 	// A pod below the partition keeps it nowhere.
-	require.Equal(t, mine, play(t, Limits{Pods: 1, Shard: 1, Line: true}, nil, func(s *scene) {
+	require.Equal(t, mine, play(t, Limits{Pods: 1, Shard: 1, ByPartition: true}, nil, func(s *scene) {
 		s.server.Enforce = false
 		s.unclaimed()
 		paused("db-0")(s)
 		s.server.Drop(api.Sets, "db")
 		s.o.Surprise("db")
-		s.line(1)
+		s.partition(1)
 		long(s)
 		require.NoError(s, s.server.Remove(workload.ControllerUser, "db-2", nil, false))
 	}))

@@ -41,7 +41,7 @@ func (o *Oracle) included(pod, id string) {
 	}
 	claim, known := o.written[id]
 	open := slices.ContainsFunc(cluster.Status.Claims, func(c model.Claim) bool { return c.ID == id })
-	left := slices.ContainsFunc(cluster.Status.Leftovers, func(l model.Leftover) bool { return l.Claim == id })
+	left := slices.ContainsFunc(cluster.Status.PendingRestores, func(l model.PendingRestore) bool { return l.Claim == id })
 	if !known || !open && !left {
 		o.Accuse("V2", "%s gets data again under claim %s, which is not open and has left nothing", pod, id)
 		return

@@ -27,7 +27,7 @@ func TestIncluded(t *testing.T) {
 		s.o.Look() // the claim is known by now
 		cluster := s.server.Cluster("db").DeepCopy()
 		cluster.Status.Claims = cluster.Status.Claims[:2]
-		cluster.Status.Leftovers = []model.Leftover{{Claim: "claim-db-2-old", Pod: "db-2"}}
+		cluster.Status.PendingRestores = []model.PendingRestore{{Claim: "claim-db-2-old", Pod: "db-2"}}
 		s.server.Put(api.Clusters, cluster)
 	}
 	volume := func(s *scene, uid types.UID, leaving bool) {

@@ -28,7 +28,7 @@ func brokenBelow(unguarded bool, phase model.ClusterPhase, with string) func(s *
 // below the partition are these pods.
 func below(s *scene, unguarded bool, phase model.ClusterPhase, pods ...string) {
 	s.server.Enforce = !unguarded
-	s.line(model.FirstOrdinalNone)
+	s.partition(model.FirstOrdinalNone)
 	for _, name := range pods {
 		s.pod(name, types.UID(name+"-old"))
 	}
@@ -99,18 +99,18 @@ func TestEnd(t *testing.T) {
 			s.pod("dbx-0", "dbx-0-uid") // which runs v1
 		}},
 		"an old template":         {done: true, story: func(s *scene) { s.pod("db-1", "db-1-new") }, broken: []string{"L2"}},
-		"a partition at rest":     {done: true, limits: Limits{Line: true}, story: func(s *scene) { s.line(model.FirstOrdinalNone) }},
-		"a partition left low":    {done: true, limits: Limits{Line: true}, story: func(s *scene) { s.line(1) }, broken: []string{"I11"}},
-		"a partition of others":   {done: true, story: func(s *scene) { s.line(1) }},
-		"a partition not at rest": {limits: Limits{Line: true}, story: func(s *scene) { s.line(1) }, broken: []string{"L1"}},
+		"a partition at rest":     {done: true, limits: Limits{ByPartition: true}, story: func(s *scene) { s.partition(model.FirstOrdinalNone) }},
+		"a partition left low":    {done: true, limits: Limits{ByPartition: true}, story: func(s *scene) { s.partition(1) }, broken: []string{"I11"}},
+		"a partition of others":   {done: true, story: func(s *scene) { s.partition(1) }},
+		"a partition not at rest": {limits: Limits{ByPartition: true}, story: func(s *scene) { s.partition(1) }, broken: []string{"L1"}},
 		"a broken pod below the partition, which one that would go too may not follow": {
-			limits: Limits{Pods: 2, Shard: 1, Line: true}, story: brokenBelow(true, model.ClusterStalled, "db-1"),
+			limits: Limits{Pods: 2, Shard: 1, ByPartition: true}, story: brokenBelow(true, model.ClusterStalled, "db-1"),
 		},
-		"the same, and nobody is told":       {limits: Limits{Pods: 2, Shard: 1, Line: true}, story: brokenBelow(true, model.ClusterWaiting, "db-1"), broken: []string{"L1"}},
-		"the same, where all may go":         {limits: Limits{Pods: 2, Shard: 2, Line: true}, story: brokenBelow(true, model.ClusterStalled, "db-2"), broken: []string{"L1"}},
-		"the same, where the last copy goes": {limits: Limits{Pods: 2, Shard: 2, Line: true}, story: brokenBelow(true, model.ClusterStalled, "db-1")},
-		"the same, where too many pods go":   {limits: Limits{Pods: 1, Shard: 2, Line: true}, story: brokenBelow(true, model.ClusterStalled, "db-1")},
-		"the same, which guards would allow": {limits: Limits{Pods: 2, Shard: 1, Line: true}, story: brokenBelow(false, model.ClusterStalled, "db-1"), broken: []string{"L1"}},
+		"the same, and nobody is told":       {limits: Limits{Pods: 2, Shard: 1, ByPartition: true}, story: brokenBelow(true, model.ClusterWaiting, "db-1"), broken: []string{"L1"}},
+		"the same, where all may go":         {limits: Limits{Pods: 2, Shard: 2, ByPartition: true}, story: brokenBelow(true, model.ClusterStalled, "db-2"), broken: []string{"L1"}},
+		"the same, where the last copy goes": {limits: Limits{Pods: 2, Shard: 2, ByPartition: true}, story: brokenBelow(true, model.ClusterStalled, "db-1")},
+		"the same, where too many pods go":   {limits: Limits{Pods: 1, Shard: 2, ByPartition: true}, story: brokenBelow(true, model.ClusterStalled, "db-1")},
+		"the same, which guards would allow": {limits: Limits{Pods: 2, Shard: 1, ByPartition: true}, story: brokenBelow(false, model.ClusterStalled, "db-1"), broken: []string{"L1"}},
 		"the same, without a partition":      {limits: Limits{Pods: 2, Shard: 1}, story: brokenBelow(true, model.ClusterStalled, "db-1"), broken: []string{"L1"}},
 		"a mark": {done: true, broken: []string{"I11"}, story: func(s *scene) {
 			s.db.Leave(database.Mark{Claim: "c", Node: database.NodeName("db-1"), Shard: "books/s1"})
@@ -170,7 +170,7 @@ func TestWaits(t *testing.T) {
 	stuck := []string{"L1"}
 	all := []string{"db-0", "db-1", "db-2"}
 	lost := func(s *scene) { s.fails("db-0", "db-1") }
-	oneByLine := Limits{Shard: 1, Pods: 1, Line: true}
+	oneByLine := Limits{Shard: 1, Pods: 1, ByPartition: true}
 	for name, c := range map[string]struct {
 		limits Limits
 		story  func(s *scene)
@@ -223,36 +223,36 @@ func TestWaits(t *testing.T) {
 			s.noClaims()
 		}, stuck},
 
-		"by partition, those above wait for the next": {Limits{Shard: 1, Pods: 3, Line: true}, func(s *scene) {
+		"by partition, those above wait for the next": {Limits{Shard: 1, Pods: 3, ByPartition: true}, func(s *scene) {
 			s.db.AddShard("books/s2", "db-0", "db-2")
 			brokenBelow(true, model.ClusterStalled, "db-1")(s)
 			s.old("db-2")
 		}, nil},
-		"by partition, the next could go": {Limits{Shard: 1, Pods: 3, Line: true}, func(s *scene) {
+		"by partition, the next could go": {Limits{Shard: 1, Pods: 3, ByPartition: true}, func(s *scene) {
 			brokenBelow(true, model.ClusterStalled, "db-1")(s)
 			s.old("db-2")
 		}, stuck},
 
-		"by partition, a copy recovers for ever, and the highest above it could go": {Limits{Shard: 1, Pods: 3, Line: true}, recoversBelow, stuck},
-		"by partition, a copy recovers for ever, and the highest above it shares another with it": {Limits{Shard: 1, Pods: 3, Line: true}, func(s *scene) {
+		"by partition, a copy recovers for ever, and the highest above it could go": {Limits{Shard: 1, Pods: 3, ByPartition: true}, recoversBelow, stuck},
+		"by partition, a copy recovers for ever, and the highest above it shares another with it": {Limits{Shard: 1, Pods: 3, ByPartition: true}, func(s *scene) {
 			s.db.AddShard("books/s2", "db-0", "db-2")
 			recoversBelow(s)
 		}, nil},
-		"by partition, a copy recovers for ever, and the highest above it has a vote that three need": {Limits{Shard: 2, Pods: 3, Line: true}, recoversBesideVoters(all...), nil},
-		"by partition, the same, and that one has no vote":                                            {Limits{Shard: 2, Pods: 3, Line: true}, recoversBesideVoters("db-0", "db-1", "db-3"), stuck},
-		"by partition, the same, and five vote":                                                       {Limits{Shard: 1, Pods: 3, Line: true}, recoversBesideVoters("db-0", "db-1", "db-2", "db-3", "db-4"), stuck},
+		"by partition, a copy recovers for ever, and the highest above it has a vote that three need": {Limits{Shard: 2, Pods: 3, ByPartition: true}, recoversBesideVoters(all...), nil},
+		"by partition, the same, and that one has no vote":                                            {Limits{Shard: 2, Pods: 3, ByPartition: true}, recoversBesideVoters("db-0", "db-1", "db-3"), stuck},
+		"by partition, the same, and five vote":                                                       {Limits{Shard: 1, Pods: 3, ByPartition: true}, recoversBesideVoters("db-0", "db-1", "db-2", "db-3", "db-4"), stuck},
 
 		"by partition, no restart ends that a copy recovers, and its pod takes the whole budget": {oneByLine, incurableBelow(true, all...), nil},
 		"by partition, the same, and the copy is down":                                           {oneByLine, incurableBelow(false, all...), stuck},
-		"by partition, the same, and another may be unavailable":                                 {Limits{Shard: 1, Pods: 2, Line: true}, incurableBelow(true, all...), stuck},
-		"by partition, the same, and the highest above it shares another with it": {Limits{Shard: 1, Pods: 2, Line: true}, func(s *scene) {
+		"by partition, the same, and another may be unavailable":                                 {Limits{Shard: 1, Pods: 2, ByPartition: true}, incurableBelow(true, all...), stuck},
+		"by partition, the same, and the highest above it shares another with it": {Limits{Shard: 1, Pods: 2, ByPartition: true}, func(s *scene) {
 			s.db.AddShard("books/s2", "db-0", "db-2")
 			incurableBelow(true, all...)(s)
 		}, nil},
 		"by partition, the same, and nobody is above it": {oneByLine, incurableBelow(true, "db-0"), stuck},
 		"by partition, the same, and it is no longer below": {oneByLine, func(s *scene) {
 			incurableBelow(true, all...)(s)
-			s.line(0)
+			s.partition(0)
 		}, stuck},
 		"by partition, the same, and guards enforce": {oneByLine, func(s *scene) {
 			incurableBelow(true, all...)(s)
@@ -264,11 +264,11 @@ func TestWaits(t *testing.T) {
 		}, stuck},
 		"not by partition, no restart ends that a copy recovers":                                     {Limits{Shard: 1, Pods: 1}, incurableBelow(true, all...), stuck},
 		"by partition, a copy recovers on a pod that is up to date, and takes the whole budget":      {oneByLine, incurableBelow(true, "db-1", "db-2"), nil},
-		"by partition, a copy recovers on a pod that is up to date, and one more may be unavailable": {Limits{Shard: 1, Pods: 2, Line: true}, incurableBelow(true, "db-2"), stuck},
+		"by partition, a copy recovers on a pod that is up to date, and one more may be unavailable": {Limits{Shard: 1, Pods: 2, ByPartition: true}, incurableBelow(true, "db-2"), stuck},
 
-		"by partition, those above go one by one":      {Limits{Shard: 1, Pods: 2, Line: true}, zoned(model.UnitPod), stuck},
-		"by partition, those above go as a whole zone": {Limits{Shard: 1, Pods: 2, Line: true}, zoned(model.UnitZone), nil},
-		"by partition, the whole zone fits beside it":  {Limits{Shard: 1, Pods: 3, Line: true}, zoned(model.UnitZone), stuck},
+		"by partition, those above go one by one":      {Limits{Shard: 1, Pods: 2, ByPartition: true}, zoned(model.UnitPod), stuck},
+		"by partition, those above go as a whole zone": {Limits{Shard: 1, Pods: 2, ByPartition: true}, zoned(model.UnitZone), nil},
+		"by partition, the whole zone fits beside it":  {Limits{Shard: 1, Pods: 3, ByPartition: true}, zoned(model.UnitZone), stuck},
 
 		"a copy recovers in vain on a pod that is up to date, and one may be unavailable": {Limits{Shard: 1, Pods: 1}, func(s *scene) {
 			s.db.Ail("db-0", "books/s1", true, false)

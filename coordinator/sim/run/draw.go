@@ -12,30 +12,30 @@ type Shape string
 
 // The shapes. A world has one of the first, and any of the others.
 const (
-	Sharded    Shape = "shards"
-	Primary    Shape = "one primary"
-	Replaced   Shape = "pods are replaced"
-	Ephemeral  Shape = "data is gone with its pod"
-	ByZone     Shape = "unit Zone"
-	AtOnce     Shape = "unit All"
-	Many       Shape = "more than five pods"
-	Pooled     Shape = "several pools"
-	Ranked     Shape = "ranks"
-	Started    Shape = "ordinals that begin above 0"
-	ZoneLimits Shape = "a limit of zones"
-	Quorums    Shape = "a quorum"
-	InOrder    Shape = "OrderedReady"
-	AtParallel Shape = "Parallel"
-	OnDelete   Shape = "OnDelete"
-	RollsGuard Shape = "RollingUpdate by guard"
-	RollsLine  Shape = "RollingUpdate by partition"
-	Unguarded  Shape = "no guard"
+	Sharded          Shape = "shards"
+	Primary          Shape = "one primary"
+	Replaced         Shape = "pods are replaced"
+	Ephemeral        Shape = "data is gone with its pod"
+	ByZone           Shape = "unit Zone"
+	AtOnce           Shape = "unit All"
+	Many             Shape = "more than five pods"
+	Pooled           Shape = "several pools"
+	Ranked           Shape = "ranks"
+	Started          Shape = "ordinals that begin above 0"
+	ZoneLimits       Shape = "a limit of zones"
+	Quorums          Shape = "a quorum"
+	InOrder          Shape = "OrderedReady"
+	AtParallel       Shape = "Parallel"
+	OnDelete         Shape = "OnDelete"
+	RollsGuard       Shape = "RollingUpdate by guard"
+	RollsByPartition Shape = "RollingUpdate by partition"
+	Unguarded        Shape = "no guard"
 )
 
 // Shapes are all of them.
 var Shapes = []Shape{
 	Sharded, Primary, Replaced, Ephemeral, ByZone, AtOnce, Many, Pooled, Ranked, Started, ZoneLimits, Quorums, InOrder, AtParallel,
-	OnDelete, RollsGuard, RollsLine, Unguarded,
+	OnDelete, RollsGuard, RollsByPartition, Unguarded,
 }
 
 // draw makes the scenario of a seed.
@@ -187,7 +187,7 @@ func (s Scenario) Shapes() map[Shape]bool {
 	has := map[Shape]bool{
 		s.Kind: true, Many: s.Replicas > 5, Pooled: len(s.Pools) > 1, Ranked: len(ranks) > 1, Started: starts, ZoneLimits: s.MaxZones > 0,
 		Quorums: len(s.Voters) > 0, InOrder: s.Ordered, AtParallel: !s.Ordered, OnDelete: s.Rolls == "", RollsGuard: s.Rolls == model.RollingUpdateByGuard,
-		RollsLine: s.Rolls == model.RollingUpdateByPartition, Unguarded: !s.Guarded,
+		RollsByPartition: s.Rolls == model.RollingUpdateByPartition, Unguarded: !s.Guarded,
 	}
 	return has
 }

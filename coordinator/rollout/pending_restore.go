@@ -19,21 +19,21 @@ type pending struct {
 	done bool
 }
 
-// restoreLeftovers undoes what claims have left, and then drops the record.
-func (a *step) restoreLeftovers() {
+// restorePending undoes what claims have left, and then drops the record.
+func (a *step) restorePending() {
 	listed := map[string]bool{}
-	for _, left := range a.Record.Leftovers {
+	for _, left := range a.Record.PendingRestores {
 		listed[left.Claim] = true
-		r := a.s.leftovers[left.Claim]
+		r := a.s.pendingRestores[left.Claim]
 		if r == nil {
 			r = &pending{}
-			a.s.leftovers[left.Claim] = r
+			a.s.pendingRestores[left.Claim] = r
 		}
 		targets := restorers(a.Snapshot, r.errors)
 		switch {
 		case r.busy:
 		case r.done:
-			a.out.Edits.ForgetLeftovers = append(a.out.Edits.ForgetLeftovers, left.Claim)
+			a.out.Edits.ForgetPendingRestores = append(a.out.Edits.ForgetPendingRestores, left.Claim)
 			continue
 		case isOpen(a.Snapshot, left.Claim):
 			r.problem = "that claim is open: it is undone when it ends"
@@ -45,13 +45,13 @@ func (a *step) restoreLeftovers() {
 			a.out.wake(r.retryAt)
 		default:
 			r.busy = true
-			a.effect(effect.RestoreLeftover{Leftover: left, Targets: targets, Expected: a.expected()})
+			a.effect(effect.RestorePending{Pending: left, Targets: targets, Expected: a.expected()})
 		}
 		if r.problem != "" {
 			a.out.setting(fmt.Sprintf("the drain of %s under claim %s", left.Pod, left.Claim), r.problem)
 		}
 	}
-	maps.DeleteFunc(a.s.leftovers, func(claim string, r *pending) bool { return !r.busy && !listed[claim] })
+	maps.DeleteFunc(a.s.pendingRestores, func(claim string, r *pending) bool { return !r.busy && !listed[claim] })
 }
 
 // draining reports whether a pod of that name exists and has a new claim, or nothing may come back
@@ -65,9 +65,9 @@ func draining(s model.Snapshot, pod string) bool {
 	return false
 }
 
-func (a *step) learnLeftoverRestored(res effect.LeftoverRestored) {
+func (a *step) learnPendingRestored(res effect.PendingRestored) {
 	a.noteSuperseded(res.Err)
-	r := a.s.leftovers[res.Leftover.Claim]
+	r := a.s.pendingRestores[res.Pending.Claim]
 	if r == nil {
 		return
 	}
@@ -76,7 +76,7 @@ func (a *step) learnLeftoverRestored(res effect.LeftoverRestored) {
 	case res.Err != nil:
 		r.failed(a.now, res.Err)
 	case res.Done:
-		a.out.info("what a claim has left is undone", "id", res.Leftover.Claim, "pod", res.Leftover.Pod)
+		a.out.info("what a claim has left is undone", "id", res.Pending.Claim, "pod", res.Pending.Pod)
 		r.succeeded()
 		r.done = true
 	default:

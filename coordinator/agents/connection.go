@@ -32,9 +32,9 @@ const (
 	turnTimeout = time.Minute
 )
 
-// line is the connection to one agent. It exists only while it is used: most agents are followed
+// agentConn is the connection to one agent. It exists only while it is used: most agents are followed
 // and not called. Agents.mu guards it.
-type line struct {
+type agentConn struct {
 	client rollcallv1.AgentServiceClient
 	conn   io.Closer
 	users  int
@@ -50,7 +50,7 @@ func (a *Agents) borrow(g *agent) (client rollcallv1.AgentServiceClient, done fu
 
 // borrowLocked is borrow while mu is held. Nothing is dialled before the first call.
 func (a *Agents) borrowLocked(g *agent) (client rollcallv1.AgentServiceClient, done func(), err error) {
-	l := &g.line
+	l := &g.conn
 	if l.client == nil {
 		if a.opts.Connect != nil {
 			l.client, l.conn, err = a.opts.Connect(g.cluster.key, g.target)
@@ -65,8 +65,8 @@ func (a *Agents) borrowLocked(g *agent) (client rollcallv1.AgentServiceClient, d
 	return l.client, a.use(l), nil
 }
 
-// use keeps a line open until done is called. mu is held.
-func (a *Agents) use(l *line) (done func()) {
+// use keeps a connection open until done is called. mu is held.
+func (a *Agents) use(l *agentConn) (done func()) {
 	l.users++
 	return func() {
 		a.mu.Lock()
@@ -78,7 +78,7 @@ func (a *Agents) use(l *line) (done func()) {
 }
 
 // close also ends calls that are under way.
-func (l *line) close() {
+func (l *agentConn) close() {
 	if l.conn != nil {
 		// The only possible error is that the connection was already closed.
 		_ = l.conn.Close()
@@ -90,7 +90,7 @@ func (l *line) close() {
 func (a *Agents) open(g *agent) (rollcallv1.AgentServiceClient, io.Closer, error) {
 	c, t := g.cluster, g.target
 	m := &meter{agents: a, from: g}
-	g.line.meter = m
+	g.conn.meter = m
 	name := config.ServerName(c.key.Namespace, c.key.Name)
 	var security credentials.TransportCredentials = insecure.NewCredentials()
 	if !a.opts.Plaintext {

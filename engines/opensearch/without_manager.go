@@ -12,13 +12,13 @@ const (
 	unseen = 15 * time.Second
 )
 
-// loneliness is since when every look has found the node without a manager.
-type loneliness struct{ since, last time.Time }
+// withoutManager is since when every look has found the node without a manager.
+type withoutManager struct{ since, last time.Time }
 
 // look reports whether that has been so for longer than an election takes.
-func (l *loneliness) look(now time.Time, alone bool) bool {
+func (l *withoutManager) look(now time.Time, alone bool) bool {
 	if !alone {
-		*l = loneliness{}
+		*l = withoutManager{}
 		return false
 	}
 	if l.since.IsZero() || now.Sub(l.last) > unseen {

@@ -11,11 +11,11 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
-// belowTheLine reports whether a pod does not work, and nobody may correct it: without guards, the
+// belowPartition reports whether a pod does not work, and nobody may correct it: without guards, the
 // partition would free those above it as well, and they may not all go with it. If only a copy on
 // it is broken they go one after the other, and the highest may not. Only a person can weigh that;
 // the phase must be Stalled.
-func (o *Oracle) belowTheLine(pod *corev1.Pod) bool {
+func (o *Oracle) belowPartition(pod *corev1.Pod) bool {
 	return !o.db.Whole(pod.Name) && o.keptBelow(pod)
 }
 
@@ -49,14 +49,14 @@ func (o *Oracle) keptBelow(pod *corev1.Pod) bool {
 // the highest first. With guards there are none.
 func (o *Oracle) freedBefore(pod *corev1.Pod) []string {
 	set := o.setOf(pod.Name)
-	if !o.limits.Line || o.server.Enforce || set == nil {
+	if !o.limits.ByPartition || o.server.Enforce || set == nil {
 		return nil
 	}
 	template := workload.Template(set)
-	line := workload.First(set) + int(workload.Partition(set)) // Kubernetes counts it from the first ordinal on
+	first := workload.First(set) + int(workload.Partition(set)) // Kubernetes counts it from the first ordinal on
 	waits := func(n int) bool {
 		pod := o.server.Pod(workload.PodName(set, n))
-		return n < line && pod != nil && workload.Revision(pod) != template
+		return n < first && pod != nil && workload.Revision(pod) != template
 	}
 	n := workload.Ordinal(pod.Name)
 	if !waits(n) {
@@ -74,7 +74,7 @@ func (o *Oracle) freedBefore(pod *corev1.Pod) []string {
 // beforeABrokenCopy reports whether a copy is broken on a pod that the partition frees only after
 // this one; or it is not back, and nothing has gone on for long.
 func (o *Oracle) beforeABrokenCopy(pod *corev1.Pod) bool {
-	if !o.limits.Line || o.server.Enforce {
+	if !o.limits.ByPartition || o.server.Enforce {
 		return false
 	}
 	lasting := o.quietFor() >= progress(o.server.Cluster(o.limits.Cluster))

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// settle is how long a pass waits for what happens together with its cause.
-const settle = time.Millisecond
+// eventDelay is how long a pass waits for what happens together with its cause.
+const eventDelay = time.Millisecond
 
 // requested are the passes that were requested.
 type requested struct {
@@ -42,7 +42,7 @@ func (s *session) wait(ctx context.Context, wake time.Time) bool {
 		case <-timer.C:
 		case <-s.events:
 		}
-		if !pause(ctx, settle) {
+		if !pause(ctx, eventDelay) {
 			return false
 		}
 		select {

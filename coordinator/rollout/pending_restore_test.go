@@ -36,10 +36,10 @@ func TestClaimEndsWithoutUndoWhenNoAgentExists(t *testing.T) {
 		"the pod stays":                    {func(a *step) { a.Snapshot.Pods[0].UID = "0" }, true},
 		"one with an agent is not shown":   {func(*step) {}, false},
 		"a setting is shared": {func(a *step) {
-			a.Record.Settings = []model.SharedSetting{{Name: "allocation", Claims: []string{"c"}}}
+			a.Record.ClusterSettings = []model.ClusterSetting{{Name: "allocation", Claims: []string{"c"}}}
 		}, false},
 		"a setting is shared, and not needed any more": {func(a *step) {
-			a.Record.Settings = []model.SharedSetting{{Name: "allocation", Claims: []string{"c"}}}
+			a.Record.ClusterSettings = []model.ClusterSetting{{Name: "allocation", Claims: []string{"c"}}}
 		}, true},
 	} {
 		a, claim := adopting()
@@ -97,9 +97,9 @@ func TestClaimYieldsToACorrectionWhenNothingRuns(t *testing.T) {
 func TestLeftoversAreRecorded(t *testing.T) {
 	claim := model.Claim{ID: "c", Pod: "s-0", UID: "0", Undo: []byte("marks")}
 	record := Record{Claims: []model.Claim{claim}}
-	left := model.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
-	Edits{Drop: []string{"c"}, RecordLeftovers: []model.Leftover{left}}.Apply(&record)
+	left := model.PendingRestore{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
+	Edits{Drop: []string{"c"}, RecordPendingRestores: []model.PendingRestore{left}}.Apply(&record)
 	require.Empty(t, record.Claims)
-	require.Equal(t, []model.Leftover{left}, record.Leftovers)
-	require.True(t, Edits{ForgetLeftovers: []string{"c"}}.Urgent())
+	require.Equal(t, []model.PendingRestore{left}, record.PendingRestores)
+	require.True(t, Edits{ForgetPendingRestores: []string{"c"}}.Urgent())
 }

@@ -12,17 +12,17 @@ import (
 // atRest is where the partition stands at rest.
 const atRest = 1_000_000
 
-// belowTheLine reports whether rule paused holds an outdated pod that does not leave, without
+// belowPartition reports whether rule paused holds an outdated pod that does not leave, without
 // force. By guard: below the partition, or below ordered if that is higher. By partition: below the
 // partition while initialized is false; below ordered; for Replace also below the partition.
-func (w *world) belowTheLine(c *candidate) bool {
+func (w *world) belowPartition(c *candidate) bool {
 	pool := w.pool(c.Pod)
 	if !rolling(pool) || pool.Force || !w.outdated(c.Pod) || c.leaves {
 		return false
 	}
 	belowOrdered := pool.Ordered != nil && c.Ordinal < *pool.Ordered
 	below := c.Ordinal < pool.Partition
-	if w.byLine(pool) {
+	if w.byPartition(pool) {
 		return belowOrdered || below && (!w.s.Cluster.Status.Initialized || c.action == model.ActionReplace)
 	}
 	return belowOrdered || below
@@ -32,7 +32,7 @@ func (w *world) belowTheLine(c *candidate) bool {
 // partition is to be restarted, handed off or evacuated while any pod of its pool is outdated.
 func (w *world) wouldComeBackOld(c *candidate) bool {
 	pool := w.pool(c.Pod)
-	if !w.byLine(pool) || w.outdated(c.Pod) || c.Ordinal >= pool.Partition {
+	if !w.byPartition(pool) || w.outdated(c.Pod) || c.Ordinal >= pool.Partition {
 		return false
 	}
 	switch c.action {
@@ -67,10 +67,10 @@ func (w *world) heldByGuards(pods []*model.Pod) bool {
 	return w.guards() && !slices.ContainsFunc(pods, func(p *model.Pod) bool { return p.Guard != model.GuardClosed })
 }
 
-// lineNotThereYet reports whether the step is LowerPartition, not forced, while the partition goes
+// partitionNotThereYet reports whether the step is LowerPartition, not forced, while the partition goes
 // back up, or while outdated pods are between. A pod outside the budget, and one asked about before
 // its turn, passes those if guards keep the controller from every one of them.
-func (w *world) lineNotThereYet(c *candidate) bool {
+func (w *world) partitionNotThereYet(c *candidate) bool {
 	if !w.freed(c) {
 		return false
 	}
@@ -81,10 +81,10 @@ func (w *world) lineNotThereYet(c *candidate) bool {
 	return len(between) > 0 && !((c.outside || w.early == c) && w.heldByGuards(between))
 }
 
-// waitsByTheLine reports whether p waits for a pod of its pool with a higher ordinal: both are
+// waitsByPartition reports whether p waits for a pod of its pool with a higher ordinal: both are
 // outdated, and either that one is to be freed by LowerPartition, or p is, and that one is desired
 // and below the partition.
-func (w *world) waitsByTheLine(p *model.Pod, c *candidate) bool {
+func (w *world) waitsByPartition(p *model.Pod, c *candidate) bool {
 	if p.Pool != c.Pool || c.Ordinal <= p.Ordinal || !w.outdated(p) || !w.outdated(c.Pod) {
 		return false
 	}
@@ -121,10 +121,10 @@ func (w *world) correctionTriedFor(c *candidate) *candidate {
 	return lowest
 }
 
-// correctBelowTheLine reports whether a correction takes the pods between with it, unless all
+// correctBelowPartition reports whether a correction takes the pods between with it, unless all
 // guards hold them back. It is tried once for a pool and plan, if none of those not yet chosen has
 // been asked about. All of them pass, and go, or none is chosen by that.
-func (w *world) correctBelowTheLine(first *candidate) bool {
+func (w *world) correctBelowPartition(first *candidate) bool {
 	if !first.outside || w.tried[first.Pool] {
 		return false
 	}
@@ -168,7 +168,7 @@ func (w *world) goesWith(p *model.Pod) bool {
 // moves reports whether the partitions of the plan include this pool's.
 func (w *world) moves(pool *model.Pool) bool {
 	pods := slices.ContainsFunc(w.pods, func(p *model.Pod) bool { return p.Pool == pool.Name })
-	return w.byLine(pool) && pods && pool.Revision != "" && pool.Replicas > 0 && pool.Observed && !pool.Force &&
+	return w.byPartition(pool) && pods && pool.Revision != "" && pool.Replicas > 0 && pool.Observed && !pool.Force &&
 		!w.makesNoSense() && !w.observes() && w.s.Cluster.Status.Initialized
 }
 
@@ -191,22 +191,22 @@ func (w *world) goesBackUp(pool *model.Pool) bool {
 	return open
 }
 
-// lines returns the moves of partitions that free no pod.
-func (w *world) lines() []model.Line {
-	var lines []model.Line
+// partitions returns the moves of partitions that free no pod.
+func (w *world) partitions() []model.Line {
+	var moves []model.Line
 	for i := range w.s.Pools {
 		pool := &w.s.Pools[i]
 		if !w.moves(pool) {
 			continue
 		}
-		if to, moved := w.lineOf(pool); moved {
-			lines = append(lines, model.Line{Pool: pool.Name, Partition: to})
+		if to, moved := w.partitionOf(pool); moved {
+			moves = append(moves, model.Line{Pool: pool.Name, Partition: to})
 		}
 	}
-	return lines
+	return moves
 }
 
-func (w *world) lineOf(pool *model.Pool) (int32, bool) {
+func (w *world) partitionOf(pool *model.Pool) (int32, bool) {
 	switch {
 	case !w.anyOutdated(pool):
 		anyAway := slices.ContainsFunc(w.pods, func(p *model.Pod) bool { return p.Pool == pool.Name && w.away(p) })
@@ -217,12 +217,12 @@ func (w *world) lineOf(pool *model.Pool) (int32, bool) {
 	case w.paused():
 		return 0, false
 	}
-	line := min(int64(pool.Partition), int64(pool.Start)+int64(pool.Replicas))
-	from := line
-	for line > int64(pool.Start) && w.passable(pool, line-1) {
-		line--
+	partition := min(int64(pool.Partition), int64(pool.Start)+int64(pool.Replicas))
+	from := partition
+	for partition > int64(pool.Start) && w.passable(pool, partition-1) {
+		partition--
 	}
-	return int32(line), line < from
+	return int32(partition), partition < from
 }
 
 // passable reports whether the pod is not Missing, is on the pool's revision, and is not below

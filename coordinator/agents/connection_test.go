@@ -20,7 +20,7 @@ func (h *harness) open(key Key) (pods int) {
 	h.Agents.mu.Lock()
 	defer h.Agents.mu.Unlock()
 	for _, g := range h.clusters[key].agents {
-		if g.line.client != nil {
+		if g.conn.client != nil {
 			pods++
 		}
 	}

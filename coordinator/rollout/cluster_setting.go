@@ -21,46 +21,46 @@ type setting struct {
 	lateUntil time.Time
 }
 
-// sharedBy returns the record that lists a claim.
-func sharedBy(status *Record, claim string) *model.SharedSetting {
-	for i := range status.Settings {
-		if slices.Contains(status.Settings[i].Claims, claim) {
-			return &status.Settings[i]
+// settingOfClaim returns the record that lists a claim.
+func settingOfClaim(status *Record, claim string) *model.ClusterSetting {
+	for i := range status.ClusterSettings {
+		if slices.Contains(status.ClusterSettings[i].Claims, claim) {
+			return &status.ClusterSettings[i]
 		}
 	}
 	return nil
 }
 
-func sharedNamed(status *Record, name string) *model.SharedSetting {
-	for i := range status.Settings {
-		if status.Settings[i].Name == name {
-			return &status.Settings[i]
+func settingNamed(status *Record, name string) *model.ClusterSetting {
+	for i := range status.ClusterSettings {
+		if status.ClusterSettings[i].Name == name {
+			return &status.ClusterSettings[i]
 		}
 	}
 	return nil
 }
 
-// share adds a claim to the record of a setting, or begins one. Only the first claim saves a value;
-// the others would save what the first has changed.
-func share(status *Record, claim string, s effect.ClusterSetting) {
-	if record := sharedNamed(status, s.Name); record != nil {
+// recordSetting adds a claim to the record of a setting, or begins one. Only the first claim saves
+// a value; the others would save what the first has changed.
+func recordSetting(status *Record, claim string, s effect.ClusterSetting) {
+	if record := settingNamed(status, s.Name); record != nil {
 		if !slices.Contains(record.Claims, claim) {
 			record.Claims = append(record.Claims, claim)
 		}
 		return
 	}
-	status.Settings = append(status.Settings, model.SharedSetting{Name: s.Name, Undo: s.Undo, Claims: []string{claim}})
+	status.ClusterSettings = append(status.ClusterSettings, model.ClusterSetting{Name: s.Name, Undo: s.Undo, Claims: []string{claim}})
 }
 
 // queued reports whether a claim's drain waits for another that writes the same setting. These
 // drains go one after the other, in the order of the record. No claim joins a record of which one
 // claim is over, because the setting must be restored first.
 func (a *step) queued(claim model.Claim, r *attempt) bool {
-	record := sharedBy(&a.Record, claim.ID)
+	record := settingOfClaim(&a.Record, claim.ID)
 	joins := record == nil
 	if joins {
 		name := r.known.Setting.Name
-		record = sharedNamed(&a.Record, name)
+		record = settingNamed(&a.Record, name)
 		if k := a.s.settings[name]; k != nil && (k.begun || a.now.Before(k.lateUntil)) {
 			return true
 		}
@@ -109,8 +109,8 @@ func (a *step) noteSettingReleased(c Case, r *attempt) {
 		since = r.goneAt
 	}
 	late := since.Add(time.Duration(a.Snapshot.Cluster.Spec.Policy.StartSeconds) * time.Second)
-	if deleted := a.Object.DeletionTimestamp; !deleted.IsZero() && deleted.Add(undoShared).Before(late) {
-		late = deleted.Add(undoShared)
+	if deleted := a.Object.DeletionTimestamp; !deleted.IsZero() && deleted.Add(undoSettings).Before(late) {
+		late = deleted.Add(undoSettings)
 	}
 	switch needless := gone && (c.Rejoined || c.Claim.Action == model.ActionRemove) || !a.now.Before(late); {
 	case !needless:
@@ -126,28 +126,28 @@ func (a *step) noteSettingReleased(c Case, r *attempt) {
 // out.
 func (a *step) learnSettings() {
 	status := &a.Record
-	for i := range status.Settings {
-		record := &status.Settings[i]
+	for i := range status.ClusterSettings {
+		record := &status.ClusterSettings[i]
 		if a.s.settings[record.Name] != nil {
 			continue
 		}
 		k := &setting{}
-		if !slices.ContainsFunc(record.Claims, func(id string) bool { return a.s.shared[id] }) {
+		if !slices.ContainsFunc(record.Claims, func(id string) bool { return a.s.recorded[id] }) {
 			k.lateUntil = a.now.Add(effect.CallTimeout)
 		}
 		a.s.settings[record.Name] = k
 	}
-	maps.DeleteFunc(a.s.settings, func(name string, k *setting) bool { return !k.busy && sharedNamed(status, name) == nil })
-	maps.DeleteFunc(a.s.shared, func(id string, _ bool) bool {
-		return sharedBy(status, id) == nil && claimByID(status.Claims, id) == nil
+	maps.DeleteFunc(a.s.settings, func(name string, k *setting) bool { return !k.busy && settingNamed(status, name) == nil })
+	maps.DeleteFunc(a.s.recorded, func(id string, _ bool) bool {
+		return settingOfClaim(status, id) == nil && claimByID(status.Claims, id) == nil
 	})
 }
 
 // restoreSettings restores the settings that no claim relies on any more, and then drops their
 // records.
 func (a *step) restoreSettings() {
-	for i := range a.Record.Settings {
-		record := &a.Record.Settings[i]
+	for i := range a.Record.ClusterSettings {
+		record := &a.Record.ClusterSettings[i]
 		k := a.s.settings[record.Name]
 		if !k.begun && !a.nobodyRelies(record) {
 			if a.now.Before(k.lateUntil) {
@@ -174,7 +174,7 @@ func (a *step) restoreSettings() {
 }
 
 // nobodyRelies reports whether every listed claim is released or no longer needs the setting.
-func (a *step) nobodyRelies(record *model.SharedSetting) bool {
+func (a *step) nobodyRelies(record *model.ClusterSetting) bool {
 	for _, s := range a.out.Edits.RecordSetting {
 		if s.Name == record.Name {
 			return false
@@ -191,7 +191,7 @@ func (a *step) nobodyRelies(record *model.SharedSetting) bool {
 	return true
 }
 
-func (a *step) startRestoring(record *model.SharedSetting, k *setting) {
+func (a *step) startRestoring(record *model.ClusterSetting, k *setting) {
 	k.busy = true
 	e := effect.RestoreSetting{Setting: effect.ClusterSetting{Name: record.Name, Undo: record.Undo}, Targets: restorers(a.Snapshot, k.errors), Expected: a.expected()}
 	if len(e.Targets) == 0 && withoutAgents(a.Snapshot) {

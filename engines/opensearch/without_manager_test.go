@@ -14,7 +14,7 @@ import (
 func TestElectionIsNoFailure(t *testing.T) {
 	start := time.Unix(0, 0)
 	at := time.Duration(0)
-	var l loneliness
+	var l withoutManager
 	look := func(after time.Duration, alone bool) bool {
 		at += after
 		return l.look(start.Add(at), alone)

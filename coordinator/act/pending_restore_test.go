@@ -72,7 +72,7 @@ func (r *restoring) Restore(_ context.Context, to effect.Target, claim string, e
 // What a claim leaves is undone as soon as an agent is there, and forgotten after that. Until then
 // it is said what it waits for.
 func TestLeftoversAreUndoneLater(t *testing.T) {
-	left := model.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
+	left := model.PendingRestore{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
 	for name, c := range map[string]struct {
 		change func(s *model.Snapshot)
 		asked  int
@@ -98,7 +98,7 @@ func TestLeftoversAreUndoneLater(t *testing.T) {
 				x, agents := leftBehind(t, left, 1)
 				s := adopting()
 				c.change(&s)
-				record := rollout.Record{Epoch: 1, Leftovers: []model.Leftover{left}}
+				record := rollout.Record{Epoch: 1, PendingRestores: []model.PendingRestore{left}}
 				state, out := rollout.NewState(1, rollout.Before{}), rollout.Outcome{}
 				for range 4 {
 					now := time.Now()
@@ -116,13 +116,13 @@ func TestLeftoversAreUndoneLater(t *testing.T) {
 				}
 				require.Equal(t, c.says, says)
 				if c.asked == 0 {
-					require.Empty(t, out.Edits.ForgetLeftovers)
+					require.Empty(t, out.Edits.ForgetPendingRestores)
 					return
 				}
 				require.Equal(t, "s-1 c marks", agents.asked[0])
-				require.Equal(t, []string{"c"}, out.Edits.ForgetLeftovers)
+				require.Equal(t, []string{"c"}, out.Edits.ForgetPendingRestores)
 				out.Edits.Apply(&record)
-				require.Empty(t, record.Leftovers)
+				require.Empty(t, record.PendingRestores)
 			})
 		})
 	}
@@ -130,10 +130,10 @@ func TestLeftoversAreUndoneLater(t *testing.T) {
 
 // A former leader undoes nothing of what claims have left.
 func TestAFormerLeaderUndoesNoLeftovers(t *testing.T) {
-	left := model.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
+	left := model.PendingRestore{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
 	x, agents := leftBehind(t, left, 2)
 	state, now := rollout.NewState(1, rollout.Before{}), time.Now()
-	facts := rollout.Facts{Record: rollout.Record{Epoch: 1, Leftovers: []model.Leftover{left}}, Snapshot: adopting()}
+	facts := rollout.Facts{Record: rollout.Record{Epoch: 1, PendingRestores: []model.PendingRestore{left}}, Snapshot: adopting()}
 	state, out := rollout.Step(state, facts, nil, now)
 	require.Len(t, out.Effects, 1)
 	x.Start(t.Context(), out.Effects)
@@ -141,20 +141,20 @@ func TestAFormerLeaderUndoesNoLeftovers(t *testing.T) {
 	require.Empty(t, agents.asked)
 	results := x.Results(time.Now())
 	require.Len(t, results, 1)
-	require.EqualError(t, results[0].(effect.LeftoverRestored).Err, "the claim is another coordinator's now")
+	require.EqualError(t, results[0].(effect.PendingRestored).Err, "the claim is another coordinator's now")
 	_, out = rollout.Step(state, facts, results, time.Now())
 	require.True(t, out.Superseded)
-	require.Empty(t, out.Edits.ForgetLeftovers)
+	require.Empty(t, out.Edits.ForgetPendingRestores)
 }
 
 // leftBehind has an API server with a database in whose status something is left, and an
 // executor of the first epoch.
-func leftBehind(t *testing.T, left model.Leftover, epoch int64) (*Executor, *restoring) {
+func leftBehind(t *testing.T, left model.PendingRestore, epoch int64) (*Executor, *restoring) {
 	client := kubetest.New().Client(nil)
 	made, err := client.Clusters.DatabaseClusters(namespace).Create(t.Context(),
 		&v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "search"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	made.Status.Leftovers, made.Status.Epoch = []model.Leftover{left}, epoch
+	made.Status.PendingRestores, made.Status.Epoch = []model.PendingRestore{left}, epoch
 	_, err = client.Clusters.DatabaseClusters(namespace).UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	agents := &restoring{}
