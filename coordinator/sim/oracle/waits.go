@@ -34,7 +34,7 @@ var Waits = []Wait{
 		Name:     "it is below the partition, and would not go alone",
 		Document: "deploy/docs/policy.md",
 		Says:     "passes those if guards keep the controller from every one of them (all Closed)",
-		is:       (*Oracle).belowTheLine,
+		is:       (*Oracle).belowPartition,
 	},
 	{
 		Name:     "it is below the partition, and unavailable as a copy on it recovers for ever",
@@ -57,7 +57,7 @@ var Waits = []Wait{
 	{
 		Name:     "it had the last copy, and nobody is left who could tell that this was moved away a moment before",
 		Document: "coordinator/view/DESIGN.md",
-		Says:     "is kept, with nothing good known about it, until all pods that were in it have reported",
+		Says:     "A group that no pod reports any more is kept, with nothing good known about it, until all pods that were in it have reported",
 		is:       (*Oracle).hadTheLast,
 	},
 	{
@@ -141,7 +141,7 @@ var followers = []follower{
 	{
 		Wait: Wait{Name: "the partition comes to it later", Document: "deploy/docs/policy.md", Says: "or while outdated pods are *between*"},
 		behind: func(o *Oracle, pod, first *corev1.Pod) bool {
-			return o.limits.Line && o.setOf(pod.Name) == o.setOf(first.Name) && o.outdated(first) && workload.Ordinal(pod.Name) < workload.Ordinal(first.Name)
+			return o.limits.ByPartition && o.setOf(pod.Name) == o.setOf(first.Name) && o.outdated(first) && workload.Ordinal(pod.Name) < workload.Ordinal(first.Name)
 		},
 	},
 	{
