@@ -121,8 +121,8 @@ func (g *gate) takeStreams() {
 			from := remoteOf(conn)
 			place := g.enter(conn, from)
 			if place == nil {
+				g.refuse(reasonStreams, from.String()) // counted before the caller sees it
 				_ = conn.Close()
-				g.refuse(reasonStreams, from.String())
 				continue
 			}
 			g.tasks.Go(func() { g.admit(conn, place) })
@@ -150,10 +150,10 @@ func (g *gate) admit(conn net.Conn, place *place) {
 	defer stop()
 	s := &incoming{Conn: conn, gate: g, place: place, label: g.label, deadlines: true}
 	if why := s.receive(); why != "" {
-		_ = s.Close()
 		if why != reasonNothing && g.closing.Err() == nil {
 			g.refuse(why, remoteOf(conn).String())
 		}
+		_ = s.Close()
 		return
 	}
 	place.stay()
