@@ -12,9 +12,7 @@ import (
 )
 
 func TestRemovals(t *testing.T) {
-	one, two := Limits{Pods: 1, Shard: 1}, Limits{Pods: 2, Shard: 1}
-	other := one
-	other.Sets = []string{"dbx"}
+	two := Limits{Pods: 2, Shard: 1}
 	// rolledBack has db-2 go, which was claimed before the rollback to its template, or long after.
 	replaced := Limits{Pods: 2, Shard: 1, Replaced: true}
 	rolledBack := func(action model.Action, before bool) func(s *scene) {
