@@ -17,6 +17,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/guard"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/apiserver"
 )
 
 // installGuard makes what the chart makes, and what Kubernetes has.
@@ -184,7 +185,7 @@ func TestFullBudgetHoldsBeforeADrain(t *testing.T) {
 func TestRefusalsAreOneStall(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 2)
-		w.server.Refuse = func(*corev1.Pod) error { return kubetest.BudgetRefusal() }
+		w.server.Refuse = func(*corev1.Pod) error { return apiserver.BudgetRefusal() }
 		p := w.start()
 		defer p.end()
 		time.Sleep(30 * time.Second)

@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/apiserver"
 )
 
 // controller is the StatefulSet controller of a set with the strategy
@@ -48,7 +48,7 @@ func (w *world) becomeRolling(by model.RollingUpdate, guarded bool, partition in
 	if guarded {
 		w.server.Refuse = func(pod *corev1.Pod) error {
 			if pod.Labels[v1alpha1.LabelGuard] == v1alpha1.GuardClosed {
-				return kubetest.BudgetRefusal()
+				return apiserver.BudgetRefusal()
 			}
 			return nil
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/apiserver"
 )
 
 // turn changes how the database is.
@@ -32,7 +33,7 @@ func TestGuardIsClosedWhenTheRemovalIsRefused(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.server.Refuse = func(*corev1.Pod) error {
 			w.turn(model.VerdictRed)
-			return kubetest.BudgetRefusal()
+			return apiserver.BudgetRefusal()
 		}
 		p := newProcess(w, 0, false)
 		p.run(refusalPause - time.Second)

@@ -18,6 +18,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/apiserver"
 )
 
 func inWorld(t *testing.T, f func(t *testing.T, w *world)) {
@@ -115,7 +116,7 @@ func TestForeignBudgetIsNamed(t *testing.T) {
 		refuse := true
 		w.server.Refuse = func(pod *corev1.Pod) error {
 			if refuse && pod.Name == "s-2" {
-				return kubetest.BudgetRefusal()
+				return apiserver.BudgetRefusal()
 			}
 			return nil
 		}

@@ -149,7 +149,3 @@ func (s *Server) EndVolumeClaim(namespace, name string) {
 		s.server.Drop(apiserver.Volumes, namespace, name)
 	}
 }
-
-// BudgetRefusal is what the API server answers to an eviction that a
-// PodDisruptionBudget does not allow.
-func BudgetRefusal() error { return apiserver.BudgetRefusal() }
