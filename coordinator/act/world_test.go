@@ -132,13 +132,14 @@ func (w *world) create(pod, rev string, live bool) {
 	if w.disks != nil {
 		w.disks.attach(object)
 	}
+	// What the world knows of a pod is known from the moment at which the API server has it.
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	made, err := w.server.Client(nil).Kubernetes.CoreV1().Pods(namespace).Create(context.Background(), object, metav1.CreateOptions{})
 	if err != nil {
 		w.accuse("create %s: %v", pod, err)
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.live[made.UID] = live
 	if bare {
 		w.bare[made.UID] = true
