@@ -10,6 +10,7 @@ const (
 	MySQL        Engine = "MySQL"
 	MariaDB      Engine = "MariaDB"
 	FoundationDB Engine = "FoundationDB"
+	Galera       Engine = "Galera"
 )
 
 // Engines returns all engines.
