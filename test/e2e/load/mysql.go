@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,6 +29,11 @@ type RowOptions struct {
 	Servers func() []sqlpod.Server
 	// Ready are those that a Service would send a reader to.
 	Ready func() []sqlpod.Server
+	// Service is the address of the Service that writers use. Empty: they look for the server that
+	// can be written to among all.
+	Service string
+	// Dial is how the Service is reached. nil: directly.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Login is the login of the application.
 	Login sqlpod.Login
 	// Writers, default 2.
@@ -127,15 +133,40 @@ func (r *Rows) writer(ctx context.Context) {
 // writer has a connection to the server that it has last written to.
 type writer struct {
 	*Rows
-	at sqlpod.Server
-	db *sql.DB
+	at   sqlpod.Server
+	db   *sql.DB
+	conn *sql.Conn // of db, and never another one unnoticed
 }
 
 func (w *writer) leave() {
+	if w.conn != nil {
+		_ = w.conn.Close()
+	}
 	if w.db != nil {
 		_ = w.db.Close()
 	}
-	w.db = nil
+	w.db, w.conn = nil, nil
+}
+
+// connect finds the server to write to.
+func (w *writer) connect(ctx context.Context) (err error) {
+	login, address := w.opts.Login, w.opts.Service
+	login.Dial = w.opts.Dial
+	if address == "" {
+		at, ok := w.finds.writable(ctx)
+		if !ok {
+			return errNobody
+		}
+		w.at, address, login.Dial = at, at.Address, nil
+	}
+	w.db = sqlpod.Open(address, login)
+	if w.conn, err = w.db.Conn(ctx); err == nil && w.opts.Service != "" {
+		err = w.conn.QueryRowContext(ctx, "SELECT @@hostname").Scan(&w.at.Pod)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", address, err)
+	}
+	return nil
 }
 
 func (w *writer) write(id int64) {
@@ -153,7 +184,7 @@ func (w *writer) write(id int64) {
 			return
 		}
 		w.leave()
-		if errors.Is(err, errNobody) {
+		if w.opts.Service != "" || errors.Is(err, errNobody) {
 			time.Sleep(w.opts.Pause)
 		}
 	}
@@ -164,14 +195,12 @@ var errNobody = errors.New("no server can be written to")
 func (w *writer) once(id int64) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if w.db == nil {
-		at, ok := w.finds.writable(ctx)
-		if !ok {
-			return errNobody
+	if w.conn == nil {
+		if err := w.connect(ctx); err != nil {
+			return err
 		}
-		w.at, w.db = at, sqlpod.Open(at.Address, w.opts.Login)
 	}
-	if _, err := w.db.ExecContext(ctx, insert, id); err != nil {
+	if _, err := w.conn.ExecContext(ctx, insert, id); err != nil {
 		return fmt.Errorf("%s: %w", w.at.Pod, err)
 	}
 	return nil

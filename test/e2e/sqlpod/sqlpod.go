@@ -26,6 +26,8 @@ type Login struct {
 	User, Password, Schema string
 	// Connect within, default 1 s; Answer within, default 3 s.
 	Connect, Answer time.Duration
+	// Dial connects; nil means directly.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Address returns the address of a pod's database.
@@ -38,6 +40,7 @@ func Open(address string, login Login) *sql.DB {
 	c.User, c.Passwd, c.DBName = login.User, login.Password, login.Schema
 	c.Timeout, c.ReadTimeout = or(login.Connect, time.Second), or(login.Answer, 3*time.Second)
 	c.WriteTimeout = c.ReadTimeout
+	c.DialFunc = login.Dial
 	c.InterpolateParams = true
 	c.Logger = log.New(io.Discard, "", 0)
 	connector, err := mysql.NewConnector(c)

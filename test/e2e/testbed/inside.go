@@ -1,0 +1,63 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// Inside dials as a program on the node does: there the addresses of Services lead somewhere. The
+// host itself has no kube-proxy.
+func Inside(node string) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		// A thread in the namespace of a node must not run anything else, and ends with its goroutine
+		// unless it finds the way back.
+		type dialed struct {
+			conn net.Conn
+			err  error
+		}
+		result := make(chan dialed, 1)
+		go func() {
+			runtime.LockOSThread()
+			home, err := enter(node)
+			if err != nil {
+				result <- dialed{err: err}
+				return
+			}
+			conn, err := new(net.Dialer).DialContext(ctx, network, address)
+			if back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); back == nil {
+				runtime.UnlockOSThread()
+			}
+			_ = home.Close()
+			result <- dialed{conn, err}
+		}()
+		d := <-result
+		return d.conn, d.err
+	}
+}
+
+// enter moves the thread into the node's network namespace, and returns the one it came from.
+func enter(node string) (home *os.File, err error) {
+	found, err := filepath.Glob("/run/netns/rollcall*-" + node)
+	if err != nil || len(found) != 1 {
+		return nil, fmt.Errorf("network namespace of %s: found %v, want one: %w", node, found, err)
+	}
+	if home, err = os.Open("/proc/thread-self/ns/net"); err != nil {
+		return nil, err
+	}
+	there, err := os.Open(found[0])
+	if err == nil {
+		err = unix.Setns(int(there.Fd()), unix.CLONE_NEWNET)
+		_ = there.Close()
+	}
+	if err != nil {
+		_ = home.Close()
+		return nil, fmt.Errorf("network namespace of %s: %w", node, err)
+	}
+	return home, nil
+}
