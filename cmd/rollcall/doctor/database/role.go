@@ -1,15 +1,16 @@
 package database
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
 
-// variables of charts and images by which a server gets its role.
+// Ends of the variables of charts and images by which a server gets its role, such as
+// MARIADB_REPLICATION_MODE, and what they say.
 var (
-	modeVariables   = []string{"MYSQL_REPLICATION_MODE", "MARIADB_REPLICATION_MODE"}
-	sourceVariables = []string{"MYSQL_MASTER_HOST", "MARIADB_MASTER_HOST", "MYSQL_SOURCE_HOST"}
+	modeVariables   = []string{"REPLICATION_MODE"}
+	sourceVariables = []string{"MASTER_HOST", "SOURCE_HOST", "PRIMARY_HOST"}
 	writerWords     = []string{"master", "source", "primary", "writer"}
 	followerWords   = []string{"slave", "replica", "secondary", "reader", "read"}
 	roleLabels      = []string{"app.kubernetes.io/component", "component", "role"}
@@ -19,32 +20,39 @@ type scriptFlag struct{ name, value, from string }
 
 // replicationFlags are what Bitnami's images add to the command line of a server with a role.
 func replicationFlags(env map[string]string) []scriptFlag {
-	for _, name := range modeVariables {
-		from := name + "=" + env[name]
-		switch {
-		case slices.Contains(writerWords, env[name]):
-			return []scriptFlag{{"server_id", "$RANDOM", from}, {"log_bin", "", from}}
-		case slices.Contains(followerWords, env[name]):
-			return []scriptFlag{{"server_id", "$RANDOM", from}, {"log_bin", "", from}, {"log_slave_updates", "ON", from}, {"read_only", "ON", from}}
-		}
+	name, mode := variableOf(env, modeVariables)
+	from := name + "=" + mode
+	switch _, bitnami := env["BITNAMI_DEBUG"]; {
+	case bitnami && slices.Contains(writerWords, mode):
+		return []scriptFlag{{"server_id", "$RANDOM", from}, {"log_bin", "", from}}
+	case bitnami && slices.Contains(followerWords, mode):
+		return []scriptFlag{{"server_id", "$RANDOM", from}, {"log_bin", "", from}, {"log_slave_updates", "ON", from}, {"read_only", "ON", from}}
 	}
 	return nil
+}
+
+// variableOf returns the first variable whose name has one of the ends, in the order of names.
+func variableOf(env map[string]string, ends []string) (name, value string) {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		for _, end := range ends {
+			if (name == end || strings.HasSuffix(name, "_"+end)) && env[name] != "" {
+				return name, env[name]
+			}
+		}
+	}
+	return "", ""
 }
 
 // roleOf returns what a pool's servers are by their configuration, where that is from, and whom
 // they follow. Labels give a role only beside other pools: charts label a single one alike.
 func roleOf(p *Pool, o Objects, others bool) (role Role, by, follows string) {
 	env := environment(p.Set, p.Container, o)
-	for _, name := range sourceVariables {
-		follows = cmp.Or(follows, env[name])
-	}
-	for _, name := range modeVariables {
-		switch {
-		case slices.Contains(writerWords, env[name]):
-			return Writer, name + " is " + env[name], follows
-		case slices.Contains(followerWords, env[name]):
-			return Follower, name + " is " + env[name], follows
-		}
+	_, follows = variableOf(env, sourceVariables)
+	switch name, mode := variableOf(env, modeVariables); {
+	case slices.Contains(writerWords, mode):
+		return Writer, name + " is " + mode, follows
+	case slices.Contains(followerWords, mode):
+		return Follower, name + " is " + mode, follows
 	}
 	if follows != "" {
 		return Follower, "it follows " + follows, follows

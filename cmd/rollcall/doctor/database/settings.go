@@ -131,10 +131,10 @@ var usualImages = []string{"mysql", "mysql-server", "mariadb", "mariadb-galera",
 func lineOf(c *corev1.Container, m mounted) (line, script string) {
 	words := slices.Concat(c.Command, c.Args)
 	line = strings.Join(words, " ")
-	if len(c.Command) == 0 || strings.Contains(line, "/opt/bitnami/scripts/") {
+	if len(words) == 0 || strings.HasPrefix(words[0], "-") || strings.Contains(line, "/opt/bitnami/scripts/") {
 		return line, ""
 	}
-	switch program := c.Command[0]; program[strings.LastIndex(program, "/")+1:] {
+	switch program := words[0]; program[strings.LastIndex(program, "/")+1:] {
 	case "mysqld", "mariadbd", "mysqld_safe", "docker-entrypoint.sh":
 		return line, ""
 	}
