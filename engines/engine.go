@@ -100,6 +100,10 @@ type Facts struct {
 	// OwnAgentOnly means that only a leader's own agent can hand over, and that a restart without a
 	// handoff costs more than an election.
 	OwnAgentOnly bool
+	// Topologies means that Observation.Topology says how the members share the role of primary.
+	// Unknown then lets no primary go. Adapters without it leave the topology unknown, which means
+	// nothing.
+	Topologies bool
 	// NamedByPod means that a member's name is that of its pod.
 	NamedByPod bool
 	// Unlisted means that only a leader is known to list all members. While there is no report of a
