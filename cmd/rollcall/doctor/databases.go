@@ -48,6 +48,17 @@ func (f *Facts) HasSQL() bool {
 	return false
 }
 
+// NamedConfigMaps are the names of ConfigMaps that may have settings of MySQL or MariaDB.
+func (f *Facts) NamedConfigMaps() (names []string) {
+	for _, set := range append(slices.Clone(f.Sets), f.Others...) {
+		if f.isSQL(&set) {
+			names = append(names, database.ConfigMaps(&set)...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // Family returns the StatefulSets that are of one database with the given one, in order, with
 // those that are not examined.
 func (f *Facts) Family(set *appsv1.StatefulSet) []*appsv1.StatefulSet {
@@ -73,6 +84,16 @@ func (f *Facts) Family(set *appsv1.StatefulSet) []*appsv1.StatefulSet {
 	}
 	slices.SortFunc(family, func(a, b *appsv1.StatefulSet) int { return strings.Compare(a.Name, b.Name) })
 	return family
+}
+
+// founds reports whether servers find each other in the order of their ordinals: pods that all start
+// at once may found two clusters.
+func (f *Facts) founds(set *appsv1.StatefulSet) bool {
+	if !f.isSQL(set) {
+		return false
+	}
+	t, _ := database.New(f.Family(set), f.Objects()).Topology()
+	return t == model.TopologyGalera || t == model.TopologyGroupReplication
 }
 
 // eachDatabase asks about every database of MySQL or MariaDB, once.

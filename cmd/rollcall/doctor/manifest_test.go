@@ -17,7 +17,7 @@ import (
 // TestManifest checks that lists are opened, what is of no interest is not read, and bad input
 // names its document.
 func TestManifest(t *testing.T) {
-	f, err := Manifest([]byte("kind: ConfigMap\napiVersion: v1\ndata: [not, a, map]\n---\n# nothing\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a}}\n"))
+	f, err := Manifest([]byte("kind: Deployment\napiVersion: apps/v1\nspec: [not, a, map]\n---\n# nothing\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a}}\n"))
 	require.NoError(t, err)
 	require.Len(t, f.Sets, 1)
 	for text, want := range map[string]string{

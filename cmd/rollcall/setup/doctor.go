@@ -80,6 +80,7 @@ func examineLive(ctx context.Context, a *cli.App, names []string) (doctor.Report
 	if err := f.Only(names); err != nil {
 		return doctor.Report{}, fmt.Errorf("namespace %s: %w", k.Namespace, err)
 	}
+	readConfiguration(ctx, k, f)
 	readSecrets(ctx, k, f)
 	return examineRead(ctx, a, k, f), nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor/database"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/enroll"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
 )
@@ -30,7 +31,7 @@ type enrolling struct {
 
 // Enroll puts running StatefulSets under Rollcall.
 func Enroll(a *cli.App) *cobra.Command {
-	var engine string
+	var engine, primary string
 	e := enrolling{timeout: 3 * time.Minute}
 	cmd := &cobra.Command{
 		Use:   "enroll STATEFULSET...",
@@ -74,6 +75,11 @@ command again goes on from there.`,
 					return err
 				}
 			}
+			if cmd.Flags().Changed("primary") {
+				if e.Primary, err = enroll.ParsePrimary(primary); err != nil {
+					return err
+				}
+			}
 			for _, flag := range []string{"name", "credentials-secret"} {
 				if cmd.Flags().Changed(flag) && cmd.Flag(flag).Value.String() == "" {
 					return fmt.Errorf("--%s is empty: must be a name", flag)
@@ -100,6 +106,8 @@ command again goes on from there.`,
 	}
 	cmd.Flags().StringVar(&engine, "engine", "", "kind of database: "+strings.Join(engines, ", ")+"; default: what the image says")
 	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engines, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().StringVar(&primary, "primary", "", "what the primary of MySQL or MariaDB does before its pod goes: Switchover, RestartInPlace, Hold; default: by the topology")
+	_ = cmd.RegisterFlagCompletionFunc("primary", cobra.FixedCompletions([]string{"Switchover", "RestartInPlace", "Hold"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().StringVar(&e.Name, "name", "", "name of the DatabaseCluster; default: what the label says, or the name of the first StatefulSet")
 	cmd.Flags().StringVar(&e.CredentialsSecret, "credentials-secret", "", "Secret with the username and password of the agents")
 	cmd.Flags().BoolVar(&e.Observe, "observe", false, "make a DatabaseCluster that only shows what it would do")
@@ -120,6 +128,7 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 	if err != nil {
 		return err
 	}
+	readConfiguration(ctx, k, facts)
 	e.Namespace = k.Namespace
 	plan, err := enroll.Decide(facts, e.Options)
 	if err != nil {
@@ -131,6 +140,9 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 	found := examineRead(ctx, a, k, after)
 	if plan.Image != "" {
 		fmt.Fprintf(a.ErrOut, "note: the engine is %s, as the image %s says\n", plan.Cluster.Spec.Engine, show.Clean(plan.Image))
+	}
+	if plan.Topology != "" {
+		fmt.Fprintf(a.ErrOut, "note: the topology is %s\n", show.Clean(database.InWords(plan.Topology)+": "+plan.Why))
 	}
 	writeObstacles(a, plan, found, e)
 	objects := []any{plan.Manifest()}

@@ -89,3 +89,12 @@ func helper(c *corev1.Container) bool {
 func hasPort(c *corev1.Container, ports ...int32) bool {
 	return slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return slices.Contains(ports, p.ContainerPort) })
 }
+
+// Official reports whether the container runs an official image of MySQL by its own entrypoint.
+func Official(c *corev1.Container) bool {
+	words := slices.Concat(c.Command, c.Args)
+	entrypoint := len(words) == 0 || strings.HasPrefix(words[0], "-") || words[0] == "mysqld" || strings.HasSuffix(words[0], "docker-entrypoint.sh")
+	publisher := strings.TrimSuffix(strings.ToLower(c.Image[:strings.LastIndex(c.Image, "/")+1]), "/")
+	return imageName(c.Image) == "mysql" && entrypoint && !strings.Contains(publisher, "bitnami") &&
+		!slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "BITNAMI_DEBUG" })
+}

@@ -8,45 +8,32 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// Topology is how the servers of a database replicate, which decides how its primary is rolled.
-type Topology string
-
-// The topologies. Zero is unknown.
-const (
-	Unknown          Topology = ""
-	Switchable       Topology = "Switchable"
-	FixedPrimary     Topology = "FixedPrimary"
-	Galera           Topology = "Galera"
-	GroupReplication Topology = "GroupReplication"
-	SingleServer     Topology = "SingleServer"
-)
-
-// In words, as messages begin with.
-func (t Topology) In() string {
+// InWords is a topology as messages begin with.
+func InWords(t model.Topology) string {
 	switch t {
-	case Switchable:
+	case model.TopologySwitchable:
 		return "switchable"
-	case FixedPrimary:
+	case model.TopologyFixedPrimary:
 		return "fixed primary"
-	case Galera:
+	case model.TopologyGalera:
 		return "Galera"
-	case GroupReplication:
+	case model.TopologyGroupReplication:
 		return "group replication"
-	case SingleServer:
+	case model.TopologySingleServer:
 		return "single server"
 	}
 	return "topology not known"
 }
 
-// Topology returns the topology and the reason in words. For Unknown the reason says what would
-// tell.
-func (d *Database) Topology() (Topology, string) {
-	for _, ask := range []func() (Topology, string){d.galera, d.group, d.single, d.fixedPools, d.pinned, d.switchable} {
-		if t, why := ask(); t != Unknown {
+// Topology returns the topology and the reason in words. For TopologyUnknown the reason says
+// what would tell.
+func (d *Database) Topology() (model.Topology, string) {
+	for _, ask := range []func() (model.Topology, string){d.galera, d.group, d.single, d.fixedPools, d.pinned, d.switchable} {
+		if t, why := ask(); t != model.TopologyUnknown {
 			return t, why
 		}
 	}
-	return Unknown, d.wouldTell()
+	return model.TopologyUnknown, d.wouldTell()
 }
 
 // signed returns what says it of the first pool that has such signs.
@@ -60,29 +47,29 @@ func (d *Database) signed(of func(*Pool) []string) string {
 	return ""
 }
 
-func (d *Database) galera() (Topology, string) {
+func (d *Database) galera() (model.Topology, string) {
 	if why := d.signed(func(p *Pool) []string { return p.galera }); why != "" {
-		return Galera, why
+		return model.TopologyGalera, why
 	}
-	return Unknown, ""
+	return model.TopologyUnknown, ""
 }
 
-func (d *Database) group() (Topology, string) {
+func (d *Database) group() (model.Topology, string) {
 	if why := d.signed(func(p *Pool) []string { return p.group }); why != "" {
-		return GroupReplication, why
+		return model.TopologyGroupReplication, why
 	}
-	return Unknown, ""
+	return model.TopologyUnknown, ""
 }
 
-func (d *Database) single() (Topology, string) {
+func (d *Database) single() (model.Topology, string) {
 	if n := d.Pods(); n > 1 || len(d.Pools) == 0 || d.Pools[0].Role == Follower {
-		return Unknown, ""
+		return model.TopologyUnknown, ""
 	}
-	return SingleServer, "StatefulSet " + d.Pools[0].Set.Name + " has one server, and nothing follows it"
+	return model.TopologySingleServer, "StatefulSet " + d.Pools[0].Set.Name + " has one server, and nothing follows it"
 }
 
 // fixedPools finds one pool of one writer whose other pools follow.
-func (d *Database) fixedPools() (Topology, string) {
+func (d *Database) fixedPools() (model.Topology, string) {
 	var writer *Pool
 	var followers []string
 	for i := range d.Pools {
@@ -96,13 +83,13 @@ func (d *Database) fixedPools() (Topology, string) {
 			}
 			followers = append(followers, text)
 		default:
-			return Unknown, ""
+			return model.TopologyUnknown, ""
 		}
 	}
 	if writer == nil || len(followers) == 0 {
-		return Unknown, ""
+		return model.TopologyUnknown, ""
 	}
-	return FixedPrimary, fmt.Sprintf("StatefulSet %s has one server that accepts writes (%s), %s", writer.Set.Name, writer.RoleBy, strings.Join(followers, ", "))
+	return model.TopologyFixedPrimary, fmt.Sprintf("StatefulSet %s has one server that accepts writes (%s), %s", writer.Set.Name, writer.RoleBy, strings.Join(followers, ", "))
 }
 
 // kindOf is "Service " if the host is one.
@@ -116,22 +103,22 @@ func (d *Database) kindOf(host string) string {
 }
 
 // pinned finds a write Service that selects one pod, of servers that do not start read-only.
-func (d *Database) pinned() (Topology, string) {
+func (d *Database) pinned() (model.Topology, string) {
 	for i := range d.Pools {
 		if state, _ := d.Pools[i].Settings.Switch("super_read_only", "read_only"); state == On {
-			return Unknown, ""
+			return model.TopologyUnknown, ""
 		}
 	}
 	for _, s := range d.Selections() {
 		if s.Kind == OnePod {
-			return FixedPrimary, fmt.Sprintf("Service %s selects one pod, %s (%s)", s.Service.Name, s.Pods[0], s.By)
+			return model.TopologyFixedPrimary, fmt.Sprintf("Service %s selects one pod, %s (%s)", s.Service.Name, s.Pods[0], s.By)
 		}
 	}
-	return Unknown, ""
+	return model.TopologyUnknown, ""
 }
 
 // switchable finds servers that start read-only, or that have GTIDs and say what else they are.
-func (d *Database) switchable() (Topology, string) {
+func (d *Database) switchable() (model.Topology, string) {
 	why := ""
 	for i := range d.Pools {
 		p := &d.Pools[i]
@@ -139,16 +126,16 @@ func (d *Database) switchable() (Topology, string) {
 		gtid, by := p.GTIDs()
 		switch {
 		case p.Role != AnyRole:
-			return Unknown, ""
+			return model.TopologyUnknown, ""
 		case closed == On:
 			why = fmt.Sprintf("its servers start read-only (%s)", at.From)
 		case gtid == On && (len(p.Settings.Hidden) == 0 || closed == Off):
 			why = fmt.Sprintf("its servers have GTIDs (%s)", by.From)
 		default:
-			return Unknown, ""
+			return model.TopologyUnknown, ""
 		}
 	}
-	return Switchable, why
+	return model.TopologySwitchable, why
 }
 
 // GTIDs reports whether the servers of a pool replicate with GTIDs. MariaDB has them where it has
