@@ -20,7 +20,7 @@ func configuration(f *Facts) []Finding {
 			var found []Finding
 			found = append(found, uninitialized(p)...)
 			if switches {
-				found = append(found, needed(p)...)
+				found = append(found, needed(p, engineOf(d, p))...)
 			}
 			for j := range found {
 				found[j].Object = setID(p.Set)
@@ -32,6 +32,14 @@ func configuration(f *Facts) []Finding {
 		}
 		return out
 	})
+}
+
+// engineOf is what the DatabaseCluster says, or the image.
+func engineOf(d *sqlDatabase, p *database.Pool) model.Engine {
+	if d.cluster != nil {
+		return d.cluster.Spec.Engine
+	}
+	return database.EngineOf(p.Container)
 }
 
 // requirement is a setting that a switchover needs.
@@ -57,8 +65,7 @@ func requirements(engine model.Engine) []requirement {
 }
 
 // needed finds settings that a switchover needs and that are missing.
-func needed(p *database.Pool) (out []Finding) {
-	engine := database.EngineOf(p.Container)
+func needed(p *database.Pool, engine model.Engine) (out []Finding) {
 	var unseen []string
 	judge := func(r requirement, state database.State, from string) {
 		name := r.names[0]
@@ -143,7 +150,7 @@ func serverIDs(d *sqlDatabase, switches bool) (out []Finding) {
 		}
 		_, err := strconv.ParseUint(at.Value, 10, 32)
 		switch {
-		case there && at.Value == "$RANDOM" && switches && database.EngineOf(p.Container) == model.MariaDB:
+		case there && at.Value == "$RANDOM" && switches && engineOf(d, p) == model.MariaDB:
 			add(Warning, fmt.Sprintf("its servers make up a server_id of three digits at each start (%s): members of MariaDB are told apart by it, and two may be equal", at.From), fix+inValues(p.Set, database.ChartOf(p.Set).Flags))
 		case there && err == nil && pods(p) > 1:
 			add(Error, fmt.Sprintf("server_id is %s for all of its servers (%s): replication between servers of one server_id does not work", at.Value, at.From), fix)

@@ -48,6 +48,25 @@ func (f *Facts) HasSQL() bool {
 	return false
 }
 
+// enrolled are the StatefulSets that are enrolled together.
+func (f *Facts) enrolled(set *appsv1.StatefulSet) string {
+	if !f.isSQL(set) {
+		return set.Name
+	}
+	return strings.Join(database.New(f.Family(set), f.Objects()).Names(), " ")
+}
+
+// engineOf is the engine of a database of MySQL or MariaDB, where it can be told.
+func (f *Facts) engineOf(set *appsv1.StatefulSet) string {
+	if !f.isSQL(set) {
+		return ""
+	}
+	if engine := database.New(f.Family(set), f.Objects()).Engine(); engine != "" {
+		return ": " + string(engine)
+	}
+	return ""
+}
+
 // NamedConfigMaps are the names of ConfigMaps that may have settings of MySQL or MariaDB.
 func (f *Facts) NamedConfigMaps() (names []string) {
 	for _, set := range append(slices.Clone(f.Sets), f.Others...) {

@@ -28,7 +28,7 @@ func databaseCluster(f *Facts) []Finding {
 			severity = Info // it may be applied by itself
 		}
 		return one(severity, fmt.Sprintf("it is labelled %s: %s, and there is no DatabaseCluster %s", v1alpha1.LabelCluster, name, id(set.Namespace, name)),
-			"apply a DatabaseCluster of that name in its namespace, which says at least spec.engine")
+			"apply a DatabaseCluster of that name in its namespace, which says at least spec.engine"+f.engineOf(set))
 	})
 }
 
@@ -40,7 +40,7 @@ func label(f *Facts) []Finding {
 		switch {
 		case object == "" && pods == "":
 			return one(Info, "it has no label "+v1alpha1.LabelCluster+", so Rollcall leaves it alone",
-				"kubectl label statefulset "+set.Name+" "+v1alpha1.LabelCluster+"=NAME restarts nothing; the same in the pod template ("+podLabels(set)+") only when Rollcall guards the pods, or Kubernetes rolls that change by itself. kubectl rollcall enroll "+set.Name+" does the first, waits, and says what is left")
+				"kubectl label statefulset "+set.Name+" "+v1alpha1.LabelCluster+"=NAME restarts nothing; the same in the pod template ("+podLabels(set)+") only when Rollcall guards the pods, or Kubernetes rolls that change by itself. kubectl rollcall enroll "+f.enrolled(set)+" does the first, waits, and says what is left")
 		case object != "" && pods != "" && object != pods:
 			return one(Error, fmt.Sprintf("its label %s is %s and that of its pod template %s", v1alpha1.LabelCluster, object, pods), "give both the name of the DatabaseCluster")
 		case pods == "":

@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor/database"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
@@ -84,12 +85,12 @@ func services(f *Facts) []Finding {
 			name := "Service " + id(s.Service.Namespace, s.Service.Name)
 			some := strings.Join(s.Pods[:min(len(s.Pods), 3)], ", ") + more(len(s.Pods)-3)
 			roleOf := database.RoleLabel + ": " + database.RolePrimary
-			all := f.allPods(d, s)
-			change := fmt.Sprintf("select by %s instead of %s, which the coordinator keeps on the pod of the primary%s", roleOf, s.By, all)
-			switch switchover := f.primaryOf(d) == model.PrimarySwitchover; {
+			change := fmt.Sprintf("select by %s instead of %s: the coordinator keeps that label on the primary's pod%s", roleOf, s.By, ownService(d, s))
+			elects := t == model.TopologyGroupReplication // whatever the spec says
+			switch moves := elects || f.primaryOf(d) == model.PrimarySwitchover; {
 			case t == model.TopologyGalera && s.Kind != database.ByRole:
 				out = append(out, Finding{Severity: Warning, Object: name, Found: fmt.Sprintf("it selects %s only (%s), and any member of Galera takes writes: nobody is behind it while that restarts", some, s.By), Fix: "select all members"})
-			case t == model.TopologyGalera || !switchover || ofReplicas(d, s):
+			case t == model.TopologyGalera || !moves || ofReplicas(d, s):
 			case s.Kind == database.ByRole:
 				if !strings.HasPrefix(s.By, database.RoleLabel+":") && !strings.HasPrefix(s.By, "mysql.oracle.com/cluster-role:") {
 					out = append(out, Finding{Severity: Info, Object: name, Found: fmt.Sprintf("it selects by %s, which is not in the pod template: who keeps that label has to follow each switchover", s.By), Fix: "or " + change})
@@ -97,8 +98,10 @@ func services(f *Facts) []Finding {
 			case !f.mayWrite(d, s):
 				out = append(out, Finding{Severity: Warning, Object: name, Found: fmt.Sprintf("it selects %s only (%s): if clients write there, a switchover leaves it behind, and if they read there, nobody is behind it while that pod restarts", some, s.By), Fix: change})
 			default:
-				out = append(out, Finding{Severity: Error, Object: name, Found: fmt.Sprintf("it selects %s only (%s): after a switchover it leads to a read-only server, and clients cannot write", some, s.By),
-					Fix: change + ". Or set spec.update.primary: RestartInPlace (enroll: --primary RestartInPlace), and the primary stays where it is"})
+				if !elects {
+					change += ". Or set spec.update.primary: RestartInPlace (enroll: --primary RestartInPlace), and the primary stays where it is"
+				}
+				out = append(out, Finding{Severity: Error, Object: name, Found: fmt.Sprintf("it selects %s only (%s): after a switchover it leads to a read-only server, and clients cannot write", some, s.By), Fix: change})
 			}
 		}
 		return out
@@ -171,23 +174,18 @@ func first(d *sqlDatabase, pod string) bool {
 	return strings.HasSuffix(pod, fmt.Sprintf("-%d", start))
 }
 
-// allPods says which labels a Service of its own needs besides, where the chart cannot change its
-// selector.
-func (f *Facts) allPods(d *sqlDatabase, s database.Selection) string {
+// ownService says what to do where a chart makes the Service, and may have no value for its selector.
+func ownService(d *sqlDatabase, s database.Selection) string {
 	if s.Service.Labels["helm.sh/chart"] == "" {
 		return ""
 	}
-	return fmt.Sprintf("; if the chart has no value for that, make a Service of your own with the selector rollcall.dev/cluster: %s and rollcall.dev/role: primary, and let clients use it", ClusterNameOf(d))
-}
-
-// ClusterNameOf returns the name of a database's DatabaseCluster, as it is or is to be.
-func ClusterNameOf(d *sqlDatabase) string {
+	name := "NAME"
 	for i := range d.Pools {
-		if name := ClusterName(d.Pools[i].Set); name != "" {
-			return name
+		if named := ClusterName(d.Pools[i].Set); named != "" {
+			name = named
 		}
 	}
-	return "NAME"
+	return fmt.Sprintf("; where the chart has no value for that, make a Service of your own with the selector %s: %s, %s: %s, and have clients use it", v1alpha1.LabelCluster, name, database.RoleLabel, database.RolePrimary)
 }
 
 // inValues says where a chart has it, if that is known.

@@ -55,7 +55,8 @@ func (p *Plan) look(f *doctor.Facts) {
 	var sets []*appsv1.StatefulSet
 	for i := range p.Sets {
 		for _, s := range f.Family(&p.Sets[i]) {
-			if !slices.Contains(sets, s) && database.IsSQL(s) {
+			known := slices.ContainsFunc(sets, func(of *appsv1.StatefulSet) bool { return of.Name == s.Name })
+			if !known && database.IsSQL(s) {
 				sets = append(sets, s)
 			}
 		}
