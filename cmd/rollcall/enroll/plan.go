@@ -85,7 +85,7 @@ func Decide(f *doctor.Facts, o Options) (*Plan, error) {
 	if p.Exists = i >= 0; p.Exists {
 		p.Cluster = f.Clusters[i]
 		err = cmp.Or(stays(&p.Cluster), agrees(&p.Cluster, o), p.alike(o))
-		p.look(f)
+		p.look(f, p.Cluster.Spec.Engine)
 	} else {
 		err = p.describe(f, o)
 	}
@@ -183,7 +183,7 @@ func (p *Plan) alike(o Options) error {
 
 // describe fills in the DatabaseCluster that will be created.
 func (p *Plan) describe(f *doctor.Facts, o Options) error {
-	p.look(f)
+	p.look(f, o.Engine)
 	engine := o.Engine
 	if engine == "" {
 		var err error

@@ -50,13 +50,17 @@ func common(names []string, asked string) string {
 	return prefix
 }
 
-// look looks at the topology of MySQL and MariaDB.
-func (p *Plan) look(f *doctor.Facts) {
+// look looks at the topology of MySQL and MariaDB. The engine is what somebody has said; empty means
+// that the images tell.
+func (p *Plan) look(f *doctor.Facts, engine model.Engine) {
+	if engine != "" && !doctor.IsSQL(engine) {
+		return
+	}
 	var sets []*appsv1.StatefulSet
 	for i := range p.Sets {
 		for _, s := range f.Family(&p.Sets[i]) {
 			known := slices.ContainsFunc(sets, func(of *appsv1.StatefulSet) bool { return of.Name == s.Name })
-			if !known && database.IsSQL(s) {
+			if !known && (engine != "" || database.IsSQL(s)) {
 				sets = append(sets, s)
 			}
 		}

@@ -56,7 +56,13 @@ func TestPrimaryIsAsked(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, primary, p.Cluster.Spec.Update.Primary)
 	}
-	o.Primary = ""
+	o.Primary, o.Engine = "", model.MySQL
+	_, err = Decide(facts(set("db", "registry.example/ours:1")), o)
+	require.ErrorContains(t, err, "not visible: what the image registry.example/ours:1 brings\nSay it: ")
+	p, err := Decide(facts(set("db", "registry.example/ours:1", switchable)), o)
+	require.NoError(t, err)
+	require.Equal(t, model.TopologySwitchable, p.Topology)
+	o.Engine = ""
 	there := cluster("db", model.Spec{Engine: model.MySQL})
 	_, err = Decide(with(facts(set("db", "mysql", labelled("db"))), there), o)
 	require.NoError(t, err, "what is there is left as it is")
