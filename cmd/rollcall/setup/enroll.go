@@ -45,6 +45,11 @@ None of it restarts a pod, and what is there is left as it is. Then this waits u
 Kubernetes refuses to remove their pods, and says what is left for a person: the label in
 the pod template, and to approve that each pod restarts once for its agent.
 
+Of MySQL and MariaDB it says the topology and the reason, and writes spec.update.primary:
+RestartInPlace for a fixed primary or a single server, and engine Galera for Galera. Where the
+topology cannot be told, say it by --primary or --engine. Name all StatefulSets of a database.
+Nothing is written where a switchover would leave the Service for writes behind.
+
 MySQL and MariaDB need a Secret with the keys username and password first: NAME` + `-rollcall-credentials
 of the DatabaseCluster, or the one that --credentials-secret names. For other fields of the
 DatabaseCluster than this writes, apply one yourself; --dry-run -o yaml prints one to begin with.
@@ -59,6 +64,7 @@ The exit status is 0 when all of it is done, 1 when it could not be, 2 when the 
 errors, so that nothing was written, and 3 when all is written and the time is up. The same
 command again goes on from there.`,
 		Example: fmt.Sprintf(`  %[1]s enroll solr -n prod
+  %[1]s enroll db-primary db-secondary -n prod --name db
   %[1]s enroll os-data os-managers -n prod --name logs --engine OpenSearch
   %[1]s enroll mysql -n prod --credentials-secret mysql-rollcall-accounts --dry-run
   %[1]s enroll solr -n prod --dry-run -o yaml --network-policy --metrics-from monitoring`, a.Name),
