@@ -71,11 +71,11 @@ func needed(p *database.Pool, engine model.Engine) (out []Finding) {
 		name := r.names[0]
 		switch {
 		case state == database.Off:
-			out = append(out, Finding{Severity: Error, Found: fmt.Sprintf("%s is not ON (%s): %s", name, from, r.why), Fix: settingOf(p, r.set)})
+			out = append(out, Finding{Severity: Error, Found: fmt.Sprintf("%s is not ON (%s): %s", name, from, r.why), Fix: settingOf(p, engine, r.set)})
 		case state == database.Unset && len(p.Settings.Hidden) > 0:
 			unseen = append(unseen, name)
 		case state == database.Unset:
-			out = append(out, Finding{Severity: Error, Found: fmt.Sprintf("nothing sets %s%s: %s", name, atStart(p, name), r.why), Fix: settingOf(p, r.set)})
+			out = append(out, Finding{Severity: Error, Found: fmt.Sprintf("nothing sets %s%s: %s", name, atStart(p, name), r.why), Fix: settingOf(p, engine, r.set)})
 		}
 	}
 	for _, r := range requirements(engine) {
@@ -85,13 +85,17 @@ func needed(p *database.Pool, engine model.Engine) (out []Finding) {
 		}
 		judge(r, state, at.From)
 	}
+	if p.Follows != "" {
+		out = append(out, Finding{Severity: Warning, Found: fmt.Sprintf("its servers follow %s: where that is not the name of a pod, nobody knows before there are agents which server it is, and the first rollout waits with health", p.Follows),
+			Fix: "have them follow the name of the primary's pod, such as db-0.db, before the agents are added"})
+	}
 	host, there := p.Settings.Get("report_host")
 	r := requirement{[]string{"report_host"}, "report_host=NAME.SERVICE of each pod", "nobody can be told to follow a server without it, so it is never promoted"}
 	switch {
 	case !there:
 		judge(r, database.Unset, "")
 	case !strings.Contains(host.Value, "$") && pods(p) > 1:
-		out = append(out, Finding{Severity: Error, Found: fmt.Sprintf("report_host is %s for all of its servers (%s): the members know each other by it", host.Value, host.From), Fix: settingOf(p, r.set)})
+		out = append(out, Finding{Severity: Error, Found: fmt.Sprintf("report_host is %s for all of its servers (%s): the members know each other by it", host.Value, host.From), Fix: settingOf(p, engine, r.set)})
 	}
 	if len(unseen) > 0 {
 		out = append(out, Finding{Severity: Info, Found: fmt.Sprintf("it cannot be seen what sets %s; not visible: %s", strings.Join(unseen, ", "), strings.Join(p.Settings.Hidden, "; ")),
@@ -107,18 +111,25 @@ func atStart(p *database.Pool, name string) string {
 	return ""
 }
 
-// settingOf says where to set it.
-func settingOf(p *database.Pool, setting string) string {
-	const persisted = "; what SET PERSIST alone has set cannot be seen here"
+// settingOf says where to set it. Images that make their accounts themselves cannot do it with
+// super_read_only.
+func settingOf(p *database.Pool, engine model.Engine, setting string) string {
 	chart := database.ChartOf(p.Set)
+	if strings.HasPrefix(setting, "super_") && (database.Official(p.Container) || chart.Flags != "") {
+		setting = strings.TrimPrefix(setting, "super_")
+	}
 	name, value, valued := strings.Cut(setting, "=")
 	option := "--" + strings.ReplaceAll(name, "_", "-")
 	if valued {
 		option += "=" + value
 	}
+	persisted := ""
+	if engine == model.MySQL {
+		persisted = "; what SET PERSIST alone has set cannot be seen here"
+	}
 	switch {
 	case name == "report_host":
-		return "give each server its own, by which the others reach it: an argument --report-host=$(POD_NAME).SERVICE, with POD_NAME from metadata.name" + inValues(p.Set, chart.Flags)
+		return "give each server its own, by which the others reach it: an argument --report-host=$(POD_NAME).SERVICE, with POD_NAME from metadata.name"
 	case chart.Flags != "":
 		return fmt.Sprintf("add %s to %s, or %s to %s, in the values of chart %s%s", option, chart.Flags, setting, chart.Configuration, chart.Name, persisted)
 	case chart.Configuration != "":
@@ -151,7 +162,7 @@ func serverIDs(d *sqlDatabase, switches bool) (out []Finding) {
 		_, err := strconv.ParseUint(at.Value, 10, 32)
 		switch {
 		case there && at.Value == "$RANDOM" && switches && engineOf(d, p) == model.MariaDB:
-			add(Warning, fmt.Sprintf("its servers make up a server_id of three digits at each start (%s): members of MariaDB are told apart by it, and two may be equal", at.From), fix+inValues(p.Set, database.ChartOf(p.Set).Flags))
+			add(Warning, fmt.Sprintf("its servers make up a server_id of three digits at each start (%s): members of MariaDB are told apart by it, and two may be equal", at.From), fix)
 		case there && err == nil && pods(p) > 1:
 			add(Error, fmt.Sprintf("server_id is %s for all of its servers (%s): replication between servers of one server_id does not work", at.Value, at.From), fix)
 		case there && err == nil && seen[at.Value] != "":

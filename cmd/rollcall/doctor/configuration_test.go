@@ -22,7 +22,7 @@ func TestWhatASwitchoverNeeds(t *testing.T) {
 		manifest, from, to string
 		want               []string // parts of the findings besides the topology
 	}{
-		"writable":                   {fine, "read-only = 1", "read-only = 0", []string{"error configuration: super_read_only is not ON (ConfigMap stock, replication.cnf): a server that starts writable would come back as a second primary, so veto holds it | set super_read_only=ON in the configuration with which the servers start"}},
+		"writable":                   {fine, "read-only = 1", "read-only = 0", []string{"error configuration: super_read_only is not ON (ConfigMap stock, replication.cnf): a server that starts writable would come back as a second primary, so veto holds it | set read_only=ON in the configuration with which the servers start"}},
 		"writable unless it is said": {fine, "    read-only = 1\n", "", []string{"error configuration: nothing sets super_read_only: "}},
 		"writable by its arguments":  {fine, "[mysqld, --", "[mysqld, --skip-read-only, --", []string{"error configuration: super_read_only is not ON (the arguments of container mysql)"}},
 		"no GTIDs":                   {fine, "    gtid_mode = ON\n", "", []string{"error configuration: nothing sets gtid_mode: a replica without GTIDs follows by position and cannot be given another source"}},
@@ -58,18 +58,19 @@ func TestAFixedPrimaryThatIsToSwitch(t *testing.T) {
 	got := found(t, chart(t, "fixed-primary", "engine: MySQL, update: {primary: Switchover}"), nil)
 	for i, want := range []string{
 		"error service: it selects shop-main-0 only (app.kubernetes.io/component: primary): after a switchover it leads to a read-only server, and clients cannot write | select by rollcall.dev/role: primary instead of app.kubernetes.io/component: primary: the coordinator keeps that label on the primary's pod; where the chart has no value for that, make a Service of your own with the selector rollcall.dev/cluster: db, rollcall.dev/role: primary, and have clients use it. Or set spec.update.primary: RestartInPlace",
-		"error configuration: nothing sets super_read_only (MYSQL_REPLICATION_MODE is master): a server that starts writable would come back as a second primary, so veto holds it | add --super-read-only=ON to primary.extraFlags, or super_read_only=ON to primary.configuration, in the values of chart mysql-14.0.5",
+		"error configuration: nothing sets super_read_only (MYSQL_REPLICATION_MODE is master): a server that starts writable would come back as a second primary, so veto holds it | add --read-only=ON to primary.extraFlags, or read_only=ON to primary.configuration, in the values of chart mysql-14.0.5; what SET PERSIST",
 		"error configuration: nothing sets gtid_mode: a replica without GTIDs follows by position and cannot be given another source | add --gtid-mode=ON to primary.extraFlags",
 		"error configuration: nothing sets enforce_gtid_consistency",
-		"error configuration: nothing sets report_host: nobody can be told to follow a server without it, so it is never promoted | give each server its own, by which the others reach it: an argument --report-host=$(POD_NAME).SERVICE, with POD_NAME from metadata.name (primary.extraFlags in the values of chart mysql-14.0.5)",
+		"error configuration: nothing sets report_host: nobody can be told to follow a server without it, so it is never promoted | give each server its own, by which the others reach it: an argument --report-host=$(POD_NAME).SERVICE, with POD_NAME from metadata.name",
 		"error configuration: nothing sets gtid_mode: a replica without GTIDs follows by position and cannot be given another source | add --gtid-mode=ON to secondary.extraFlags, or gtid_mode=ON to secondary.configuration",
 		"error configuration: nothing sets enforce_gtid_consistency",
 		"error configuration: nothing sets report_host",
+		"warning configuration: its servers follow shop-main: where that is not the name of a pod",
 		"info topology: fixed primary: StatefulSet shop-main has one server that accepts writes (MYSQL_REPLICATION_MODE is master), shop-secondary follows Service shop-main | spec.update.primary is Switchover, so the primary hands over to a replica",
 	} {
 		require.Contains(t, got[i], want)
 	}
-	require.Len(t, got, 9)
+	require.Len(t, got, 10)
 	require.Contains(t, strings.Join(found(t, strings.ReplaceAll(chart(t, "fixed-primary", "engine: MariaDB, update: {primary: Switchover}"), "bitnami/mysql:", "bitnami/mariadb:"), nil), "\n"),
 		"warning configuration: its servers make up a server_id of three digits at each start (MYSQL_REPLICATION_MODE=master)")
 }

@@ -93,7 +93,7 @@ func updateStrategy(f *Facts) []Finding {
 			return nil
 		case set.Spec.UpdateStrategy.RollingUpdate == nil || set.Spec.UpdateStrategy.RollingUpdate.Partition == nil:
 			return one(Error, "its updateStrategy is RollingUpdate and names no partition: Kubernetes would bring pods of low ordinals back on the old revision, so Rollcall holds with bad-input",
-				"set updateStrategy.rollingUpdate.partition: 0, which restarts nothing, or updateStrategy: OnDelete")
+				"set updateStrategy.rollingUpdate.partition: 0, which restarts nothing (rollcall enroll does it), or updateStrategy: OnDelete")
 		case spec.Guard != model.GuardEnforce:
 			return one(Error, fmt.Sprintf("its updateStrategy is RollingUpdate and spec.guard %s: nothing keeps Kubernetes from rolling its pods by itself, so Rollcall holds with bad-input", spec.Guard),
 				"set updateStrategy: OnDelete, or spec.guard: Enforce, or spec.update.rollingUpdate: Partition")
