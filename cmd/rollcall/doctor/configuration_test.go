@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -119,6 +120,8 @@ func TestServicesThatAreLeftBehind(t *testing.T) {
 	}
 	for name, ports := range map[string]string{"the metrics": "[{port: 9104}]", "the group": "[{port: 33061}]", "of another container": "[{port: 80, targetPort: web}]"} {
 		manifest := strings.Replace(chart(t, "switchable", "engine: MySQL"), "ports: [{port: 3306}]\n  selector: {app: stock, rollcall.dev/role: primary}", "ports: "+ports+"\n  selector: {app: stock, statefulset.kubernetes.io/pod-name: stock-0}", 1)
+		manifest = strings.Replace(manifest, "{statefulset.kubernetes.io/pod-name: stock-1}", "{app: nothing}", 1)
+		manifest = strings.Replace(manifest, "{statefulset.kubernetes.io/pod-name: stock-0}", "{app: nothing}", 1)
 		require.Len(t, found(t, manifest, nil), 1, name)
 	}
 }
@@ -141,6 +144,19 @@ func TestServicesOfARunningDatabase(t *testing.T) {
 	got := strings.Join(found(t, manifest, running("stock-1", model.TopologyFixedPrimary)), "\n")
 	require.Contains(t, got, "info topology: fixed primary: the agents report it")
 	require.NotContains(t, got, "service")
+}
+
+// TestServicesThatCouldNotBeRead checks that nobody goes on without knowing where clients write.
+func TestServicesThatCouldNotBeRead(t *testing.T) {
+	unread := func(f *Facts) {
+		live(f)
+		f.Secrets, f.Services = []string{"prod/db-rollcall-credentials"}, nil
+		f.Live.Tried("Services", errors.New("forbidden"))
+	}
+	got := found(t, chart(t, "switchable", "engine: MySQL"), unread)
+	require.Contains(t, got[0], "error service: it is not known whether a switchover leaves a Service for writes behind: Services: forbidden")
+	require.NotContains(t, strings.Join(found(t, chart(t, "switchable", "engine: MySQL, update: {primary: RestartInPlace}"), unread), "\n"), "service")
+	require.NotContains(t, strings.Join(found(t, chart(t, "galera-environment", "engine: Galera"), unread), "\n"), "service")
 }
 
 // TestTheDatabasesContainer checks that a helper that stands first is found.

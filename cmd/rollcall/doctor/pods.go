@@ -121,13 +121,20 @@ func orderedReady(f *Facts) []Finding {
 func singlePod(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		pods := int32(0)
+		if f.isSQL(set) {
+			d := database.New(f.Family(set), f.Objects())
+			if t, _ := d.Topology(); t == model.TopologySingleServer {
+				return nil // which says it
+			}
+			pods = int32(d.Pods())
+		}
 		for i := range f.Sets {
-			if o := &f.Sets[i]; o == set || ClusterName(set) != "" && ClusterName(o) == ClusterName(set) && sameNamespace(o.Namespace, set.Namespace) {
+			if o := &f.Sets[i]; !f.isSQL(set) && (o == set || ClusterName(set) != "" && ClusterName(o) == ClusterName(set) && sameNamespace(o.Namespace, set.Namespace)) {
 				pods += replicas(o)
 			}
 		}
-		if pods != 1 || f.isSQL(set) {
-			return nil // the topology says it of SQL servers
+		if pods != 1 {
+			return nil
 		}
 		return one(Warning, "the database has one pod: what it has is out of reach during each restart", "two pods at least, and two copies of everything")
 	})

@@ -81,6 +81,10 @@ func topology(f *Facts) []Finding {
 func services(f *Facts) []Finding {
 	return f.eachDatabase(func(d *sqlDatabase) (out []Finding) {
 		t, _ := f.known(d)
+		if unread := f.unread("Services"); unread != "" && (t == model.TopologyGroupReplication || f.switches(d)) {
+			return one(Error, "it is not known whether a switchover leaves a Service for writes behind: "+unread,
+				"run this as somebody who may list Services; with spec.update.primary: RestartInPlace (enroll: --primary RestartInPlace) the primary stays where it is")
+		}
 		for _, s := range d.Selections() {
 			name := "Service " + id(s.Service.Namespace, s.Service.Name)
 			some := strings.Join(s.Pods[:min(len(s.Pods), 3)], ", ") + more(len(s.Pods)-3)
@@ -106,6 +110,19 @@ func services(f *Facts) []Finding {
 		}
 		return out
 	})
+}
+
+// unread returns why something could not be read; empty means that it was.
+func (f *Facts) unread(what string) string {
+	if f.Live == nil {
+		return ""
+	}
+	for _, text := range f.Live.Unread {
+		if strings.HasPrefix(text, what+": ") {
+			return text
+		}
+	}
+	return ""
 }
 
 func more(n int) string {

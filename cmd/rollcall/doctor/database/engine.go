@@ -14,7 +14,7 @@ import (
 var engines = []model.Engine{model.Solr, model.OpenSearch, model.MySQL, model.MariaDB, model.FoundationDB, model.Galera}
 
 // besides are words in the names of images that belong to a database but are not the database.
-var besides = []string{"exporter", "dashboards", "router", "proxy", "operator", "logstash", "plugin", "backup", "client", "shell", "monitor", "init"}
+var besides = []string{"exporter", "dashboards", "router", "proxy", "operator", "logstash", "plugin", "backup", "client", "shell", "monitor", "init", "proxysql", "haproxy", "maxscale", "envoy"}
 
 // NamedIn returns the engines whose names are a word of an image's own name. The publisher,
 // registry, tag and digest do not count. An image that names Galera is of Galera alone.
@@ -61,13 +61,15 @@ func EngineOf(c *corev1.Container) model.Engine {
 var databasePorts = []int32{3306, 8983, 9200, 4567, 33060, 33061}
 
 // Container returns the database's container: the one that is annotated, or else the first whose
-// image names a database, or that has a database's port, or else the first.
+// image names a database and that has a database's port, then one that has the port, then one with
+// the image, or else the first.
 func Container(t *corev1.PodTemplateSpec) *corev1.Container {
 	list := t.Spec.Containers
 	for _, is := range []func(*corev1.Container) bool{
 		func(c *corev1.Container) bool { return c.Name == t.Annotations[v1alpha1.AnnotationContainer] },
-		func(c *corev1.Container) bool { return EngineOf(c) != "" },
+		func(c *corev1.Container) bool { return EngineOf(c) != "" && hasPort(c, databasePorts...) },
 		func(c *corev1.Container) bool { return hasPort(c, databasePorts...) && !helper(c) },
+		func(c *corev1.Container) bool { return EngineOf(c) != "" },
 	} {
 		for i := range list {
 			if is(&list[i]) {

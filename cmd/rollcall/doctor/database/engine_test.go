@@ -34,3 +34,18 @@ func TestHelpersAreNoDatabases(t *testing.T) {
 		require.Equal(t, want, got, image)
 	}
 }
+
+// TestTheContainerOfTheDatabase checks which one it is, wherever it stands.
+func TestTheContainerOfTheDatabase(t *testing.T) {
+	for spec, want := range map[string]string{
+		`containers: [{name: proxy, image: "envoyproxy/envoy:1"}, {name: db, image: "mysql:9"}]`:                                                                                      "db",
+		`containers: [{name: metrics, image: "prom/mysqld-exporter:1", ports: [{containerPort: 9104}]}, {name: db, image: "ours:1", ports: [{containerPort: 3306}]}]`:                 "db",
+		`containers: [{name: db, image: "ours:1", ports: [{containerPort: 3306}]}, {name: dump, image: "mysql:9"}]`:                                                                   "db",
+		`containers: [{name: front, image: "proxysql/proxysql:2", ports: [{containerPort: 3306}]}, {name: db, image: "mysql:9"}]`:                                                     "db",
+		`containers: [{name: first, image: "ours:1"}, {name: second, image: "ours:2"}]`:                                                                                               "first",
+		`containers: [{name: log, image: "busybox", ports: [{containerPort: 80}]}, {name: db, image: "mariadb:11", ports: [{containerPort: 3306}]}, {name: other, image: "mysql:9"}]`: "db",
+	} {
+		require.Equal(t, want, Container(&pod(t, spec).Spec.Template).Name, spec)
+	}
+	require.Nil(t, Container(&pod(t, "containers: []").Spec.Template))
+}
