@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -68,6 +70,13 @@ func TestBadQuantities(t *testing.T) {
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(fine + pdb + netpol))
 	f.Add([]byte("apiVersion: v1\nkind: List\nitems: [1, {}, null]"))
+	charts, err := filepath.Glob("testdata/databases/*.yaml")
+	require.NoError(f, err)
+	for _, file := range charts {
+		data, err := os.ReadFile(file)
+		require.NoError(f, err)
+		f.Add(data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		facts, err := Manifest(data)
 		if err != nil {
