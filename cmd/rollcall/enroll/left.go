@@ -94,10 +94,16 @@ func (p *Plan) leftToAdopt(program string, pods []corev1.Pod) (steps []string) {
 	} else if p.Cluster.Spec.Update.Primary != model.PrimaryRestartInPlace {
 		lines = []string{"Delete the primary's pod: nobody can write for 10 to 20 seconds. With less than one, by moving", "its role by hand: deploy/docs/mysql.md#move-the-role-by-hand"}
 	}
+	pod := "PRIMARY"
+	if p.Topology == model.TopologyFixedPrimary && p.primaryPod != "" {
+		pod = p.primaryPod
+		steps = append(steps, step(approve, once))
+	} else {
+		steps = append(steps, step(approve, once, "Before you do, see that "+p.first()+", which goes first, is not the primary."))
+	}
 	return append(steps,
-		step(approve, once, "Before you do, see that "+p.first()+", which goes first, is not the primary."),
 		step(follow, "Follow it until the primary is the only one left (veto, \"which has no agent\"), and end it with Ctrl-C."),
-		step(fmt.Sprintf("kubectl -n %[1]s label pod PRIMARY rollcall.dev/guard=open --overwrite\nkubectl -n %[1]s delete pod PRIMARY\n%[2]s status %[3]s -n %[1]s --wait", p.Namespace, program, p.Name), lines...))
+		step(fmt.Sprintf("kubectl -n %[1]s label pod %[4]s rollcall.dev/guard=open --overwrite\nkubectl -n %[1]s delete pod %[4]s\n%[2]s status %[3]s -n %[1]s --wait", p.Namespace, program, p.Name, pod), lines...))
 }
 
 // labelValues returns the label as the values of the charts have it.

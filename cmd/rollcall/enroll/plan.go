@@ -56,6 +56,8 @@ type Plan struct {
 	// Topology of MySQL and MariaDB, and the reason in words; empty for other engines.
 	Topology model.Topology
 	Why      string
+	// primaryPod is the pod of a fixed primary; empty means that it is not known.
+	primaryPod string
 }
 
 // Decide returns what has to be written so that the StatefulSets belong to one DatabaseCluster,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor/database"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
@@ -21,7 +22,7 @@ func (p *Plan) whole(f *doctor.Facts, o Options) error {
 	for i := range p.Sets {
 		for _, s := range f.Family(&p.Sets[i]) {
 			named := slices.ContainsFunc(p.Sets, func(of appsv1.StatefulSet) bool { return of.Name == s.Name })
-			if named || doctor.ClusterName(s) == p.Name || !database.IsSQL(s) {
+			if named || s.Labels[v1alpha1.LabelCluster] == p.Name || !database.IsSQL(s) {
 				continue
 			}
 			all := append(slices.Clone(o.Sets), s.Name)
@@ -67,6 +68,7 @@ func (p *Plan) look(f *doctor.Facts, engine model.Engine) {
 	}
 	if d := database.New(sets, f.Objects()); len(d.Pools) > 0 {
 		p.Topology, p.Why = d.Topology()
+		p.primaryPod = d.Primary()
 	}
 }
 

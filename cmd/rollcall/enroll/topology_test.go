@@ -100,6 +100,9 @@ func TestAllStatefulSetsOfADatabaseAreNamed(t *testing.T) {
 	p, err := Decide(f, Options{Namespace: "prod", Sets: []string{"shop-main", "shop-secondary"}, Name: "shop"})
 	require.NoError(t, err)
 	require.Len(t, p.Steps, 3)
+	f.Sets[1].Spec.Template.Labels[v1alpha1.LabelCluster] = "shop"
+	_, err = Decide(f, Options{Namespace: "prod", Sets: []string{"shop-main"}, Name: "shop"})
+	require.ErrorContains(t, err, "name both", "a label of its pods alone puts nothing under Rollcall")
 	f.Sets[1].Labels = map[string]string{v1alpha1.LabelCluster: "other"}
 	f.Sets[0].Labels = map[string]string{v1alpha1.LabelCluster: "shop"}
 	_, err = Decide(f, options("shop-main"))
@@ -116,6 +119,8 @@ func TestLeftByTopology(t *testing.T) {
 	got := left("fixed-primary", Options{Namespace: "prod", Sets: []string{"shop-main", "shop-secondary"}, Name: "shop"})
 	require.Contains(t, got, "        primary:\n          podLabels:\n            rollcall.dev/cluster: shop\n        secondary:\n          podLabels:\n            rollcall.dev/cluster: shop\n")
 	require.Contains(t, got, "Delete the primary's pod: nobody can write while it restarts.\n")
+	require.Contains(t, got, "kubectl -n prod delete pod shop-main-0\n")
+	require.NotContains(t, got, "which goes first")
 	got = left("galera-environment", options("ledger"))
 	require.Contains(t, got, "        podLabels:\n          rollcall.dev/cluster: ledger\n")
 	require.NotContains(t, got, "primary")

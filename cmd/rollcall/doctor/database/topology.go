@@ -92,6 +92,23 @@ func (d *Database) fixedPools() (model.Topology, string) {
 	return model.TopologyFixedPrimary, fmt.Sprintf("StatefulSet %s has one server that accepts writes (%s), %s", writer.Set.Name, writer.RoleBy, strings.Join(followers, ", "))
 }
 
+// Primary returns the pod of a fixed primary; empty means that there is none, or that it is not known.
+func (d *Database) Primary() string {
+	if t, _ := d.fixedPools(); t == model.TopologyFixedPrimary {
+		for i := range d.Pools {
+			if p := &d.Pools[i]; p.Role == Writer {
+				return selectedOf(p.Set, nil)[0]
+			}
+		}
+	}
+	for _, s := range d.Selections() {
+		if s.Kind == OnePod {
+			return s.Pods[0]
+		}
+	}
+	return ""
+}
+
 // kindOf is "Service " if the host is one.
 func (d *Database) kindOf(host string) string {
 	for i := range d.objects.Services {
