@@ -47,3 +47,12 @@ func (c *installedTest) rehearse(t *testing.T, way string, patience time.Duratio
 	}
 	return out
 }
+
+// TestSQLGroup is a replication group whose write Service selects its primary by the role label.
+func TestSQLGroup(t *testing.T) {
+	b := bed(t, "mysql")
+	leaveNothing(t, b)
+	cluster, err := sqlchart.Start(t.Context(), b, sqlchart.Group)
+	require.NoError(t, err)
+	require.NoError(t, cluster.Delete(t.Context()))
+}
