@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/engines/mysql/gtid"
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/sql"
 )
 
 // dialect is what differs between the kinds of server. Names of what a version may
@@ -149,11 +150,11 @@ var dialects = map[replication.Flavor]*dialect{
 // dialect returns the dialect of the server at the other end. It is asked for with each session: an
 // update may have put another one there.
 func (s session) dialect(ctx context.Context, wanted replication.Flavor) (*dialect, error) {
-	r, err := s.one(ctx, "", `SELECT VERSION() AS version`)
+	r, err := s.One(ctx, "", `SELECT VERSION() AS version`)
 	if err != nil {
 		return nil, err
 	}
-	v, err := replication.ParseVersion(r.text("version"))
+	v, err := replication.ParseVersion(r.Text("version"))
 	if err != nil {
 		return nil, err
 	}
@@ -164,11 +165,11 @@ func (s session) dialect(ctx context.Context, wanted replication.Flavor) (*diale
 }
 
 // firstOf asks the alternatives in turn until the server knows one.
-func (s session) firstOf(ctx context.Context, needs string, queries []string) ([]row, error) {
+func (s session) firstOf(ctx context.Context, needs string, queries []string) ([]sql.Row, error) {
 	var err error
 	for _, q := range queries {
-		var out []row
-		if out, err = s.rows(ctx, needs, q); number(err) != refusedSyntax {
+		var out []sql.Row
+		if out, err = s.Rows(ctx, needs, q); sql.Number(err) != sql.RefusedSyntax {
 			return out, err
 		}
 	}
@@ -177,8 +178,8 @@ func (s session) firstOf(ctx context.Context, needs string, queries []string) ([
 
 // absent reports whether the error says that there is no such thing here.
 func absent(err error) bool {
-	n := number(err)
-	return n == unknownTable || n == noSuchTable || n == unknownVariable
+	n := sql.Number(err)
+	return n == sql.UnknownTable || n == sql.NoSuchTable || n == sql.UnknownVariable
 }
 
 // quiet is a statement without what it was about, which is a user's.

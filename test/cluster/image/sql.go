@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rollcall-dev/rollcall/test/cluster/archive"
@@ -36,9 +37,18 @@ type sqlServer struct {
 	oldest [2]int
 	// Without these paths of the packages.
 	without []string
-	// Programs that a home has, and what else of the root they need.
+	// Of this package only these paths: it would bring what nothing here needs.
+	only packageParts
+	// Programs that a home has, scripts that call these, and what else of the root they need.
 	programs []string
+	scripts  []string
 	parts    []string
+}
+
+// packageParts are some files of a package that is not installed.
+type packageParts struct {
+	name  string
+	paths []string
 }
 
 var mysqlServer = sqlServer{
@@ -55,11 +65,21 @@ var mysqlServer = sqlServer{
 
 var mariadbServer = sqlServer{
 	name: "mariadb", title: "MariaDB", image: MariaDBName, suite: "bookworm",
-	packages: []string{"mariadb-server-core", "mariadb-client-core"}, oldest: [2]int{10, 11},
-	programs: []string{"mariadbd", "mariadb", "mariadb-install-db", "my_print_defaults", "resolveip"},
+	packages: []string{
+		"mariadb-server-core", "mariadb-client-core",
+		"galera-4", "galera-arbitrator-4", "mariadb-backup", "rsync", "lsof", "socat", // a member of Galera, and state transfers
+	},
+	oldest: [2]int{10, 11},
+	only:   packageParts{"mariadb-server", []string{"./usr/bin/wsrep_sst_*"}},
+	programs: []string{
+		"mariadbd", "mariadb", "mariadb-install-db", "my_print_defaults", "resolveip",
+		"garbd", "mariadb-backup", "mbstream", "rsync", "lsof", "socat",
+	},
+	scripts: []string{"wsrep_sst_common", "wsrep_sst_rsync", "wsrep_sst_mariabackup"},
 	parts: []string{
 		"./usr/sbin/mariadbd", "./usr/bin/mariadb", "./usr/bin/mariadb-install-db", "./usr/bin/my_print_defaults", "./usr/bin/resolveip",
-		"./usr/share/mysql",
+		"./usr/bin/garbd", "./usr/bin/mariadb-backup", "./usr/bin/mbstream", "./usr/bin/rsync", "./usr/bin/lsof", "./usr/bin/socat*",
+		"./usr/bin/wsrep_sst_*", "./usr/lib/libgalera_smm.so", "./usr/share/mysql",
 	},
 }
 
@@ -94,8 +114,9 @@ func (b Builder) sql(ctx context.Context, s sqlServer) (Built, error) {
 func (b Builder) sqlLayer(ctx context.Context, s sqlServer) (archive.Layer, error) {
 	packages := strings.Join(s.packages, ",")
 	without := append([]string{"/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/man/*"}, s.without...)
-	return b.layer(s.name, keyOf(append([]string{s.suite, packages}, without...)...), func(w io.Writer) error {
-		err := b.debian(ctx, w, s.suite, packages, without, func(root string) error {
+	hook := s.only.hook()
+	return b.layer(s.name, keyOf(append([]string{s.suite, packages, hook}, without...)...), func(w io.Writer) error {
+		err := b.debian(ctx, w, s.suite, packages, without, hook, func(root string) error {
 			version, err := packageVersion(ctx, root, s.packages[0])
 			if err != nil {
 				return err
@@ -140,6 +161,16 @@ esac
 exec "$libs"/ld-linux-*.so.* --library-path "$libs" "$program" "$@"
 `
 
+// hook has mmdebstrap add the parts; empty means that there are none.
+func (p packageParts) hook() string {
+	if p.name == "" {
+		return ""
+	}
+	paths := "'" + strings.Join(p.paths, "' '") + "'"
+	return `APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" apt-get download ` + p.name + ` && dpkg-deb --fsys-tarfile ` + p.name + `_*.deb | ` +
+		`tar -x -C "$1" --no-same-owner --no-overwrite-dir --wildcards ` + paths + ` && rm ` + p.name + `_*.deb`
+}
+
 // MySQLHome is a folder from which MySQL can be run without a container:
 //
 //	bin/   mysqld, mysql, mysqladmin; each becomes the program
@@ -148,8 +179,8 @@ func (b Builder) MySQLHome(ctx context.Context) (string, error) { return b.sqlHo
 
 // MariaDBHome is the same for MariaDB:
 //
-//	bin/   mariadbd, mariadb, mariadb-install-db
-//	root/  what they need
+//	bin/   mariadbd, mariadb, mariadb-install-db; garbd, and what state transfers of Galera call
+//	root/  what they need; root/usr/lib/libgalera_smm.so is the provider
 func (b Builder) MariaDBHome(ctx context.Context) (string, error) {
 	return b.sqlHome(ctx, mariadbServer)
 }
@@ -161,7 +192,7 @@ func (b Builder) sqlHome(ctx context.Context, s sqlServer) (string, error) {
 			return "", err
 		}
 		home := filepath.Join(b.Cache, s.name+"-home")
-		key := keyOf(append([]string{layer.SHA256, sqlLoader}, append(s.programs, s.parts...)...)...)
+		key := keyOf(append([]string{layer.SHA256, sqlLoader}, slices.Concat(s.programs, s.scripts, s.parts)...)...)
 		return home, once(home, key, func(dir string) error {
 			b.Say("unpacking %s", s.title)
 			return unpackServer(ctx, dir, layer.File, s)
@@ -184,6 +215,11 @@ func unpackServer(ctx context.Context, dir, debian string, s sqlServer) error {
 	}
 	for _, p := range s.programs {
 		if err := os.WriteFile(filepath.Join(bin, p), []byte(sqlLoader), 0o755); err != nil {
+			return err
+		}
+	}
+	for _, name := range s.scripts {
+		if err := os.Rename(filepath.Join(root, "usr", "bin", name), filepath.Join(bin, name)); err != nil {
 			return err
 		}
 	}
