@@ -48,6 +48,9 @@ type sourceChange struct {
 	statement, prefix string
 	tls, last         string
 	always, demoted   string // options; demoted: of a server that was a primary until now
+	// tlsOff asks whether the server has no TLS, and plain is the option of one that follows without
+	// it: empty where that is what a new replica does anyway.
+	tlsOff, plain string
 }
 
 // privileges that statements take, in the words of the flavor.
@@ -141,6 +144,7 @@ var dialects = map[replication.Flavor]*dialect{
 		change: sourceChange{
 			statement: `CHANGE MASTER TO `, prefix: "MASTER_", tls: `MASTER_SSL = 1`,
 			last: `MASTER_USE_GTID = slave_pos`, demoted: `, MASTER_DEMOTE_TO_SLAVE = 1`,
+			tlsOff: `SELECT @@have_ssl <> 'YES' AS off`, plain: `MASTER_SSL = 0`,
 		},
 		stop: `STOP REPLICA`, start: `START REPLICA`, forget: `RESET REPLICA ALL`,
 		restartIO: []string{`STOP REPLICA IO_THREAD`, `START REPLICA IO_THREAD`},
@@ -161,7 +165,7 @@ func (s session) dialect(ctx context.Context, wanted replication.Flavor) (*diale
 	if wanted != "" && v.Flavor != wanted {
 		return nil, fmt.Errorf("%w: %s, and not %s", errFlavor, v.Flavor, wanted)
 	}
-	return dialects[v.Flavor], nil
+	return dialectOf(v), nil
 }
 
 // firstOf asks the alternatives in turn until the server knows one.

@@ -69,19 +69,22 @@ var mariadbServer = sqlServer{
 		"mariadb-server-core", "mariadb-client-core",
 		"galera-4", "galera-arbitrator-4", "mariadb-backup", "rsync", "lsof", "socat", // a member of Galera, and state transfers
 	},
-	oldest: [2]int{10, 11},
-	only:   packageParts{"mariadb-server", []string{"./usr/bin/wsrep_sst_*"}},
-	programs: []string{
-		"mariadbd", "mariadb", "mariadb-install-db", "my_print_defaults", "resolveip",
-		"garbd", "mariadb-backup", "mbstream", "rsync", "lsof", "socat",
-	},
-	scripts: []string{"wsrep_sst_common", "wsrep_sst_rsync", "wsrep_sst_mariabackup"},
-	parts: []string{
-		"./usr/sbin/mariadbd", "./usr/bin/mariadb", "./usr/bin/mariadb-install-db", "./usr/bin/my_print_defaults", "./usr/bin/resolveip",
+	oldest:   [2]int{10, 11},
+	only:     packageParts{"mariadb-server", []string{"./usr/bin/wsrep_sst_*"}},
+	programs: slices.Concat(mariadbPrograms, []string{"garbd", "mariadb-backup", "mbstream", "rsync", "lsof", "socat"}),
+	scripts:  []string{"wsrep_sst_common", "wsrep_sst_rsync", "wsrep_sst_mariabackup"},
+	parts: slices.Concat(mariadbParts, []string{
 		"./usr/bin/garbd", "./usr/bin/mariadb-backup", "./usr/bin/mbstream", "./usr/bin/rsync", "./usr/bin/lsof", "./usr/bin/socat*",
 		"./usr/bin/wsrep_sst_*", "./usr/lib/libgalera_smm.so", "./usr/share/mysql",
-	},
+	}),
 }
+
+var (
+	mariadbPrograms = []string{"mariadbd", "mariadb", "mariadb-install-db", "my_print_defaults", "resolveip"}
+	mariadbParts    = []string{
+		"./usr/sbin/mariadbd", "./usr/bin/mariadb", "./usr/bin/mariadb-install-db", "./usr/bin/my_print_defaults", "./usr/bin/resolveip",
+	}
+)
 
 // ErrNoServer means that Debian has no such server at this time.
 var ErrNoServer = errors.New("no such server is to be had")
@@ -153,10 +156,17 @@ libs=$(echo "$home"/root/usr/lib/*-linux-gnu*)
 program=$(echo "$home"/root/usr/*bin/"$name")
 case $name in
 mysqld | mariadbd)
-    set -- "$@" --basedir="$home/root/usr" --lc-messages-dir="$home/root/usr/share/mysql" --plugin-dir="$home/root/usr/lib/mysql/plugin"
+    for share in "$home"/root/usr/share/mysql "$home"/root/usr/share/mariadb "$home"/root/usr/share; do
+        [ ! -d "$share/english" ] || break
+    done
+    set -- "$@" --basedir="$home/root/usr" --lc-messages-dir="$share" --plugin-dir="$home/root/usr/lib/mysql/plugin"
     [ "$(id -u)" != 0 ] || set -- "$@" --user=root
     ;;
 mariadb-install-db) exec sh "$program" --basedir="$home" "$@" ;;
+mariadb-upgrade)
+    PATH=$home/bin:$PATH # it runs the other programs
+    export PATH
+    ;;
 esac
 exec "$libs"/ld-linux-*.so.* --library-path "$libs" "$program" "$@"
 `
@@ -171,20 +181,6 @@ func (p packageParts) hook() string {
 		`tar -x -C "$1" --no-same-owner --no-overwrite-dir --wildcards ` + paths + ` && rm ` + p.name + `_*.deb`
 }
 
-// MySQLHome is a folder from which MySQL can be run without a container:
-//
-//	bin/   mysqld, mysql, mysqladmin; each becomes the program
-//	root/  what they need
-func (b Builder) MySQLHome(ctx context.Context) (string, error) { return b.sqlHome(ctx, mysqlServer) }
-
-// MariaDBHome is the same for MariaDB:
-//
-//	bin/   mariadbd, mariadb, mariadb-install-db; garbd, and what state transfers of Galera call
-//	root/  what they need; root/usr/lib/libgalera_smm.so is the provider
-func (b Builder) MariaDBHome(ctx context.Context) (string, error) {
-	return b.sqlHome(ctx, mariadbServer)
-}
-
 func (b Builder) sqlHome(ctx context.Context, s sqlServer) (string, error) {
 	return b.alone(ctx, host.DebianTools, func(ctx context.Context) (string, error) {
 		layer, err := b.sqlLayer(ctx, s)
@@ -195,31 +191,40 @@ func (b Builder) sqlHome(ctx context.Context, s sqlServer) (string, error) {
 		key := keyOf(append([]string{layer.SHA256, sqlLoader}, slices.Concat(s.programs, s.scripts, s.parts)...)...)
 		return home, once(home, key, func(dir string) error {
 			b.Say("unpacking %s", s.title)
-			return unpackServer(ctx, dir, layer.File, s)
+			if err := unpackDebian(ctx, dir, layer.File, s.parts...); err != nil {
+				return err
+			}
+			return startable(dir, s.programs, s.scripts...)
 		})
 	})
 }
 
-// unpackServer fills a home from a Debian.
-func unpackServer(ctx context.Context, dir, debian string, s sqlServer) error {
-	root, bin := filepath.Join(dir, "root"), filepath.Join(dir, "bin")
-	if err := errors.Join(os.Mkdir(root, 0o755), os.Mkdir(bin, 0o755)); err != nil {
+// unpackDebian makes root/ of a home, with all libraries of a Debian and these parts of it.
+func unpackDebian(ctx context.Context, dir, debian string, parts ...string) error {
+	root := filepath.Join(dir, "root")
+	if err := os.Mkdir(root, 0o755); err != nil {
 		return err
 	}
-	unpack := append([]string{"tar", "-xf", debian, "--wildcards", "./usr/lib/*-linux-gnu*/*.so*"}, s.parts...)
+	unpack := append([]string{"tar", "-xf", debian, "--wildcards", "./usr/lib/*-linux-gnu*/*.so*"}, parts...)
 	if err := command(ctx, root, nil, unpack...); err != nil {
 		return err
 	}
-	if err := relink(root); err != nil {
+	return relink(root)
+}
+
+// startable makes bin/ of a home.
+func startable(dir string, programs []string, scripts ...string) error {
+	bin := filepath.Join(dir, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
 		return err
 	}
-	for _, p := range s.programs {
+	for _, p := range programs {
 		if err := os.WriteFile(filepath.Join(bin, p), []byte(sqlLoader), 0o755); err != nil {
 			return err
 		}
 	}
-	for _, name := range s.scripts {
-		if err := os.Rename(filepath.Join(root, "usr", "bin", name), filepath.Join(bin, name)); err != nil {
+	for _, name := range scripts {
+		if err := os.Rename(filepath.Join(dir, "root", "usr", "bin", name), filepath.Join(bin, name)); err != nil {
 			return err
 		}
 	}
