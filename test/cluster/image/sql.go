@@ -67,7 +67,7 @@ var mariadbServer = sqlServer{
 	name: "mariadb", title: "MariaDB", image: MariaDBName, suite: "bookworm",
 	packages: []string{
 		"mariadb-server-core", "mariadb-client-core",
-		"galera-4", "galera-arbitrator-4", "mariadb-backup", "rsync", "lsof", "socat", // a member of Galera, and state transfers
+		"galera-4", "galera-arbitrator-4", "mariadb-backup", "rsync", "lsof", "procps", "socat", // a member of Galera, and state transfers
 	},
 	oldest:   [2]int{10, 11},
 	only:     packageParts{"mariadb-server", []string{"./usr/bin/wsrep_sst_*"}},

@@ -56,3 +56,15 @@ func TestSQLGroup(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, cluster.Delete(t.Context()))
 }
+
+// TestSQLGalera is a Galera Cluster behind one Service.
+func TestSQLGalera(t *testing.T) {
+	b := bed(t, "mariadb")
+	leaveNothing(t, b)
+	cluster, err := sqlchart.Start(t.Context(), b, sqlchart.Galera)
+	require.NoError(t, err)
+	c := &installedTest{cluster}
+	plain := c.rehearse(t, "plain Kubernetes", time.Minute, func(ctx context.Context) error { return cluster.Touch(ctx, "plain") })
+	require.NoError(t, plain.RestartedOnce())
+	require.NoError(t, cluster.Delete(t.Context()))
+}
