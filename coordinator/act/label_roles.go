@@ -74,7 +74,7 @@ func (l *labelling) try(ctx context.Context) error {
 	if at < 0 {
 		return effect.ErrGone
 	}
-	if pods[at].Role == v1alpha1.RolePrimary {
+	if pods[at].Role == v1alpha1.RolePrimary && !l.e.Fence {
 		l.written[pods[at].Name] = pods[at]
 		return failed
 	}
