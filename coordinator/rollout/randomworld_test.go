@@ -36,7 +36,7 @@ func newRandomWorld(r *rand.Rand) *randomWorld {
 	now := time.Unix(10_000, 0)
 	w := &randomWorld{Rand: r, now: now, s: threePods(now), record: Record{Epoch: 1}, uids: 3}
 	w.replaces, w.bare, w.shares, w.calm = w.one(2), w.one(3), w.one(3), 1+r.IntN(12)
-	w.writes = r.Uint64()%3 == 0
+	w.writes = w.calm%3 == 0
 	w.names = map[string]string{"s-0": "n0", "s-1": "n1", "s-2": "n2"}
 	w.engine = Engine{EvacuatesOthers: w.one(2), OwnAgentOnly: w.one(3)}
 	spec := &w.s.Cluster.Spec
@@ -120,9 +120,9 @@ func (w *randomWorld) facts() Facts {
 		tellRoles(s.Pods, leads)
 	}
 	versions, labels := map[string]string{}, map[string]string{}
-	for _, pod := range s.Pods {
+	for i, pod := range s.Pods {
 		versions[pod.UID] = pick(w, "1", "100", "1000")
-		labels[pod.UID] = pick(w, "", model.RolePrimary, model.RoleReplica)
+		labels[pod.UID] = []string{"", model.RolePrimary, model.RoleReplica}[(int(w.now.UnixMilli()/10)+i)%3]
 	}
 	f := Facts{Object: w.object, Record: w.record, Snapshot: s, ResourceVersions: versions, RoleLabels: labels, VolumeTemplates: map[string][]string{"s": {"data"}}, MemberNames: w.names,
 		Engine: w.engine, ForeignBudgets: w.budgets, Unlimited: w.one(2), ClaimLimit: w.IntN(4)}
