@@ -86,10 +86,7 @@ func TestLabelsSayWhatIsKnown(t *testing.T) {
 		"another leads":                            {well, []func(*labelled){func(l *labelled) { l.leads(1) }}, "s-0=replica s-1=primary"},
 		"another leads, and the old one is silent": {well, []func(*labelled){func(l *labelled) { l.leads(1) }, silent(0)}, "s-0= s-1=primary"},
 		"another leads, by a stale report":         {well, []func(*labelled){func(l *labelled) { l.leads(1) }, stale(1), silent(0)}, ""},
-		"two say that they lead": {well, []func(*labelled){func(l *labelled) {
-			l.pod(1).Report = l.pod(0).Report
-			l.pod(1).Report = reportOf(l.pod(1), model.RolePrimary)
-		}}, ""},
+		"two say that they lead":                   {[]string{"", model.RoleReplica, model.RoleReplica}, []func(*labelled){func(l *labelled) { l.pod(1).Report = reportOf(l.pod(1), model.RolePrimary) }}, ""},
 		"two lead, as all say":                     {well, []func(*labelled){func(l *labelled) { l.facts.Snapshot.Groups[1].Members[1].Leader = true }}, ""},
 		"a report names another":                   {[]string{"", model.RolePrimary, model.RoleReplica}, []func(*labelled){silent(1), func(l *labelled) { l.facts.Disputed = true }}, ""},
 		"none leads, and the pod says so":          {well, []func(*labelled){func(l *labelled) { l.leads(9) }}, "s-0=replica "},
