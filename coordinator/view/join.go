@@ -74,7 +74,7 @@ func Look(in Input) (model.Snapshot, *Basis) {
 	s.Pools = w.policyPools()
 	s.Cluster.Engine.MinSourceVersion = minSource(in.MinSource, s.Pools)
 	s.Health = w.health()
-	return s, newBasis(in, w.contested, timely(in, s.Cluster.Window))
+	return s, newBasis(in, w, timely(in, s.Cluster.Window))
 }
 
 func maxAge(in Input) time.Duration {
