@@ -20,13 +20,17 @@ func newID() string { return "rc" + uuid.NewString()[:13] }
 // factsOf returns the facts of one step, except those about other database clusters.
 func factsOf(objects kube.ClusterObjects, snapshot model.Snapshot, names map[string]string) rollout.Facts {
 	facts := engineFacts(objects.Cluster.Spec.Engine)
-	versions := make(map[string]string, len(objects.Pods))
+	versions, labels := make(map[string]string, len(objects.Pods)), map[string]string{}
 	for i := range objects.Pods {
-		versions[string(objects.Pods[i].UID)] = objects.Pods[i].ResourceVersion
+		pod := &objects.Pods[i]
+		versions[string(pod.UID)] = pod.ResourceVersion
+		if pod.Role != "" {
+			labels[string(pod.UID)] = pod.Role
+		}
 	}
 	return rollout.Facts{
 		Object: objectOf(objects.Cluster), Record: recordOf(&objects.Cluster.Status), Snapshot: snapshot,
-		ResourceVersions: versions, Pools: poolsOf(objects.Pools), VolumeTemplates: volumesOf(objects.Pools), MemberNames: names,
+		ResourceVersions: versions, RoleLabels: labels, Pools: poolsOf(objects.Pools), VolumeTemplates: volumesOf(objects.Pools), MemberNames: names,
 		Engine: rollout.Engine{EvacuatesOthers: facts.EvacuatesOthers, OwnAgentOnly: facts.OwnAgentOnly},
 	}
 }

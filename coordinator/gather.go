@@ -66,6 +66,7 @@ func (s *session) gather(ctx context.Context, now time.Time) (in inputs, known b
 	in.objects = objects
 	in.facts = factsOf(objects, s.snapshot(now, objects), s.names(now, objects, objects.Cluster.Status.Claims))
 	in.facts.ForeignBudgets, in.facts.LastDeparture = s.guard().Refused, s.departures.last()
+	in.facts.Disputed = s.basis.Disputed(model.PrimaryGroup)
 	in.wake = sooner(due, hidden, s.basis.Until())
 	return in, true, nil
 }

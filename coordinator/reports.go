@@ -36,14 +36,15 @@ type reports struct {
 
 // follow follows all agents' reports while there is work, and a little
 // longer; an idle cluster costs a few rosters. For a first look the cluster
-// waits for its turn. It answers when that changes by time alone.
-func (s *session) follow(now time.Time, d status.Decision) (wake time.Time) {
+// waits for its turn, and so it does where labels do not say what the members are (rolesDiffer). It
+// answers when that changes by time alone.
+func (s *session) follow(now time.Time, d status.Decision, rolesDiffer bool) (wake time.Time) {
 	work := len(d.Plan.Order) > 0 || len(d.Claims) > 0 || toUndo(&s.newest.Status) > 0
 	if s.asked.Swap(false) || work {
 		s.workedAt = now
 	}
 	reporting := work || now.Sub(s.workedAt) < reportsLinger
-	turn, until := s.takeTurn(now, d, reporting)
+	turn, until := s.takeTurn(now, d, rolesDiffer, reporting)
 	reporting = turn || reporting
 	if reporting && !s.reporting {
 		s.reportingSince = now
@@ -59,11 +60,11 @@ func (s *session) follow(now time.Time, d status.Decision) (wake time.Time) {
 }
 
 // takeTurn returns whether reports are to be followed for a first look: because this coordinator
-// has just begun, or because the database was not healthy yet. While some pod is not Ready it
+// has just begun, because the database was not healthy yet, or because its labels seem to be wrong. While some pod is not Ready it
 // cannot become that, so there is no need to look. (Only Kubernetes' word counts for this: were it
 // the agents', who looks would need something else than who does not.)
-func (s *session) takeTurn(now time.Time, d status.Decision, already bool) (may bool, until time.Time) {
-	first := !d.Snapshot.Cluster.Status.Initialized
+func (s *session) takeTurn(now time.Time, d status.Decision, rolesDiffer, already bool) (may bool, until time.Time) {
+	first := !d.Snapshot.Cluster.Status.Initialized || rolesDiffer
 	if first {
 		s.lookedAt = now
 	}
@@ -71,7 +72,7 @@ func (s *session) takeTurn(now time.Time, d status.Decision, already bool) (may 
 		s.endTurn(now)
 		return false, time.Time{}
 	}
-	need := first && allReady(d)
+	need := rolesDiffer || first && allReady(d)
 	if !need && !s.turn {
 		s.endTurn(now)
 		return false, time.Time{}

@@ -113,7 +113,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 	// Write what people and the next leader must know.
 	decision := s.decisionOf(now, in, out)
 	s.options.Board.Publish(decision)
-	follow := s.follow(now, decision)
+	follow := s.follow(now, decision, out.RolesDiffer)
 	write := s.write(ctx, now, in.objects.Cluster, decision, out)
 	return sooner(now.Add(longestWait), in.wake, out.Wake, follow, write), nil
 }

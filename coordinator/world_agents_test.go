@@ -91,6 +91,9 @@ func (m *member) report() *rollcallv1.Report {
 		}
 	}
 	r.Groups = []*rollcallv1.Group{data}
+	if m.db.onePrimary {
+		m.tellPrimary(r, data)
+	}
 	if len(votes.Members) > 0 {
 		data.NeedsLeader = false
 		r.Groups = append(r.Groups, votes)
@@ -166,7 +169,7 @@ func (m *member) roster() *rollcallv1.Roster {
 		r := m.db.members[name].report()
 		roster.Entries = append(roster.Entries, &rollcallv1.RosterEntry{Liveness: rollcallv1.Liveness_LIVENESS_ALIVE, Headline: &rollcallv1.Headline{
 			Pod: name, PodUid: r.GetIdentity().GetPodUid(), Incarnation: r.GetIdentity().GetIncarnation(), Sequence: r.GetSequence(), Phase: rollcallv1.Phase_PHASE_WATCHING,
-			Member: r.GetMember(), Verdict: r.GetVerdict(), Drain: r.GetDrain(), Node: r.GetNode(),
+			Member: r.GetMember(), Verdict: r.GetVerdict(), Drain: r.GetDrain(), Node: r.GetNode(), Roles: r.GetRoles(),
 		}})
 	}
 	if m.db.rumour != 0 {
@@ -255,6 +258,12 @@ func (m *member) Drain(ctx context.Context, r *rollcallv1.DrainRequest) (*rollca
 	if r.GetSetting() != "" && m.db.old != m.pod {
 		m.db.allocation = string(r.GetSettingUndo()) + ", throttled"
 		m.db.writes++
+	}
+	if m.db.onePrimary && m.db.leader == m.pod {
+		if answer := m.db.handOver(m); answer != nil {
+			m.drain, m.claim = answer.GetState(), r.GetClaim()
+			return answer, nil
+		}
 	}
 	m.db.applied[r.GetClaim()] = string(m.uid)
 	if r.GetKind() == rollcallv1.DrainKind_DRAIN_KIND_EVACUATE {

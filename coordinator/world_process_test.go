@@ -64,6 +64,9 @@ func (w *world) start() *process {
 		if c.Write() {
 			p.writes[c.Verb+" "+c.Resource]++
 			p.sequence = append(p.sequence, c.Verb+" "+c.Resource+w.whileClaimed())
+			if w.written != nil {
+				return func() error { w.written(c); return nil }, nil
+			}
 		}
 		return nil, nil
 	})

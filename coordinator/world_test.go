@@ -47,6 +47,8 @@ type world struct {
 	provision func(Key) error
 	// stuck are pods whose objects stay when they are deleted.
 	stuck map[string]bool
+	// written is called after each write of a coordinator. It is nil if nobody looks.
+	written func(kubetest.Call)
 	// onClient may change a coordinator's access to the API server.
 	onClient func(*kubetest.Client)
 	// deaf are the revisions whose agents' ports refuse.
@@ -84,6 +86,10 @@ type database struct {
 	allocation string            // a setting of the whole database; empty: it has none
 	writes     int               // how often drains changed it
 	old        string            // the pod whose agent knows of no such setting
+
+	// onePrimary is true if the leader alone takes the writes. labels is what is seen of that.
+	onePrimary bool
+	labels     labelOracle
 
 	// said is what somebody in between makes of a pod's report. It is nil if nobody is.
 	said func(pod string, r *rollcallv1.Report) *rollcallv1.Report

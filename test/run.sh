@@ -59,8 +59,8 @@ homes() {
 }
 
 sql_homes() {
-  ROLLCALL_MYSQL_HOME=$(bin/rollcall-images mysql-home)
-  ROLLCALL_MARIADB_HOME=$(bin/rollcall-images mariadb-home)
+  ROLLCALL_MYSQL_HOME=$(bin/rollcall-images mysql-home --all)
+  ROLLCALL_MARIADB_HOME=$(bin/rollcall-images mariadb-home --all)
   export ROLLCALL_MYSQL_HOME ROLLCALL_MARIADB_HOME
 }
 

@@ -108,6 +108,8 @@ func (x *Executor) carryOut(ctx context.Context, next effect.Effect) effect.Resu
 		return x.restorePending(ctx, e)
 	case effect.DeleteByForce:
 		return x.deleteByForce(ctx, e)
+	case effect.LabelRoles:
+		return x.labelRoles(ctx, e)
 	}
 	panic("act: no such effect: " + next.Kind())
 }

@@ -32,6 +32,7 @@ func seenOf(pod *corev1.Pod) effect.PodSeen {
 		Name: pod.Name, UID: string(pod.UID), ResourceVersion: pod.ResourceVersion,
 		Terminating: pod.DeletionTimestamp != nil,
 		Guard:       pod.Labels[v1alpha1.LabelGuard], Claim: pod.Annotations[v1alpha1.AnnotationClaim],
+		Role:      pod.Labels[v1alpha1.LabelRole],
 		Scheduled: pod.Spec.NodeName != "", Volumes: kube.OwnVolumes(pod),
 	}
 }

@@ -167,10 +167,21 @@ func broughtGuard(meta *metav1.ObjectMeta, cluster string) Warning {
 		v1alpha1.LabelGuard, value))
 }
 
-// removeGuard removes the labels of a guard, and returns the operations.
-func removeGuard(meta *metav1.ObjectMeta) []operation {
+// broughtRole returns the warning about a label that says what the pod's member is although the pod
+// has never run, or an empty one. It is the template's, and would make primaries of all pods.
+func broughtRole(meta *metav1.ObjectMeta) Warning {
+	value, there := meta.Labels[v1alpha1.LabelRole]
+	if !there {
+		return ""
+	}
+	return Warning(fmt.Sprintf("the label %s: %s of the pod template was ignored, and must be taken out of it: Rollcall labels each pod with what its member is",
+		v1alpha1.LabelRole, value))
+}
+
+// removeLabels removes labels, and returns the operations.
+func removeLabels(meta *metav1.ObjectMeta, labels ...string) []operation {
 	var removals []operation
-	for _, label := range []string{v1alpha1.LabelGuard, v1alpha1.LabelGuardCluster} {
+	for _, label := range labels {
 		if _, there := meta.Labels[label]; there {
 			delete(meta.Labels, label)
 			removals = append(removals, operation{Op: "remove", Path: "/metadata/labels/" + escape.Replace(label)})

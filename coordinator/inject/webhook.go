@@ -128,16 +128,17 @@ func (h *Webhook) admit(request *admissionv1.AdmissionRequest, response *admissi
 		return resultUnchanged, nil
 	}
 	var removals []operation
-	var brought Warning
+	var brought []Warning
 	if ownedByStatefulSet(&pod) {
-		if brought = broughtGuard(&pod.ObjectMeta, name); brought != "" {
-			removals = removeGuard(&pod.ObjectMeta)
+		if guard := broughtGuard(&pod.ObjectMeta, name); guard != "" {
+			brought, removals = append(brought, guard), removeLabels(&pod.ObjectMeta, v1alpha1.LabelGuard, v1alpha1.LabelGuardCluster)
+		}
+		if role := broughtRole(&pod.ObjectMeta); role != "" {
+			brought, removals = append(brought, role), append(removals, removeLabels(&pod.ObjectMeta, v1alpha1.LabelRole)...)
 		}
 	}
 	injected, warnings, refusal := Pod(&pod, h.options(request.Namespace, name))
-	if brought != "" {
-		warnings = append(warnings, brought)
-	}
+	warnings = append(warnings, brought...)
 	result := resultInjected
 	var texts []string
 	if refusal != nil {

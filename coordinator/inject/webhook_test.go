@@ -209,6 +209,21 @@ func TestWebhookIgnoresGuardsOfTemplates(t *testing.T) {
 	require.Nil(t, response.Patch)
 }
 
+// A new pod is neither a primary nor a replica, whatever its template says.
+func TestWebhookIgnoresRolesOfTemplates(t *testing.T) {
+	pod := readPod(t, "testdata/pod/plain.in.yaml")
+	pod.Labels[v1alpha1.LabelRole] = v1alpha1.RolePrimary
+	h, _ := newWebhook(t, database(nil))
+	response, got := ask(t, h, review(t, pod))
+	require.Contains(t, strings.Join(response.Warnings, "\n"), "the label rollcall.dev/role: primary of the pod template was ignored")
+	require.NotContains(t, got.Labels, v1alpha1.LabelRole)
+	require.Len(t, got.Spec.InitContainers, 1)
+
+	pod.OwnerReferences = nil
+	_, got = ask(t, h, review(t, pod))
+	require.Equal(t, v1alpha1.RolePrimary, got.Labels[v1alpha1.LabelRole], "a person's own pod")
+}
+
 // Without an admission policy that heeds it a closed guard would mean nothing.
 func TestWebhookClosesNothingInVain(t *testing.T) {
 	h, _ := newWebhook(t, database(nil))

@@ -13,7 +13,7 @@ import (
 )
 
 // ownLabels are the labels that differ from pod to pod.
-var ownLabels = []string{appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel, v1alpha1.LabelGuard, v1alpha1.LabelGuardCluster}
+var ownLabels = []string{appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel, v1alpha1.LabelGuard, v1alpha1.LabelGuardCluster, v1alpha1.LabelRole}
 
 // sharedLabels returns all others, sorted, as "a=b,c=d". Equal texts are one string. If they are
 // longer than maxLabels, it returns none.
@@ -44,6 +44,9 @@ func (p *Pod) Labels() labels.Set {
 	}
 	if p.GuardCluster != "" {
 		set[v1alpha1.LabelGuardCluster] = p.GuardCluster
+	}
+	if p.Role != "" {
+		set[v1alpha1.LabelRole] = p.Role
 	}
 	for pair := range strings.SplitSeq(p.Shared, ",") {
 		if key, value, ok := strings.Cut(pair, "="); ok {

@@ -32,8 +32,10 @@ type Pod struct {
 	Guard string
 	// GuardCluster names the DatabaseCluster that the guard belongs to. It is empty without one.
 	GuardCluster string
-	Claim        string
-	Unit         string
+	// Role is the value of LabelRole. It is empty without one.
+	Role  string
+	Claim string
+	Unit  string
 
 	Phase   Phase
 	Since   time.Time
@@ -87,8 +89,8 @@ func podOf(pod *corev1.Pod, pool Pool) *Pod {
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 		Pool: pool.Name, Ordinal: ordinal, Node: pod.Spec.NodeName, IP: pod.Status.PodIP,
 		Revision: pod.Labels[labelRevision], Created: pod.CreationTimestamp.Time, Guard: pod.Labels[v1alpha1.LabelGuard],
-		GuardCluster: pod.Labels[v1alpha1.LabelGuardCluster],
-		Claim:        bounded(pod.Annotations[v1alpha1.AnnotationClaim], maxName), Unit: bounded(pod.Annotations[v1alpha1.AnnotationUnit], maxName),
+		GuardCluster: pod.Labels[v1alpha1.LabelGuardCluster], Role: pod.Labels[v1alpha1.LabelRole],
+		Claim: bounded(pod.Annotations[v1alpha1.AnnotationClaim], maxName), Unit: bounded(pod.Annotations[v1alpha1.AnnotationUnit], maxName),
 		Phase: s.phase, Since: s.since, Problem: s.problem,
 		Agent: HasAgent(&pod.Spec), Container: container, Image: image,
 	}

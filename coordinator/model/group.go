@@ -18,6 +18,9 @@ type Group struct {
 // GroupKind is what a group's members are to each other. Default: Shard.
 type GroupKind string
 
+// PrimaryGroup is the id of the Role whose leader, as the only member, takes the writes.
+const PrimaryGroup = "primary"
+
 // The kinds of groups.
 const (
 	GroupShard  GroupKind = "Shard"

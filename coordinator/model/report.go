@@ -37,6 +37,12 @@ type Report struct {
 	ClockSkewSeconds int `json:"clockSkewSeconds,omitempty"`
 }
 
+// The roles of the members of a database with a PrimaryGroup, as their agents report them.
+const (
+	RolePrimary = "primary"
+	RoleReplica = "replica"
+)
+
 // Membership is whether a pod is in the database's own membership.
 type Membership string
 

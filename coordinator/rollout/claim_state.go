@@ -37,6 +37,9 @@ type Case struct {
 	// SettingBusy is true if another drain writes that setting first, or the setting is restored
 	// first.
 	SettingBusy bool
+	// LabelFirst is true if clients may still be sent to the pod for their writes by its label, and
+	// its agent has not been asked to drain it.
+	LabelFirst bool
 	// Held is true if a new decision for this pod alone says that it may not go now.
 	Held bool
 	// Suspended is true if the claim can no longer be given up but must not be carried out now, or
@@ -84,6 +87,17 @@ func (c *Case) leftToController() bool { return c.HandedToController && !c.Held 
 
 // mustDrain reports whether the pod has to be drained and is not drained yet.
 func (c *Case) mustDrain() bool { return needsDrain(c.Claim) && c.Known.Drained == NotDrained }
+
+// drainReady reports whether all that comes before the drain is done, so that its agent may be asked.
+func (c *Case) drainReady() bool {
+	planned := c.Known.DrainPlanned && len(c.Known.Undo) == 0 && c.Known.Setting.Name == ""
+	return len(c.Claim.Undo) > 0 || c.SettingRecorded || planned
+}
+
+// handsOver reports whether the pod gives away what it leads, or is about to.
+func (c *Case) handsOver() bool {
+	return c.Pod == PodPresent && !c.mustEnd() && (c.mustDrain() && c.drainReady() && !c.SettingBusy || c.Known.Drained.confirmed())
+}
 
 // mustRecordVolumes reports whether the pod's own volume claims are known but not yet recorded.
 func (c *Case) mustRecordVolumes() bool {

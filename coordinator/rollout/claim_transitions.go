@@ -59,6 +59,7 @@ var whenHere = []transition{
 	{"its volumes are not known", func(c *Case) bool { return replaces(c.Claim) && !c.Known.VolumesFound }, MoveFindVolumes},
 	{"another drain writes the same cluster setting", func(c *Case) bool { return c.mustDrain() && c.SettingBusy }, MoveWait},
 	{"its volumes are not recorded", func(c *Case) bool { return c.mustDrain() && c.mustRecordVolumes() }, MoveRecordDrain},
+	{"it may hand over, and its label still says that it takes writes", func(c *Case) bool { return c.mustDrain() && c.drainReady() && c.LabelFirst }, MoveWait},
 	{"its undo is recorded, and it is not drained", func(c *Case) bool { return c.mustDrain() && (len(c.Claim.Undo) > 0 || c.SettingRecorded) }, MoveDrain},
 	{"what its drain changes is not known", func(c *Case) bool { return c.mustDrain() && !c.Known.DrainPlanned }, MovePlanDrain},
 	{"what its drain changes is not recorded", func(c *Case) bool { return c.mustDrain() && (len(c.Known.Undo) > 0 || c.Known.Setting.Name != "") }, MoveRecordDrain},

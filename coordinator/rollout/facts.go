@@ -16,6 +16,10 @@ type Facts struct {
 	Snapshot model.Snapshot
 	// ResourceVersions are the resourceVersions of the pods from which Snapshot was made, by UID.
 	ResourceVersions map[string]string
+	// RoleLabels are the labels that say what the pods' members are, by UID.
+	RoleLabels map[string]string
+	// Disputed is true if a fresh report names another primary than the snapshot.
+	Disputed bool
 	// Pools are the StatefulSets from which Snapshot was made.
 	Pools []effect.Pool
 	// VolumeTemplates are the names of the volume claim templates of each StatefulSet, by its name.

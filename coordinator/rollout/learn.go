@@ -45,6 +45,8 @@ func (a *step) learn(res effect.Result) {
 		a.learnPendingRestored(res)
 	case effect.DeletedByForce:
 		a.learnDeletedByForce(res)
+	case effect.RolesLabelled:
+		a.learnRolesLabelled(res)
 	default:
 		panic(fmt.Sprintf("nobody learns from a %T", res))
 	}

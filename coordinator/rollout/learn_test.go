@@ -28,5 +28,5 @@ func TestEachResultIsLearned(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, 17, results)
+	require.Equal(t, 18, results)
 }

@@ -95,6 +95,7 @@ func (a *step) caseOf(claim model.Claim, r *attempt, v sight, stopped bool) Case
 	switch v.where {
 	case PodPresent:
 		c.Suspended, c.Held = stopped, stopped
+		c.LabelFirst = r.drainBegan.IsZero() && a.takesWrites(claim.UID)
 		c.SettingBusy = r.known.Drained == NotDrained && a.queued(claim, r)
 		c.BlocksController = v.forced && broken(claim) && poolOf(a.Snapshot, claim.Pod).Management == model.ManagementOrderedReady
 		c.WaitsForOthers = len(v.ahead) > 0
@@ -157,6 +158,9 @@ func (a *step) waitReason(claim model.Claim, r *attempt, v sight, c *Case, k kep
 	why := noticed
 	if c.SettingBusy && why == "" {
 		why = "another drain writes the same setting of the whole database, or that is put back first"
+	}
+	if c.LabelFirst && c.handsOver() && why == "" {
+		why = a.whyLabelled()
 	}
 	switch {
 	case c.PoolHidden && !c.Known.SetGone:

@@ -27,6 +27,9 @@ type Outcome struct {
 	// LastProgress is when something last got better, and Estimates how long restarts take.
 	LastProgress time.Time
 	Estimates    progress.Estimates
+	// RolesDiffer is true if the pods' labels do not say what their members are, as far as that can
+	// be told.
+	RolesDiffer bool
 	// Superseded is true if another coordinator leads now. There is nothing more to do.
 	Superseded bool
 	// Log are the transitions that are worth a log line.

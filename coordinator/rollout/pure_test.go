@@ -50,7 +50,7 @@ func TestStepIsPure(t *testing.T) {
 		}
 	}
 	for _, e := range []effect.Effect{effect.PlanDrain{}, effect.Drain{}, effect.HandoffOnBehalf{}, effect.Observe{}, effect.OpenGuard{}, effect.Evict{}, effect.CloseGuard{}, effect.Restore{}, effect.ConfirmGone{}, effect.FindSet{},
-		effect.FindVolumes{}, effect.DeleteVolumes{}, effect.AwaitVolumes{}, effect.MovePartition{}, effect.RestoreSetting{}, effect.RestorePending{}, effect.DeleteByForce{}} {
+		effect.FindVolumes{}, effect.DeleteVolumes{}, effect.AwaitVolumes{}, effect.MovePartition{}, effect.RestoreSetting{}, effect.RestorePending{}, effect.DeleteByForce{}, effect.LabelRoles{}} {
 		require.Positive(t, kinds[e.Kind()], "%s in %v", e.Kind(), kinds)
 	}
 	for field := range reflect.TypeFor[Edits]().Fields() {

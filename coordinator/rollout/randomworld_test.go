@@ -26,15 +26,17 @@ type randomWorld struct {
 	uids    int
 	ids     int
 	// replaces is true if pods are replaced in this world, bare if some have no agent, shares if
-	// drains write a setting. calm is how rarely something happens.
-	replaces, bare, shares bool
-	calm                   int
+	// drains write a setting, writes if one member takes the writes. calm is how rarely something
+	// happens.
+	replaces, bare, shares, writes bool
+	calm                           int
 }
 
 func newRandomWorld(r *rand.Rand) *randomWorld {
 	now := time.Unix(10_000, 0)
 	w := &randomWorld{Rand: r, now: now, s: threePods(now), record: Record{Epoch: 1}, uids: 3}
 	w.replaces, w.bare, w.shares, w.calm = w.one(2), w.one(3), w.one(3), 1+r.IntN(12)
+	w.writes = w.calm%3 == 0
 	w.names = map[string]string{"s-0": "n0", "s-1": "n1", "s-2": "n2"}
 	w.engine = Engine{EvacuatesOthers: w.one(2), OwnAgentOnly: w.one(3)}
 	spec := &w.s.Cluster.Spec
@@ -113,16 +115,35 @@ func (w *randomWorld) facts() Facts {
 		}
 		s.Groups[0].Members = append(s.Groups[0].Members, model.Member{ID: pod.Name, Pod: pod.Name, State: state, Eligible: true, Leader: i == leads})
 	}
-	versions := map[string]string{}
-	for _, pod := range s.Pods {
-		versions[pod.UID] = pick(w, "1", "100", "1000")
+	if w.writes {
+		s.Groups = append(s.Groups, model.Group{ID: model.PrimaryGroup, Kind: model.GroupRole, NeedsLeader: true, Members: s.Groups[0].Members})
+		tellRoles(s.Pods, leads)
 	}
-	f := Facts{Object: w.object, Record: w.record, Snapshot: s, ResourceVersions: versions, VolumeTemplates: map[string][]string{"s": {"data"}}, MemberNames: w.names,
+	versions, labels := map[string]string{}, map[string]string{}
+	for i, pod := range s.Pods {
+		versions[pod.UID] = pick(w, "1", "100", "1000")
+		labels[pod.UID] = []string{"", model.RolePrimary, model.RoleReplica}[(int(w.now.UnixMilli()/10)+i)%3]
+	}
+	f := Facts{Object: w.object, Record: w.record, Snapshot: s, ResourceVersions: versions, RoleLabels: labels, VolumeTemplates: map[string][]string{"s": {"data"}}, MemberNames: w.names,
 		Engine: w.engine, ForeignBudgets: w.budgets, Unlimited: w.one(2), ClaimLimit: w.IntN(4)}
 	for _, pool := range s.Pools {
 		f.Pools = append(f.Pools, effect.Pool{Name: pool.Name, UID: "set", Generation: int64(w.IntN(9)), CurrentRevision: pick(w, "v1", pool.Revision), Foreign: w.one(2)})
 	}
 	return f
+}
+
+// tellRoles has the pods' agents tell who takes the writes.
+func tellRoles(pods []model.Pod, leads int) {
+	for i := range pods {
+		if r := pods[i].Report; r != nil {
+			report := *r
+			report.Roles = []string{model.RoleReplica}
+			if i == leads {
+				report.Roles = []string{model.RolePrimary}
+			}
+			pods[i].Report = &report
+		}
+	}
 }
 
 // happen changes the desired state.
@@ -265,6 +286,15 @@ func (w *randomWorld) result(e effect.Effect) effect.Result {
 		return effect.PendingRestored{Pending: e.Pending, Done: w.one(2), Err: w.fail()}
 	case effect.DeleteByForce:
 		return effect.DeletedByForce{Pod: e.Pod, Node: e.Node, Err: w.fail()}
+	case effect.LabelRoles:
+		res := effect.RolesLabelled{Primary: e.Primary, Fenced: w.one(2), Err: w.fail()}
+		res.Unanswered = res.Err != nil && w.one(3)
+		for _, role := range e.Roles {
+			seen := w.seen(role.Pod)
+			seen.Role = role.Role
+			res.Pods = append(res.Pods, seen)
+		}
+		return res
 	}
 	panic("no such effect: " + e.Kind())
 }

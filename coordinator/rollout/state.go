@@ -32,6 +32,9 @@ type State struct {
 	// partitions are those that were moved, by pool.
 	partitions map[string]*partition
 
+	// labels is what is known about the labels of roles.
+	labels labels
+
 	// progress is when something last got better. stalled is the phase of the last decision.
 	progress  progress.Progress
 	stalled   bool
@@ -59,6 +62,7 @@ func (s State) clone() State {
 	s.pendingRestores = clonePointers(s.pendingRestores)
 	s.forced = clonePointers(s.forced)
 	s.partitions = clonePointers(s.partitions)
+	s.labels.written = maps.Clone(s.labels.written)
 	return s
 }
 

@@ -17,12 +17,14 @@ type step struct {
 	now  time.Time
 	plan model.Plan
 	out  *Outcome
+	// handsOver are the pods that hand over, or are about to, by UID.
+	handsOver map[string]bool
 }
 
 // Step decides what to do next about one database cluster. results are those of effects that had
 // ended before the facts were gathered. now is when gathering them began.
 func Step(state State, facts Facts, results []effect.Result, now time.Time) (State, Outcome) {
-	a := &step{s: state.clone(), Facts: facts, now: now, out: &Outcome{}}
+	a := &step{s: state.clone(), Facts: facts, now: now, out: &Outcome{}, handsOver: map[string]bool{}}
 	for _, r := range results {
 		a.learn(r)
 	}
@@ -36,6 +38,7 @@ func Step(state State, facts Facts, results []effect.Result, now time.Time) (Sta
 	a.decide()
 	a.learnSettings()
 	a.pursueAll()
+	a.labelRoles()
 	a.movePartitions()
 	a.deleteByOverride()
 	a.restoreSettings()
@@ -89,6 +92,7 @@ func (a *step) pursue(claim model.Claim) {
 	r := a.attemptOf(claim)
 	c, why, recheck := a.assess(claim, r)
 	move := next(c)
+	a.noteHandover(claim, r, &c)
 	a.say(r, claim, c, move, why)
 	if why != "" {
 		a.out.Waiting[claim.Pod] = why

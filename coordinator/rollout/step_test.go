@@ -11,7 +11,7 @@ import (
 // stepOn returns a step on facts, for which nothing is decided yet. The coordinator has just taken
 // over, in epoch 1.
 func stepOn(facts Facts, now time.Time) *step {
-	return &step{s: NewState(1, Before{}).clone(), Facts: facts, now: now, out: &Outcome{Edits: newEdits(), Moment: progress.Moment{Waiting: map[string]string{}}}}
+	return &step{s: NewState(1, Before{}).clone(), Facts: facts, now: now, handsOver: map[string]bool{}, out: &Outcome{Edits: newEdits(), Moment: progress.Moment{Waiting: map[string]string{}}}}
 }
 
 // threePods is a healthy database of three pods with a shard on all of them, and a new template.

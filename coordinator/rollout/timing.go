@@ -49,6 +49,9 @@ const (
 	// the pod goes as it is: nothing is lost, and only leaders are elected. If more is at stake, as
 	// with a primary that nobody would succeed, it stays until an agent has answered.
 	handoffTimeout = 30 * time.Second
+	// handoverTime is how long a pod that was asked to hand over is without the label of a primary
+	// though it leads. One whose agent waits longer than that, for a long write perhaps, gets it back.
+	handoverTime = 5 * time.Second
 	// undoSettings is how long after its deletion a DatabaseCluster waits for pods that have gone
 	// before their settings are restored anyway.
 	undoSettings = 30 * time.Second

@@ -28,7 +28,9 @@ type Basis struct {
 	// contested is true if not all reports name the same leader of a group, so that it matters
 	// which is newest.
 	contested bool
-	until     time.Time
+	// disputed are the groups of which not all agree who leads, though a majority does.
+	disputed map[string]bool
+	until    time.Time
 }
 
 // settledSlack is how far apart two reports may be about since when a pod has been settled.
@@ -39,6 +41,9 @@ func (b *Basis) Until() time.Time { return b.until }
 
 // Agents returns what the agents had said.
 func (b *Basis) Agents() agents.State { return b.in.Agents }
+
+// Disputed reports whether a report that counts names another leader of the group than the snapshot.
+func (b *Basis) Disputed(group string) bool { return b.disputed[group] }
 
 // Stands reports whether is still makes the same snapshot.
 func (b *Basis) Stands(is Input) bool {
@@ -55,8 +60,8 @@ func (b *Basis) Stands(is Input) bool {
 		maps.Equal(was.Agents.Refused, is.Agents.Refused) && b.sameReports(is) && sameRosters(was, is)
 }
 
-func newBasis(in Input, contested bool, until time.Time) *Basis {
-	b := &Basis{in: in, objects: digest(in.Kube), contested: contested, until: until}
+func newBasis(in Input, w *world, until time.Time) *Basis {
+	b := &Basis{in: in, objects: digest(in.Kube), contested: w.contested, disputed: w.disputed, until: until}
 	b.in.Kube = kube.ClusterObjects{Cluster: in.Kube.Cluster}
 	return b
 }

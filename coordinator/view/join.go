@@ -77,7 +77,7 @@ func Look(in Input) (model.Snapshot, *Basis) {
 	s.Cluster.Engine.MinSourceVersion = minSource(in.MinSource, s.Pools)
 	s.Health = w.health()
 	s.Cluster.Topology, s.Cluster.TopologyWhy = w.topology()
-	return s, newBasis(in, w.contested, timely(in, s.Cluster.Window))
+	return s, newBasis(in, w, timely(in, s.Cluster.Window))
 }
 
 func maxAge(in Input) time.Duration {

@@ -34,6 +34,7 @@ func (w *world) leaderOf(id string, voices []voice) []string {
 				w.pods[i].outvoted = w.pods[i].outvoted || other != key
 			}
 		}
+		w.disputed[id] = true
 		return separate(key)
 	}
 	w.disagree = append(w.disagree, "who leads "+id)

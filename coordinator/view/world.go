@@ -32,6 +32,8 @@ type world struct {
 	disagree []string
 	// contested is true if not all witnesses name the same leader of some group.
 	contested bool
+	// disputed are the groups of which a witness names another leader than the majority.
+	disputed map[string]bool
 }
 
 // pod is a desired or existing pod with what is known about it.
@@ -83,7 +85,7 @@ func (p *pod) says() rollcallv1.Membership {
 }
 
 func newWorld(in Input) *world {
-	w := &world{in: in}
+	w := &world{in: in, disputed: map[string]bool{}}
 	w.addPods()
 	w.addReports()
 	w.addLists()

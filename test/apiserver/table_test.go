@@ -67,6 +67,7 @@ var table = []try{
 	// Pods.
 	{"C H E", "PATCH", core + "prod/pods/db-0", closed},
 	{"C H E", "PATCH", core + "prod/pods/db-0", claimed},
+	{"C H E", "PATCH", core + "prod/pods/db-0", `{"metadata":{"labels":{"rollcall.dev/role":"primary"}}}`},
 	{"C H", "PATCH", core + "other/pods/db-0", closed},
 	{"C H E", "PATCH", core + "prod/pods/stray-0", `{"metadata":{"labels":{"rollcall.dev/guard":null,"rollcall.dev/guard-cluster":null},"annotations":{"rollcall.dev/claim":null}}}`},
 	{"E", "PATCH", core + "prod/pods/web", closed},

@@ -10,7 +10,7 @@ import (
 const Module = "github.com/rollcall-dev/rollcall"
 
 // shared are the folders of engines that are no adapters: what these have in common.
-var shared = []string{"credentials", "enginetest", "sorted", "web"}
+var shared = []string{"credentials", "enginetest", "sorted", "sql", "web"}
 
 // Adapters returns the folders of engines with a database's adapter: all but the known shared ones,
 // so that the rules apply to a new adapter too.

@@ -98,6 +98,7 @@ func TestChecksOnAChart(t *testing.T) {
 		"no volume and said so":     {"spec: {engine: Solr}", "spec: {engine: Solr, drain: {data: {restart: Lose}}}", nil},
 		"rolling without guard":     {"spec: {engine: Solr}", "spec: {engine: Solr, guard: Audit}", nil},
 		"label of the object only":  {", rollcall.dev/cluster: search}}\n    spec", "}}\n    spec", []string{"warning label: the label rollcall.dev/cluster is not in its pod template"}},
+		"a role for all pods":       {", rollcall.dev/cluster: search}}\n    spec", ", rollcall.dev/cluster: search, rollcall.dev/role: primary}}\n    spec", []string{"error label: its pod template has the label rollcall.dev/role: primary"}},
 		"label of the template":     {", labels: {rollcall.dev/cluster: search}}\nspec:\n  replicas", "}\nspec:\n  replicas", []string{"warning label: the label rollcall.dev/cluster is in its pod template only"}},
 		"two labels":                {"uid: s1, labels: {rollcall.dev/cluster: search}", "uid: s1, labels: {rollcall.dev/cluster: searches}", []string{"error label: its label rollcall.dev/cluster is searches and that of its pod template search", "info database-cluster: "}},
 		"no DatabaseCluster":        {"metadata: {name: search, namespace: prod}", "metadata: {name: other, namespace: prod}", []string{"info database-cluster: "}},

@@ -37,6 +37,10 @@ func databaseCluster(f *Facts) []Finding {
 func label(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		object, pods := set.Labels[v1alpha1.LabelCluster], set.Spec.Template.Labels[v1alpha1.LabelCluster]
+		if role, there := set.Spec.Template.Labels[v1alpha1.LabelRole]; there {
+			return one(Error, fmt.Sprintf("its pod template has the label %s: %s, as if every pod were that", v1alpha1.LabelRole, role),
+				"take it out of the pod template: Rollcall labels each pod with what its member is")
+		}
 		switch {
 		case object == "" && pods == "":
 			return one(Info, "it has no label "+v1alpha1.LabelCluster+", so Rollcall leaves it alone",

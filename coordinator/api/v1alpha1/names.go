@@ -12,6 +12,9 @@ const (
 	// the guard belongs. The cluster's PodDisruptionBudget selects by it, because
 	// pods from before Rollcall have no LabelCluster.
 	LabelGuardCluster = "rollcall.dev/guard-cluster"
+	// LabelRole on a pod of a database with one primary says what the pod's member is: RolePrimary
+	// or RoleReplica. Services select by it. At most one pod of a database has RolePrimary.
+	LabelRole = "rollcall.dev/role"
 
 	// AnnotationClaim on a pod is the id of the claim under which it goes.
 	AnnotationClaim = "rollcall.dev/claim"
@@ -62,6 +65,12 @@ const (
 	GuardClosed = "closed"
 	GuardOpen   = "open"
 	GuardAudit  = "audit"
+)
+
+// Values of LabelRole. A pod of which neither is known has no such label.
+const (
+	RolePrimary = "primary"
+	RoleReplica = "replica"
 )
 
 // ReplaceNever is a value of AnnotationReplace: somebody makes the pod fail on purpose.

@@ -188,6 +188,27 @@ type DeleteByForce struct {
 	Expected Expected
 }
 
+// LabelRoles labels pods by what their members are. Nobody is labelled as the primary before the API
+// server has confirmed that no other pod of the database is.
+type LabelRoles struct {
+	// Roles are the labels of pods that are not the primary.
+	Roles []RoleLabel
+	// Primary is the pod that is to be labelled as the primary. It is zero if none is.
+	Primary Target
+	// Fence is true if a write of a former leader, or one that had no answer, may still label some
+	// pod as the primary. Then all pods are written, the primary last, so that it fails.
+	Fence bool
+	// Pools find the pods of the database.
+	Pools    []Pool
+	Expected Expected
+}
+
+// RoleLabel is a pod and its label. An empty one is removed.
+type RoleLabel struct {
+	Pod  Target
+	Role string
+}
+
 func (PlanDrain) Kind() string { return "PlanDrain" }
 
 func (Drain) Kind() string { return "Drain" }
@@ -221,3 +242,5 @@ func (RestoreSetting) Kind() string { return "RestoreSetting" }
 func (RestorePending) Kind() string { return "RestorePending" }
 
 func (DeleteByForce) Kind() string { return "DeleteByForce" }
+
+func (LabelRoles) Kind() string { return "LabelRoles" }

@@ -161,6 +161,18 @@ type DeletedByForce struct {
 	Err  error
 }
 
+// RolesLabelled is the result of LabelRoles.
+type RolesLabelled struct {
+	Primary Target
+	// Pods are the pods that the API server has shown, as they are after the last write.
+	Pods []PodSeen
+	// Fenced is true if no earlier write can label a pod as the primary any more.
+	Fenced bool
+	Err    error
+	// Unanswered is true if the primary may still be labelled as the primary later.
+	Unanswered bool
+}
+
 func (DrainPlanned) result() {}
 
 func (DrainAnswered) result() {}
@@ -194,3 +206,5 @@ func (SettingRestored) result() {}
 func (PendingRestored) result() {}
 
 func (DeletedByForce) result() {}
+
+func (RolesLabelled) result() {}

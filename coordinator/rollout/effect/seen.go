@@ -11,6 +11,8 @@ type PodSeen struct {
 	Terminating bool
 	// Guard is the value of the guard's label. It is empty if there is none.
 	Guard string
+	// Role is the value of the label that says what its member is. It is empty if there is none.
+	Role string
 	// Claim is the id under which the pod's guard was opened. It is empty if it was not.
 	Claim string
 	// Scheduled is true if it has a node.

@@ -48,7 +48,7 @@ func (d *Database) replicated(self string, o *engines.Observation) {
 		data.Members[i].Leader = false
 	}
 	if len(o.Roles) == 0 {
-		o.After = nil
+		o.Roles, o.After = []string{"replica"}, nil
 	}
 	o.Groups = append(o.Groups, primary, acks)
 }

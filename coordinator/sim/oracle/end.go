@@ -26,6 +26,7 @@ func (o *Oracle) End(done bool, why string) {
 			o.Stuck = waits
 		}
 	}
+	o.labels.atLast(o)
 	for _, m := range o.db.Marks() {
 		if o.Stuck != "" && !o.tended(database.PodName(m.Node)) {
 			continue // its own agent takes it back, once there is one in a member that runs

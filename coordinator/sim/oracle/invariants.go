@@ -18,10 +18,12 @@ var Invariants = []Invariant{
 	{"I11", "at the end no mark, claim, open guard, lowered partition, throttled setting is left, and nobody else's entry is touched"},
 	{"I12", "no secret in the log or the status"},
 	{"I13", "nobody goes while a person has paused everything, only looks on or has closed the windows"},
+	{"I14", "no two pods are labelled as the primary"},
 	{"V1", "no volume is deleted that has data, or that no claim calls empty"},
 	{"V2", "data comes back to a pod only under its claim, if it stays, or has gone and is not wanted any more, and was not called empty or has lost its volumes, or if it has new ones"},
 	{"V3", "no pod goes with copies whose data is gone with it"},
 	{"L1", "once faults and edits are over, the rollout ends"},
 	{"L2", "on the last template"},
 	{"L3", "whoever waits has a reason with a name"},
+	{"L4", "the label of a primary is on the pod that takes the writes, in the end and, where nothing is wrong, all the time but for seconds"},
 }

@@ -17,6 +17,8 @@ type Limits struct {
 	Zones int
 	// Ephemeral is true if the data of a pod is gone with it.
 	Ephemeral bool
+	// Quiet is true if nothing goes wrong.
+	Quiet bool
 	// Replaced is true if an outdated pod is replaced, and not restarted.
 	Replaced bool
 }

@@ -121,6 +121,7 @@ type Oracle struct {
 	// leads is who leads each shard, and since when.
 	leads map[string]leader
 	moves
+	labels labels
 }
 
 type leader struct {
@@ -143,7 +144,7 @@ func New(loop *clock.Loop, server *api.Server, db *database.Database, limits Lim
 		unlisted: map[string]time.Duration{}, relisted: map[string]relisted{}, ailed: map[types.UID]time.Duration{}, drained: map[types.UID]drained{}, Broken: func(*corev1.Pod) bool { return false },
 		well: map[types.UID]time.Duration{}, ours: map[string]departure{}, touched: map[types.UID]int64{}, epochs: map[string]int64{},
 		claimed: map[string]time.Duration{}, written: map[string]model.Claim{}, born: map[string]int64{}, meant: map[string]bool{}, vetoed: map[string]time.Duration{}, back: map[string]time.Duration{}, leads: map[string]leader{},
-		freed: map[string]time.Duration{}, dismissed: map[string]bool{}, undone: map[string]undone{}, stale: true, moves: moves{left: map[place]time.Duration{}},
+		freed: map[string]time.Duration{}, dismissed: map[string]bool{}, undone: map[string]undone{}, stale: true, moves: moves{left: map[place]time.Duration{}}, labels: labels{wrong: -1, missing: -1},
 	}
 	for _, name := range limits.Sets {
 		o.sets = append(o.sets, server.Set(name))
@@ -167,6 +168,9 @@ func (o *Oracle) Accuse(invariant, format string, args ...any) {
 // changed notes what writes tell: claims, epochs, templates.
 func (o *Oracle) changed(kind api.Kind, before, after api.Object) {
 	o.stale = true
+	if kind == api.Pods {
+		o.labels.labelledOf(o)
+	}
 	switch next := after.(type) {
 	case *v1alpha1.DatabaseCluster:
 		o.heard(next.Spec)
@@ -284,6 +288,7 @@ func (o *Oracle) Epoch(process string, epoch int64) {
 
 // Look updates since when what is wrong. It is called after every event.
 func (o *Oracle) Look() {
+	o.labels.inTime(o)
 	at, version := o.loop.Now(), o.db.Version()
 	if !o.stale && version == o.looked {
 		return
@@ -298,6 +303,7 @@ func (o *Oracle) Look() {
 	}
 	truth := o.db.Truth()
 	o.places(truth)
+	o.labels.follows(o)
 	for _, shard := range truth {
 		for _, c := range shard.Copies {
 			mark(o.since, c.Pod+"/"+shard.ID, !c.Active)

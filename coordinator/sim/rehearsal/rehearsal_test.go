@@ -230,7 +230,7 @@ func TestSummarySaysWhatBroke(t *testing.T) {
 	well := summarise(Options{}, r)
 	require.NoError(t, well.Err())
 	require.True(t, well.RolledOut)
-	require.Contains(t, well.String(), "16 checked, all kept: I1 ")
+	require.Contains(t, well.String(), "18 checked, all kept: I1 ")
 	require.Contains(t, well.String(), "taken by others           1: db-2\n")
 	require.Contains(t, well.String(), "fewest copies of a shard  0 of 2 (books/s1)\n")
 
@@ -244,7 +244,7 @@ func TestSummarySaysWhatBroke(t *testing.T) {
 	broken := summarise(Options{}, r)
 	require.True(t, broken.RolledOut)
 	require.EqualError(t, broken.Err(), "an invariant did not hold: I2 at 1s: two are unavailable")
-	require.Contains(t, broken.String(), "16 checked, broken: I2 at 1s: two are unavailable")
+	require.Contains(t, broken.String(), "18 checked, broken: I2 at 1s: two are unavailable")
 
 	r.Breaks = []oracle.Break{{At: time.Second, Invariant: "L1", Why: "the rollout has not ended"}}
 	open := summarise(Options{}, r)

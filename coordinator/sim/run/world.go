@@ -128,7 +128,7 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 	w.revisions, w.wanted = 1, "v1"
 	w.controller = workload.NewController(loop, w.server)
 	w.oracle = oracle.New(loop, w.server, w.db, oracle.Limits{
-		Cluster: name, Sets: s.setNames(), Pods: s.maxUnavailable(w.maxPods, w.first), Shard: s.MaxShard, ByPartition: s.Rolls == model.RollingUpdateByPartition, Zones: s.MaxZones, Ephemeral: s.Ephemeral, Replaced: s.Replace,
+		Cluster: name, Sets: s.setNames(), Pods: s.maxUnavailable(w.maxPods, w.first), Shard: s.MaxShard, ByPartition: s.Rolls == model.RollingUpdateByPartition, Zones: s.MaxZones, Ephemeral: s.Ephemeral, Replaced: s.Replace, Quiet: len(s.Faults) == 0,
 	})
 	w.oracle.Zone = func(pod string) string { return zones[w.kubelets.Node(pod)] }
 	w.server.Changed = append(w.server.Changed, w.labelled, w.notice)

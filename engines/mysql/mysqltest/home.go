@@ -3,6 +3,7 @@
 package mysqltest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,8 +27,10 @@ var Flavors = []Flavor{MySQL, MariaDB}
 //
 //	bin/  mysqld, or mariadbd and mariadb-install-db
 //
-// `rollcall-images mysql-home` makes it of what the image is made of. Empty data
-// folders are kept in it, below template-*.
+// `rollcall-images mysql-home` makes it of what the image is made of. Further
+// folders may follow, separated as in PATH, each with another version
+// (`rollcall-images mysql-home --all`). Empty data folders are kept in them, below
+// template-*.
 const (
 	EnvMySQLHome   = "ROLLCALL_MYSQL_HOME"
 	EnvMariaDBHome = "ROLLCALL_MARIADB_HOME"
@@ -37,13 +40,30 @@ const (
 // "mariadb" (names separated by commas).
 const EnvRequire = "ROLLCALL_REQUIRE"
 
-// Home finds the folder, or skips the test.
+// Home finds the first folder of a flavor, or skips the test.
 func Home(t testing.TB, flavor Flavor) string {
 	t.Helper()
+	return homeOf(t, flavor, "")
+}
+
+// homeOf finds the folder of a version, such as 11.4; empty means the first folder.
+func homeOf(t testing.TB, flavor Flavor, version string) string {
+	t.Helper()
 	f := flavors[flavor]
-	home, missing := f.find(os.Getenv(f.env))
-	if missing == "" {
-		return home
+	home, missing := "", f.env+" is not set: no real "+string(f.name)+" to test against"
+	for _, folder := range f.folders() {
+		if home, missing = f.find(folder); missing != "" {
+			break
+		}
+		have, err := versionOf(filepath.Join(home, "bin", f.programs[0]))
+		if err != nil {
+			missing = err.Error()
+			break
+		}
+		if version == "" || have == version || strings.HasPrefix(have, version+".") {
+			return home
+		}
+		missing = fmt.Sprintf("%s has no %s %s", f.env, f.name, version)
 	}
 	if f.required(os.Getenv(EnvRequire)) {
 		t.Fatal(missing + " (" + EnvRequire + " asks for it)")
@@ -51,6 +71,9 @@ func Home(t testing.TB, flavor Flavor) string {
 	t.Skip(missing)
 	return ""
 }
+
+// folders are those that the environment names.
+func (f flavor) folders() []string { return filepath.SplitList(os.Getenv(f.env)) }
 
 // find says what is missing to run a server.
 func (f flavor) find(home string) (string, string) {

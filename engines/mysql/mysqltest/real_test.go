@@ -2,6 +2,7 @@ package mysqltest
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -110,11 +111,14 @@ var agentMay = map[Flavor][]string{
 	},
 }
 
+// lacking is what 8.0.15 does not have.
+var lacking = regexp.MustCompile(`rpl_semi_sync|performance_schema.(processlist|clone_status)`)
+
 // TestRealAgentMayDoItsWork checks that the agent's account may execute all that it executes and
 // end the sessions of clients, which the application cannot; it can neither read nor change data.
 func TestRealAgentMayDoItsWork(t *testing.T) {
-	Each(t, func(t *testing.T, flavor Flavor) {
-		servers := Start(t, Options{Flavor: flavor, Servers: 2})
+	EachVersion(t, func(t *testing.T, flavor Flavor, version string) {
+		servers := Start(t, Options{Flavor: flavor, Version: version, Servers: 2})
 		servers[0].Exec("CREATE TABLE app.numbers (n INT PRIMARY KEY)")
 		replica := servers[1]
 		replica.AwaitExecuted(servers[0])
@@ -126,7 +130,10 @@ func TestRealAgentMayDoItsWork(t *testing.T) {
 
 		agent := replica.Open(AgentUser, AgentPassword, "")
 		for _, statement := range append(agentMay[flavor], "KILL CONNECTION "+id) {
-			_, err := agent.Exec(statement)
+			if old(flavor, version) && lacking.MatchString(statement) {
+				continue
+			}
+			_, err := agent.Exec(replica.Words(statement))
 			require.NoError(t, err, statement)
 		}
 		require.Error(t, client.PingContext(t.Context()), "its session was ended")
@@ -153,14 +160,14 @@ func TestRealAgentNeedsEachPrivilege(t *testing.T) {
 			"REPLICATION SLAVE ADMIN": "STOP REPLICA", "RELOAD": "RESET REPLICA ALL", "CONNECTION ADMIN": "KILL CONNECTION %d",
 		},
 	}
-	Each(t, func(t *testing.T, flavor Flavor) {
-		s := Start(t, Options{Flavor: flavor, Servers: 1})[0]
+	EachVersion(t, func(t *testing.T, flavor Flavor, version string) {
+		s := Start(t, Options{Flavor: flavor, Version: version, Servers: 1})[0]
 		app, err := s.Open(AppUser, AppPassword, "app").Conn(t.Context())
 		require.NoError(t, err)
 		var id string
 		require.NoError(t, app.QueryRowContext(t.Context(), "SELECT CONNECTION_ID()").Scan(&id))
 		for privilege, statement := range needs[flavor] {
-			statement = strings.Replace(statement, "%d", id, 1)
+			statement = s.Words(strings.Replace(statement, "%d", id, 1))
 			s.Exec("REVOKE " + privilege + " ON *.* FROM 'rollcall'@'127.0.0.1'")
 			_, err := s.Open(AgentUser, AgentPassword, "").Exec(statement)
 			require.Error(t, err, "%s without %s", statement, privilege)

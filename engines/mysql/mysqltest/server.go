@@ -28,6 +28,8 @@ type Server struct {
 	// ID is its server_id.
 	ID     int
 	Flavor Flavor
+	// Version of the program, as major.minor.patch.
+	Version string
 	// Settings are the settings of my.cnf: a change counts from the next start on.
 	Settings map[string]string
 

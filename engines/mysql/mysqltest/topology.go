@@ -18,12 +18,15 @@ import (
 // Options are the options of the servers.
 type Options struct {
 	Flavor Flavor
+	// Version is the beginning of the version, such as 11.4. Empty means the first that is there.
+	Version string
 	// Servers is how many; the first is the primary.
 	Servers int
 	// AsStarted means that nobody allows writes, as after the first start in Kubernetes. The others
 	// follow the first all the same.
 	AsStarted bool
-	// SemiSync means that the primary waits for acknowledgements, the others give them.
+	// SemiSync means that the primary waits for acknowledgements, the others give them. A version
+	// whose server comes without that does not.
 	SemiSync bool
 	// Alone means that nobody follows anybody.
 	Alone bool
@@ -38,7 +41,10 @@ type Options struct {
 // ends with the test.
 func Start(t testing.TB, o Options) []*Server {
 	t.Helper()
-	f, home := flavors[o.Flavor], Home(t, o.Flavor)
+	home := homeOf(t, o.Flavor, o.Version)
+	version, err := versionOf(filepath.Join(home, "bin", flavors[o.Flavor].programs[0]))
+	require.NoError(t, err)
+	f := flavors[o.Flavor].ofVersion(version)
 	template, err := f.template(home)
 	require.NoError(t, err)
 	dir, err := os.MkdirTemp("", "sql-") // the path of a socket must be short
@@ -52,7 +58,7 @@ func Start(t testing.TB, o Options) []*Server {
 	})
 	for i, port := range freeport.Take(t, o.Servers) {
 		s := &Server{
-			Name: fmt.Sprintf("server-%d", i), Host: "127.0.0.1", Port: port, ID: i + 1, Flavor: o.Flavor, Settings: maps.Clone(f.settings),
+			Name: fmt.Sprintf("server-%d", i), Host: "127.0.0.1", Port: port, ID: i + 1, Flavor: o.Flavor, Version: version, Settings: maps.Clone(f.settings),
 			t: t, f: f, home: home, dir: filepath.Join(dir, strconv.Itoa(i)),
 		}
 		require.NoError(t, os.Mkdir(s.dir, 0o755))
@@ -74,7 +80,7 @@ func Start(t testing.TB, o Options) []*Server {
 	}
 	for i, s := range servers {
 		s.AwaitUp()
-		if o.SemiSync {
+		if o.SemiSync && f.semiSync != nil {
 			s.SemiSync(i == 0)
 		}
 		if i == 0 && !o.AsStarted {
@@ -105,7 +111,7 @@ func (s *Server) SemiSync(primary bool) { s.t.Helper(); s.Exec(s.f.semiSync[prim
 // Follow makes it a replica of the source, and starts that.
 func (s *Server) Follow(source *Server) {
 	s.t.Helper()
-	s.Exec("STOP REPLICA", fmt.Sprintf(s.f.follow, source.Port, ReplicaUser, ReplicaPassword), "START REPLICA")
+	s.Exec(s.Words("STOP REPLICA"), fmt.Sprintf(s.f.follow, source.Port, ReplicaUser, ReplicaPassword), s.Words("START REPLICA"))
 }
 
 // AwaitFollowing waits until both threads of a replica run.
@@ -113,7 +119,7 @@ func (s *Server) AwaitFollowing() {
 	s.t.Helper()
 	var status map[string]string
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		rows := s.Rows("SHOW REPLICA STATUS")
+		rows := s.Rows(s.Words("SHOW REPLICA STATUS"))
 		require.Len(s.t, rows, 1, "%s follows nobody", s.Name)
 		status = rows[0]
 		if status["Replica_IO_Running"]+status["Slave_IO_Running"] == "Yes" && status["Replica_SQL_Running"]+status["Slave_SQL_Running"] == "Yes" {
@@ -131,6 +137,6 @@ func (s *Server) AwaitExecuted(other *Server) {
 	s.t.Helper()
 	position := other.Executed()
 	if s.Value(fmt.Sprintf(s.f.await, position)) != "0" {
-		require.FailNow(s.t, s.Name+" did not come to "+position, "%s\n%v\n%s", s.Executed(), s.Rows("SHOW REPLICA STATUS"), s.Log())
+		require.FailNow(s.t, s.Name+" did not come to "+position, "%s\n%v\n%s", s.Executed(), s.Rows(s.Words("SHOW REPLICA STATUS")), s.Log())
 	}
 }

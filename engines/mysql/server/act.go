@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/engines/credentials"
 	"github.com/rollcall-dev/rollcall/engines/mysql/gtid"
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/sql"
 )
 
 // changeTimeout bounds changes that may have to wait for the server: a replica's threads
@@ -21,11 +20,11 @@ const changeTimeout = time.Minute
 func (l *Server) with(ctx context.Context, within time.Duration, do func(ctx context.Context, s session, d *dialect) error) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	s, err := l.connection.session(ctx)
+	s, err := l.session(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.end(true)
+	defer s.End(true)
 	d, err := s.dialect(ctx, l.options.Flavor)
 	if err != nil {
 		return err
@@ -37,7 +36,7 @@ func (l *Server) with(ctx context.Context, within time.Duration, do func(ctx con
 func (l *Server) AllowWrites(ctx context.Context) error {
 	return l.with(ctx, l.options.Timeout, func(ctx context.Context, s session, d *dialect) error {
 		for _, q := range d.allow {
-			if err := s.do(ctx, d.needs.readOnly, q); err != nil {
+			if err := s.Do(ctx, d.needs.readOnly, q); err != nil {
 				return err
 			}
 		}
@@ -53,21 +52,21 @@ func (l *Server) AllowWrites(ctx context.Context) error {
 // end sessions of system users, which cannot write either where super_read_only is on.
 func (l *Server) DropClients(ctx context.Context) (ended int, err error) {
 	err = l.with(ctx, l.options.Timeout, func(ctx context.Context, s session, d *dialect) error {
-		sessions, err := s.rows(ctx, d.needs.process, d.clients)
+		sessions, err := s.Rows(ctx, d.needs.process, d.clients)
 		if err != nil {
 			return err
 		}
 		var failed error
 		for _, r := range sessions {
-			id, ok := r.number("id")
+			id, ok := r.Number("id")
 			if !ok {
 				continue
 			}
-			switch err := s.do(ctx, d.needs.kill, fmt.Sprintf(`KILL CONNECTION %d`, id)); {
+			switch err := s.Do(ctx, d.needs.kill, fmt.Sprintf(`KILL CONNECTION %d`, id)); {
 			case err == nil:
 				ended++
-			case number(err) == refusedNoThread, number(err) == refusedOwner && d.flavor == replication.MySQL:
-			case number(err) == 0:
+			case sql.Number(err) == sql.RefusedNoThread, sql.Number(err) == sql.RefusedOwner && d.flavor == replication.MySQL:
+			case sql.Number(err) == 0:
 				return err
 			default:
 				failed = err
@@ -96,7 +95,7 @@ func (l *Server) Awaits(ctx context.Context, position string, within time.Durati
 		if there, _ = have.AtLeast(wanted); there {
 			return nil
 		}
-		if _, err := s.one(ctx, "", d.await, d.awaited(wanted), within.Seconds()); err != nil {
+		if _, err := s.One(ctx, "", d.await, d.awaited(wanted), within.Seconds()); err != nil {
 			return err
 		}
 		if have, err = s.executed(ctx, d); err != nil {
@@ -113,12 +112,12 @@ func (l *Server) Awaits(ctx context.Context, position string, within time.Durati
 
 // executed by the server now.
 func (s session) executed(ctx context.Context, d *dialect) (gtid.Position, error) {
-	r, err := s.one(ctx, "", d.executed)
+	r, err := s.One(ctx, "", d.executed)
 	if err != nil {
 		return gtid.Position{}, err
 	}
-	p, err := gtid.Parse(d.flavor.Notation(), r.text("executed"))
-	text, told := r.first("applied")
+	p, err := gtid.Parse(d.flavor.Notation(), r.Text("executed"))
+	text, told := r.First("applied")
 	if err != nil || !told {
 		return p, err
 	}
@@ -133,10 +132,10 @@ func (l *Server) Detach(ctx context.Context) error {
 		if err != nil || followed == nil {
 			return err
 		}
-		if err := s.do(ctx, d.needs.replica, d.stop); err != nil {
+		if err := s.Do(ctx, d.needs.replica, d.stop); err != nil {
 			return err
 		}
-		if err := s.do(ctx, d.needs.forget, d.forget); err != nil {
+		if err := s.Do(ctx, d.needs.forget, d.forget); err != nil {
 			return err
 		}
 		switch followed, err = s.followed(ctx, d); {
@@ -165,7 +164,7 @@ func (s session) followed(ctx context.Context, d *dialect) (*replication.Source,
 // StartFollowing starts what is stopped.
 func (l *Server) StartFollowing(ctx context.Context) error {
 	return l.with(ctx, changeTimeout, func(ctx context.Context, s session, d *dialect) error {
-		return s.do(ctx, d.needs.replica, d.start)
+		return s.Do(ctx, d.needs.replica, d.start)
 	})
 }
 
@@ -175,7 +174,7 @@ func (l *Server) ElectPrimary(ctx context.Context, id string) error {
 		if d.flavor != replication.MySQL {
 			return errors.New("only group replication elects a primary")
 		}
-		_, err := s.one(ctx, d.needs.group, `SELECT group_replication_set_as_primary(?) AS elected`, id)
+		_, err := s.One(ctx, d.needs.group, `SELECT group_replication_set_as_primary(?) AS elected`, id)
 		return err
 	})
 }
@@ -185,17 +184,17 @@ func (l *Server) ElectPrimary(ctx context.Context, id string) error {
 // use.
 func (l *Server) AcknowledgeAs(ctx context.Context, primary bool) error {
 	return l.with(ctx, changeTimeout, func(ctx context.Context, s session, d *dialect) error {
-		rows, err := s.rows(ctx, "", d.switches)
+		rows, err := s.Rows(ctx, "", d.switches)
 		if err != nil {
 			return err
 		}
-		v := pairs(rows)
+		v := sql.Pairs(rows)
 		names := [2]string{"rpl_semi_sync_source_enabled", "rpl_semi_sync_replica_enabled"}
 		if _, ok := v[names[0]]; !ok {
 			names = [2]string{"rpl_semi_sync_master_enabled", "rpl_semi_sync_slave_enabled"}
 		}
-		source, known := v.on(names[0])
-		replica, knownToo := v.on(names[1])
+		source, known := v.On(names[0])
+		replica, knownToo := v.On(names[1])
 		if !known || !knownToo || !source && !replica {
 			return nil
 		}
@@ -203,7 +202,7 @@ func (l *Server) AcknowledgeAs(ctx context.Context, primary bool) error {
 			if is == wanted {
 				return nil
 			}
-			return s.do(ctx, d.needs.semiSync, `SET GLOBAL `+name+` = `+map[bool]string{true: "1", false: "0"}[wanted])
+			return s.Do(ctx, d.needs.semiSync, `SET GLOBAL `+name+` = `+map[bool]string{true: "1", false: "0"}[wanted])
 		}
 		if primary {
 			return set(names[0], source, true)
@@ -222,95 +221,17 @@ func (s session) acknowledgeAgain(ctx context.Context, d *dialect) error {
 	if err != nil || followed == nil || !followed.Receiving {
 		return err
 	}
-	rows, err := s.rows(ctx, "", d.counters)
+	rows, err := s.Rows(ctx, "", d.counters)
 	if err != nil {
 		return err
 	}
-	if on, _ := pairs(rows).on("rpl_semi_sync_replica_status", "rpl_semi_sync_slave_status"); on {
+	if on, _ := sql.Pairs(rows).On("rpl_semi_sync_replica_status", "rpl_semi_sync_slave_status"); on {
 		return nil
 	}
 	for _, q := range d.restartIO {
-		if err := s.do(ctx, d.needs.replica, q); err != nil {
+		if err := s.Do(ctx, d.needs.replica, q); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// Follow changes nothing when the server already follows that source well.
-func (l *Server) Follow(ctx context.Context, host string, port int, demoted bool) error {
-	return l.with(ctx, changeTimeout, func(ctx context.Context, s session, d *dialect) error {
-		now, err := s.followed(ctx, d)
-		if err != nil {
-			return err
-		}
-		if now != nil && now.Host == host && now.Port == port && !now.ByPosition && !demoted && now.Failure == "" {
-			if now.Receiving && now.Applying {
-				return nil
-			}
-			if !now.Started {
-				return s.do(ctx, d.needs.replica, d.start)
-			}
-		}
-		query, args, err := l.change(d, host, port, demoted, now != nil)
-		if err != nil {
-			return err
-		}
-		if now != nil {
-			if err := s.do(ctx, d.needs.replica, d.stop); err != nil {
-				return err
-			}
-		}
-		if err := s.secretly(ctx, d.needs.replica, query, args...); err != nil {
-			if now != nil && now.Started { // it goes on as before
-				err = errors.Join(err, s.do(ctx, d.needs.replica, d.start))
-			}
-			return err
-		}
-		return s.do(ctx, d.needs.replica, d.start)
-	})
-}
-
-// change is the statement that gives a replica its source. A replica keeps what it does
-// not name.
-func (l *Server) change(d *dialect, host string, port int, demoted, replica bool) (string, []any, error) {
-	c := d.change
-	parts, args := []string{c.prefix + "HOST = ?", c.prefix + "PORT = ?", c.prefix + "CONNECT_RETRY = 2"}, []any{host, port}
-	var user string
-	var password credentials.Secret
-	if l.options.ReplicationCredentials != nil {
-		var err error
-		if user, password, err = l.options.ReplicationCredentials(); err != nil {
-			return "", nil, fmt.Errorf("of replication: %w", err)
-		}
-		l.connection.sent(password)
-	}
-	switch {
-	case user != "": // nobody: none were given
-		parts, args = append(parts, c.prefix+"USER = ?", c.prefix+"PASSWORD = ?"), append(args, user, password.Reveal())
-	case !replica:
-		return "", nil, errors.New("credentials of replication are needed to make a replica of a server that is none")
-	}
-	if l.options.TLS.Enabled {
-		parts = append(parts, c.tls)
-	}
-	if c.always != "" {
-		parts = append(parts, c.always)
-	}
-	last := c.last
-	if demoted {
-		last += c.demoted
-	}
-	return c.statement + strings.Join(append(parts, last), ", "), args, nil
-}
-
-// secretly runs a statement that carries a secret. Of a refusal only the number is
-// reported, because servers repeat statements that they do not understand.
-func (s session) secretly(ctx context.Context, needs, query string, args ...any) error {
-	_, err := s.ExecContext(ctx, query, args...)
-	err = s.of.failure(err, needs)
-	if n := number(err); n != 0 && !lacksPrivilege(err) {
-		return &Refusal{Number: n, Words: fmt.Sprintf("the server refused another source with error %d", n)}
-	}
-	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/mysql/gtid"
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/sql"
 )
 
 // maxListed bounds what a State carries: members tell it each other.
@@ -18,10 +19,10 @@ const maxListed = 64
 func (a answers) state(d *dialect, now time.Time) replication.State {
 	i := a.identity
 	s := replication.State{
-		Node:    replication.JoinName(cmp.Or(i.text("report_host"), i.text("hostname")), cmp.Or(trimZero(i.text("report_port")), i.text("port"))),
-		ID:      i.words("id"),
-		Unnamed: i.text("report_host") == "",
-		Version: i.words("version"),
+		Node:    replication.JoinName(cmp.Or(i.Text("report_host"), i.Text("hostname")), cmp.Or(trimZero(i.Text("report_port")), i.Text("port"))),
+		ID:      i.Words("id"),
+		Unnamed: i.Text("report_host") == "",
+		Version: i.Words("version"),
 		Flavor:  d.flavor,
 		Looked:  now,
 	}
@@ -45,8 +46,8 @@ func (a answers) state(d *dialect, now time.Time) replication.State {
 	s.SemiSync = a.semiSync(d)
 	s.Group = a.group(d, s)
 	s.Busy = a.busy()
-	if n, ok := a.open.number("transactions"); ok && n > 0 {
-		age, _ := a.open.seconds("age")
+	if n, ok := a.open.Number("transactions"); ok && n > 0 {
+		age, _ := a.open.Seconds("age")
 		s.Writing = max(age, time.Millisecond)
 	}
 	s.Problem = missing(problems)
@@ -62,8 +63,8 @@ func trimZero(port string) string {
 }
 
 func (a answers) started() time.Time {
-	now, ok := a.identity.number("now")
-	up, known := a.counters.seconds("uptime")
+	now, ok := a.identity.Number("now")
+	up, known := a.counters.Seconds("uptime")
 	if !ok || !known || now > 1<<33 {
 		return time.Time{}
 	}
@@ -75,8 +76,8 @@ func (a answers) started() time.Time {
 func (a answers) writes() (w replication.Writes, startsWritable bool) {
 	refused := false
 	for _, v := range []string{"read_only", "super_read_only"} {
-		value, there := a.identity.first(v)
-		on, known := isOn(value)
+		value, there := a.identity.First(v)
+		on, known := sql.IsOn(value)
 		switch {
 		case !there && v == "read_only" || value == "" && there:
 			return replication.WritesUnknown, false
@@ -89,14 +90,14 @@ func (a answers) writes() (w replication.Writes, startsWritable bool) {
 	}
 	bySQL, known, persisted, unpersisted := false, false, false, false
 	for _, r := range a.origin {
-		if variable, is := strings.CutPrefix(r.text("name"), "persisted "); is {
-			on, told := isOn(r.text("origin"))
+		if variable, is := strings.CutPrefix(r.Text("name"), "persisted "); is {
+			on, told := sql.IsOn(r.Text("origin"))
 			persisted = persisted || on
 			unpersisted = unpersisted || told && !on && variable == "read_only"
 			continue
 		}
 		known = true
-		origin := strings.ToUpper(r.text("origin"))
+		origin := strings.ToUpper(r.Text("origin"))
 		bySQL = bySQL || origin == "DYNAMIC" || origin == "SQL"
 	}
 	// A persisted value goes before that of the configuration, whatever was set since.
@@ -114,7 +115,7 @@ func (a answers) writes() (w replication.Writes, startsWritable bool) {
 // known only where its log is on: without it, it has no GTID for what is written here.
 func (a answers) positions(d *dialect, s *replication.State) (problems []string) {
 	defer func() {
-		if on, _ := a.identity.on("log_bin"); s.Executed == gtid.None && !on {
+		if on, _ := a.identity.On("log_bin"); s.Executed == gtid.None && !on {
 			s.Executed = ""
 		}
 	}()
@@ -128,29 +129,29 @@ func (a answers) positions(d *dialect, s *replication.State) (problems []string)
 	}
 	i := a.identity
 	if d.flavor == replication.MySQL {
-		if mode := i.text("gtid_mode"); mode != "ON" {
+		if mode := i.Text("gtid_mode"); mode != "ON" {
 			return nil // nothing can be compared, which the empty positions say
 		}
-		if executed, told := i.first("executed"); told {
+		if executed, told := i.First("executed"); told {
 			s.Executed = fit(executed)
 		}
-		if purged, told := i.first("purged"); told {
+		if purged, told := i.First("purged"); told {
 			s.Purged = fit(purged)
 		}
 		return problems
 	}
-	if _, told := i.first("binlog_state"); !told {
+	if _, told := i.First("binlog_state"); !told {
 		return []string{"it does not tell its positions"}
 	}
-	written, err := gtid.Parse(d.flavor.Notation(), i.text("binlog_state"))
-	applied, err2 := gtid.Parse(d.flavor.Notation(), i.text("slave_pos"))
+	written, err := gtid.Parse(d.flavor.Notation(), i.Text("binlog_state"))
+	applied, err2 := gtid.Parse(d.flavor.Notation(), i.Text("slave_pos"))
 	if err != nil || err2 != nil {
 		return []string{"its positions cannot be read: " + cmp.Or(err, err2).Error()}
 	}
 	s.Executed = written.Union(applied).String()
 	for _, r := range a.oldest {
-		if r.text("event_type") == "Gtid_list" {
-			s.Purged = fit(strings.Trim(r.text("info"), "[]"))
+		if r.Text("event_type") == "Gtid_list" {
+			s.Purged = fit(strings.Trim(r.Text("info"), "[]"))
 		}
 	}
 	return problems
@@ -158,9 +159,9 @@ func (a answers) positions(d *dialect, s *replication.State) (problems []string)
 
 // sources reads the one server that is followed, and says when there are several.
 func (a answers) sources(s *replication.State) string {
-	var found []row
+	var found []sql.Row
 	for _, r := range a.source {
-		if strings.HasPrefix(r.text("channel_name"), "group_replication_") || r.text("source_host", "master_host") == "" {
+		if strings.HasPrefix(r.Text("channel_name"), "group_replication_") || r.Text("source_host", "master_host") == "" {
 			continue
 		}
 		found = append(found, r)
@@ -169,26 +170,26 @@ func (a answers) sources(s *replication.State) string {
 		return ""
 	}
 	r := found[0]
-	port, _ := r.number("source_port", "master_port")
-	io, applier := r.text("replica_io_running", "slave_io_running"), r.text("replica_sql_running", "slave_sql_running")
+	port, _ := r.Number("source_port", "master_port")
+	io, applier := r.Text("replica_io_running", "slave_io_running"), r.Text("replica_sql_running", "slave_sql_running")
 	src := &replication.Source{
-		Host: r.words("source_host", "master_host"), Port: int(min(port, 1<<16)),
-		ID:        r.words("source_uuid", "master_server_id"),
+		Host: r.Words("source_host", "master_host"), Port: int(min(port, 1<<16)),
+		ID:        r.Words("source_uuid", "master_server_id"),
 		Receiving: io == "Yes", Applying: applier == "Yes",
 		Started:    (io != "No" || failed(r, "last_io_errno")) && (applier != "No" || failed(r, "last_sql_errno")) && io != "" && applier != "",
 		Failure:    failure(r),
 		ByPosition: byPosition(r),
 		Filtered:   filtered(r),
 	}
-	src.Delay, _ = r.seconds("sql_delay")
+	src.Delay, _ = r.Seconds("sql_delay")
 	if src.ID == "0" {
 		src.ID = ""
 	}
-	if lag, ok := r.seconds("seconds_behind_source", "seconds_behind_master"); ok && src.Receiving && src.Applying {
+	if lag, ok := r.Seconds("seconds_behind_source", "seconds_behind_master"); ok && src.Receiving && src.Applying {
 		src.Lag = &lag
 	}
 	s.Source = src
-	if received := r.text("retrieved_gtid_set", "gtid_io_pos"); received != "" {
+	if received := r.Text("retrieved_gtid_set", "gtid_io_pos"); received != "" {
 		if p, err := gtid.Parse(s.Flavor.Notation(), received); err == nil {
 			s.Received = p.String()
 		}
@@ -200,34 +201,34 @@ func (a answers) sources(s *replication.State) string {
 	return ""
 }
 
-func failed(r row, errno string) bool {
-	n, ok := r.number(errno)
+func failed(r sql.Row, errno string) bool {
+	n, ok := r.Number(errno)
 	return ok && n != 0
 }
 
 // failure returns the failure of either thread, without what a statement was about.
-func failure(r row) string {
+func failure(r sql.Row) string {
 	for _, f := range [][2]string{{"last_io_errno", "last_io_error"}, {"last_sql_errno", "last_sql_error"}} {
 		if failed(r, f[0]) {
-			words, _, _ := strings.Cut(r.text(f[1]), " Query: '")
-			return engines.OneLine("error " + r.text(f[0]) + ": " + words)
+			words, _, _ := strings.Cut(r.Text(f[1]), " Query: '")
+			return engines.OneLine("error " + r.Text(f[0]) + ": " + words)
 		}
 	}
 	return ""
 }
 
 // byPosition reports whether it is known, or not known not, to follow so.
-func byPosition(r row) bool {
-	if auto, ok := r.first("auto_position"); ok {
+func byPosition(r sql.Row) bool {
+	if auto, ok := r.First("auto_position"); ok {
 		return auto != "1"
 	}
-	using := strings.ToLower(r.text("using_gtid"))
+	using := strings.ToLower(r.Text("using_gtid"))
 	return using != "slave_pos" && using != "current_pos"
 }
 
 // filtered reports whether any of the rules of what is not replicated is set: versions differ in
 // which there are, and all are empty otherwise.
-func filtered(r row) bool {
+func filtered(r sql.Row) bool {
 	for name, value := range r {
 		if strings.HasPrefix(name, "replicate_") && value != "" {
 			return true
@@ -236,9 +237,9 @@ func filtered(r row) bool {
 	return false
 }
 
-func replica(r row) replication.Replica {
-	port, _ := r.number("port")
-	return replication.Replica{ID: r.words("replica_uuid", "slave_uuid", "server_id"), Host: r.words("host"), Port: int(min(port, 1<<16))}
+func replica(r sql.Row) replication.Replica {
+	port, _ := r.Number("port")
+	return replication.Replica{ID: r.Words("replica_uuid", "slave_uuid", "server_id"), Host: r.Words("host"), Port: int(min(port, 1<<16))}
 }
 
 // semiSync under whichever names it is installed.
@@ -246,20 +247,20 @@ func (a answers) semiSync(d *dialect) replication.SemiSync {
 	v, c := a.switches, a.counters
 	var s replication.SemiSync
 	var sourceThere, replicaThere bool
-	s.Source, sourceThere = v.on("rpl_semi_sync_source_enabled", "rpl_semi_sync_master_enabled")
-	s.Replica, replicaThere = v.on("rpl_semi_sync_replica_enabled", "rpl_semi_sync_slave_enabled")
+	s.Source, sourceThere = v.On("rpl_semi_sync_source_enabled", "rpl_semi_sync_master_enabled")
+	s.Replica, replicaThere = v.On("rpl_semi_sync_replica_enabled", "rpl_semi_sync_slave_enabled")
 	s.Installed = sourceThere && replicaThere
-	s.Working, _ = c.on("rpl_semi_sync_source_status", "rpl_semi_sync_master_status")
-	s.Acknowledging, _ = c.on("rpl_semi_sync_replica_status", "rpl_semi_sync_slave_status")
-	waits, told := v.on("rpl_semi_sync_source_wait_no_replica", "rpl_semi_sync_master_wait_no_slave")
+	s.Working, _ = c.On("rpl_semi_sync_source_status", "rpl_semi_sync_master_status")
+	s.Acknowledging, _ = c.On("rpl_semi_sync_replica_status", "rpl_semi_sync_slave_status")
+	waits, told := v.On("rpl_semi_sync_source_wait_no_replica", "rpl_semi_sync_master_wait_no_slave")
 	s.GivesUp = told && !waits
 	count := func(n uint64, _ bool) int { return int(min(n, 1<<16)) }
-	s.Clients = count(c.number("rpl_semi_sync_source_clients", "rpl_semi_sync_master_clients"))
-	s.Waiting = count(c.number("rpl_semi_sync_source_wait_sessions", "rpl_semi_sync_master_wait_sessions"))
+	s.Clients = count(c.Number("rpl_semi_sync_source_clients", "rpl_semi_sync_master_clients"))
+	s.Waiting = count(c.Number("rpl_semi_sync_source_wait_sessions", "rpl_semi_sync_master_wait_sessions"))
 	if s.Source {
 		s.Acks = 1
 		if d.flavor == replication.MySQL {
-			s.Acks = count(v.number("rpl_semi_sync_source_wait_for_replica_count", "rpl_semi_sync_master_wait_for_slave_count"))
+			s.Acks = count(v.Number("rpl_semi_sync_source_wait_for_replica_count", "rpl_semi_sync_master_wait_for_slave_count"))
 		}
 	}
 	return s
@@ -271,17 +272,17 @@ func (a answers) busy() string {
 		return "a clone is in progress"
 	}
 	if len(a.locks) > 0 {
-		if strings.EqualFold(a.locks[0].text("type"), "GLOBAL") {
+		if strings.EqualFold(a.locks[0].Text("type"), "GLOBAL") {
 			return "somebody holds the global read lock"
 		}
 		return "a backup holds its lock"
 	}
-	if n, ok := a.open.number("undone"); ok && n > 0 { // of nobody's session
+	if n, ok := a.open.Number("undone"); ok && n > 0 { // of nobody's session
 		return "what was open when it crashed is being rolled back"
 	}
 	for _, r := range a.running {
-		if age, ok := r.seconds("time"); ok {
-			return engines.OneLine(quiet(r.text("statement"))) + " for " + age.String()
+		if age, ok := r.Seconds("time"); ok {
+			return engines.OneLine(quiet(r.Text("statement"))) + " for " + age.String()
 		}
 	}
 	return ""

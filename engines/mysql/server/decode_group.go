@@ -11,17 +11,17 @@ func (a answers) group(d *dialect, own replication.State) *replication.GroupStat
 	if d.flavor == replication.MariaDB {
 		return a.galera(own)
 	}
-	if a.switches.text("group_replication_group_name") == "" {
+	if a.switches.Text("group_replication_group_name") == "" {
 		return nil
 	}
 	g := &replication.GroupState{}
-	g.Primary, _ = a.switches.on("group_replication_single_primary_mode")
+	g.Primary, _ = a.switches.On("group_replication_single_primary_mode")
 	reachable, inside := 0, false
 	for _, r := range a.members {
-		port, _ := r.number("port")
+		port, _ := r.Number("port")
 		m := replication.GroupMember{
-			ID: r.words("id"), Host: r.words("host"), Port: int(min(port, 1<<16)),
-			State: r.words("state"), Role: r.words("role"), Version: r.words("version"),
+			ID: r.Words("id"), Host: r.Words("host"), Port: int(min(port, 1<<16)),
+			State: r.Words("state"), Role: r.Words("role"), Version: r.Words("version"),
 		}
 		if m.ID == "" && m.State == replication.MemberOffline { // itself, before it was ever in the group
 			m.ID = own.ID
@@ -43,14 +43,14 @@ func (a answers) group(d *dialect, own replication.State) *replication.GroupStat
 
 // galera tells of itself and how many there are; the others tell of themselves.
 func (a answers) galera(own replication.State) *replication.GroupState {
-	if on, _ := a.switches.on("wsrep_on"); !on {
+	if on, _ := a.switches.On("wsrep_on"); !on {
 		return nil
 	}
 	c := a.counters
-	size, _ := c.number("wsrep_cluster_size")
-	ready, _ := c.on("wsrep_ready")
+	size, _ := c.Number("wsrep_cluster_size")
+	ready, _ := c.On("wsrep_ready")
 	m := replication.GroupMember{ID: own.ID, Host: own.Node, Role: replication.RolePrimary, Version: own.Version, State: replication.MemberRecovering}
-	switch state := c.text("wsrep_local_state_comment"); {
+	switch state := c.Text("wsrep_local_state_comment"); {
 	case state == "Synced" && ready:
 		m.State = replication.MemberOnline
 	case strings.HasPrefix(state, "Join"):
@@ -59,6 +59,6 @@ func (a answers) galera(own replication.State) *replication.GroupState {
 	}
 	return &replication.GroupState{
 		Galera: true, Size: int(min(size, 1<<16)), Members: []replication.GroupMember{m},
-		Quorum: c.text("wsrep_cluster_status") == "Primary" && size > 0,
+		Quorum: c.Text("wsrep_cluster_status") == "Primary" && size > 0,
 	}
 }

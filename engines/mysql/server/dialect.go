@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/engines/mysql/gtid"
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/sql"
 )
 
 // dialect is what differs between the kinds of server. Names of what a version may
@@ -47,6 +48,9 @@ type sourceChange struct {
 	statement, prefix string
 	tls, last         string
 	always, demoted   string // options; demoted: of a server that was a primary until now
+	// tlsOff asks whether the server has no TLS, and plain is the option of one that follows without
+	// it: empty where that is what a new replica does anyway.
+	tlsOff, plain string
 }
 
 // privileges that statements take, in the words of the flavor.
@@ -140,6 +144,7 @@ var dialects = map[replication.Flavor]*dialect{
 		change: sourceChange{
 			statement: `CHANGE MASTER TO `, prefix: "MASTER_", tls: `MASTER_SSL = 1`,
 			last: `MASTER_USE_GTID = slave_pos`, demoted: `, MASTER_DEMOTE_TO_SLAVE = 1`,
+			tlsOff: `SELECT @@have_ssl <> 'YES' AS off`, plain: `MASTER_SSL = 0`,
 		},
 		stop: `STOP REPLICA`, start: `START REPLICA`, forget: `RESET REPLICA ALL`,
 		restartIO: []string{`STOP REPLICA IO_THREAD`, `START REPLICA IO_THREAD`},
@@ -149,26 +154,26 @@ var dialects = map[replication.Flavor]*dialect{
 // dialect returns the dialect of the server at the other end. It is asked for with each session: an
 // update may have put another one there.
 func (s session) dialect(ctx context.Context, wanted replication.Flavor) (*dialect, error) {
-	r, err := s.one(ctx, "", `SELECT VERSION() AS version`)
+	r, err := s.One(ctx, "", `SELECT VERSION() AS version`)
 	if err != nil {
 		return nil, err
 	}
-	v, err := replication.ParseVersion(r.text("version"))
+	v, err := replication.ParseVersion(r.Text("version"))
 	if err != nil {
 		return nil, err
 	}
 	if wanted != "" && v.Flavor != wanted {
 		return nil, fmt.Errorf("%w: %s, and not %s", errFlavor, v.Flavor, wanted)
 	}
-	return dialects[v.Flavor], nil
+	return dialectOf(v), nil
 }
 
 // firstOf asks the alternatives in turn until the server knows one.
-func (s session) firstOf(ctx context.Context, needs string, queries []string) ([]row, error) {
+func (s session) firstOf(ctx context.Context, needs string, queries []string) ([]sql.Row, error) {
 	var err error
 	for _, q := range queries {
-		var out []row
-		if out, err = s.rows(ctx, needs, q); number(err) != refusedSyntax {
+		var out []sql.Row
+		if out, err = s.Rows(ctx, needs, q); sql.Number(err) != sql.RefusedSyntax {
 			return out, err
 		}
 	}
@@ -177,8 +182,8 @@ func (s session) firstOf(ctx context.Context, needs string, queries []string) ([
 
 // absent reports whether the error says that there is no such thing here.
 func absent(err error) bool {
-	n := number(err)
-	return n == unknownTable || n == noSuchTable || n == unknownVariable
+	n := sql.Number(err)
+	return n == sql.UnknownTable || n == sql.NoSuchTable || n == sql.UnknownVariable
 }
 
 // quiet is a statement without what it was about, which is a user's.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
@@ -23,17 +24,26 @@ type fact struct {
 	refused   string   // in the words of the error
 	setUp     string   // before it, and
 	takeDown  string   // after it
+	since     string   // versions that it is about, and
+	before    string
 }
 
 var factsOfMySQL = []fact{
-	{need: "replica status", statement: "SHOW REPLICA STATUS", at: 1, columns: []string{
+	{need: "replica status", since: "8.0.22", statement: "SHOW REPLICA STATUS", at: 1, columns: []string{
 		"Source_Host", "Source_Port", "Source_UUID", "Replica_IO_Running", "Replica_SQL_Running", "Seconds_Behind_Source", "Retrieved_Gtid_Set", "Executed_Gtid_Set",
 		"Last_IO_Errno", "Last_IO_Error", "Last_SQL_Errno", "Last_SQL_Error", "Auto_Position", "Channel_Name", "SQL_Delay",
 	}},
-	{need: "replica status, old name", statement: "SHOW SLAVE STATUS", at: 1, refused: "1064"},
-	{need: "replicas seen by the primary", statement: "SHOW REPLICAS", columns: []string{"Server_Id", "Host", "Port", "Source_Id", "Replica_UUID"}},
-	{need: "binlog position", statement: "SHOW BINARY LOG STATUS", columns: []string{"File", "Position", "Executed_Gtid_Set"}},
-	{need: "binlog position, old name", statement: "SHOW MASTER STATUS", refused: "1064"},
+	{need: "replica status, old words", before: "8.4.0", statement: "SHOW SLAVE STATUS", at: 1, columns: []string{
+		"Master_Host", "Master_Port", "Master_UUID", "Slave_IO_Running", "Slave_SQL_Running", "Seconds_Behind_Master", "Retrieved_Gtid_Set", "Executed_Gtid_Set",
+		"Last_IO_Errno", "Last_IO_Error", "Last_SQL_Errno", "Last_SQL_Error", "Auto_Position", "Channel_Name", "SQL_Delay",
+	}},
+	{need: "replica status, new words", before: "8.0.22", statement: "SHOW REPLICA STATUS", at: 1, refused: "1064"},
+	{need: "replica status, old name", since: "8.4.0", statement: "SHOW SLAVE STATUS", at: 1, refused: "1064"},
+	{need: "replicas seen by the primary, old words", before: "8.4.0", statement: "SHOW SLAVE HOSTS", columns: []string{"Server_id", "Host", "Port", "Master_id", "Slave_UUID"}},
+	{need: "replicas seen by the primary", since: "8.0.22", statement: "SHOW REPLICAS", columns: []string{"Server_Id", "Host", "Port", "Source_Id", "Replica_UUID"}},
+	{need: "binlog position", since: "8.2.0", statement: "SHOW BINARY LOG STATUS", columns: []string{"File", "Position", "Executed_Gtid_Set"}},
+	{need: "binlog position, old name", since: "8.4.0", statement: "SHOW MASTER STATUS", refused: "1064"},
+	{need: "binlog position, old words", before: "8.4.0", statement: "SHOW MASTER STATUS", columns: []string{"File", "Position", "Executed_Gtid_Set"}},
 	{need: "identity", statement: "SELECT LENGTH(@@server_uuid)", value: "36"},
 	{need: "GTID state", statement: "SELECT @@gtid_executed, @@gtid_purged", rows: true},
 	{need: "wait: timeout", statement: "SELECT WAIT_FOR_EXECUTED_GTID_SET('00000000-0000-0000-0000-000000000001:1', 0.05)", at: 1, value: "1"},
@@ -43,17 +53,20 @@ var factsOfMySQL = []fact{
 	{need: "writes allowed again ends the stronger one", setUp: "SET GLOBAL read_only = 0", statement: "SELECT @@super_read_only", at: 1, value: "0", takeDown: "SET GLOBAL super_read_only = 1"},
 	{need: "origin: of the configuration", statement: "SELECT COUNT(*) FROM performance_schema.variables_info WHERE VARIABLE_NAME = 'gtid_mode' AND VARIABLE_SOURCE = 'EXPLICIT'", value: "1"},
 	{need: "origin: set by SQL", statement: "SELECT VARIABLE_SOURCE FROM performance_schema.variables_info WHERE VARIABLE_NAME = 'super_read_only'", at: 1, value: "DYNAMIC"},
-	{need: "semi-sync settings", statement: "SELECT COUNT(*) FROM performance_schema.global_variables WHERE VARIABLE_NAME IN ('rpl_semi_sync_source_enabled', 'rpl_semi_sync_replica_enabled', 'rpl_semi_sync_source_wait_for_replica_count')", value: "3"},
-	{need: "semi-sync wait point", statement: "SELECT @@rpl_semi_sync_source_wait_point", value: "AFTER_SYNC"},
-	{need: "semi-sync status", statement: "SELECT COUNT(*) FROM performance_schema.global_status WHERE VARIABLE_NAME IN ('Rpl_semi_sync_source_clients', 'Rpl_semi_sync_source_status', 'Rpl_semi_sync_source_wait_sessions', 'Rpl_semi_sync_source_no_tx', 'Rpl_semi_sync_source_yes_tx', 'Rpl_semi_sync_replica_status')", value: "6"},
+	{need: "semi-sync settings", since: "8.0.26", statement: "SELECT COUNT(*) FROM performance_schema.global_variables WHERE VARIABLE_NAME IN ('rpl_semi_sync_source_enabled', 'rpl_semi_sync_replica_enabled', 'rpl_semi_sync_source_wait_for_replica_count')", value: "3"},
+	{need: "semi-sync wait point", since: "8.0.26", statement: "SELECT @@rpl_semi_sync_source_wait_point", value: "AFTER_SYNC"},
+	{need: "semi-sync status", since: "8.0.26", statement: "SELECT COUNT(*) FROM performance_schema.global_status WHERE VARIABLE_NAME IN ('Rpl_semi_sync_source_clients', 'Rpl_semi_sync_source_status', 'Rpl_semi_sync_source_wait_sessions', 'Rpl_semi_sync_source_no_tx', 'Rpl_semi_sync_source_yes_tx', 'Rpl_semi_sync_replica_status')", value: "6"},
 	{need: "lag, robust", statement: "SELECT SERVICE_STATE, RECEIVED_TRANSACTION_SET FROM performance_schema.replication_connection_status", at: 1, rows: true},
 	{need: "who holds the write lock", statement: "SELECT OBJECT_TYPE, LOCK_TYPE, LOCK_DURATION, LOCK_STATUS FROM performance_schema.metadata_locks", rows: true},
 	{need: "kill clients", statement: "KILL CONNECTION 999999999", refused: "1094"},
-	{need: "processes", statement: "SELECT ID, USER, COMMAND, TIME, INFO FROM performance_schema.processlist WHERE COMMAND = 'Binlog Dump GTID'", rows: true},
-	{need: "clone in progress", statement: "SELECT COUNT(*) FROM performance_schema.clone_status WHERE STATE = 'In Progress'", value: "0"},
+	{need: "processes, old place", before: "8.0.22", statement: "SELECT ID, USER, COMMAND, TIME, INFO FROM information_schema.PROCESSLIST WHERE COMMAND = 'Binlog Dump GTID'", rows: true},
+	{need: "processes", since: "8.0.22", statement: "SELECT ID, USER, COMMAND, TIME, INFO FROM performance_schema.processlist WHERE COMMAND = 'Binlog Dump GTID'", rows: true},
+	{need: "clone in progress", since: "8.0.17", statement: "SELECT COUNT(*) FROM performance_schema.clone_status WHERE STATE = 'In Progress'", value: "0"},
 	{need: "group replication", statement: "SELECT COUNT(MEMBER_ID), COUNT(MEMBER_STATE), COUNT(MEMBER_ROLE), COUNT(MEMBER_VERSION) FROM performance_schema.replication_group_members", rows: true},
-	{need: "start without a source", statement: "START REPLICA", refused: "1200"},
-	{need: "no session is stopped that is not there", statement: "RESET REPLICA ALL", rows: false},
+	{need: "start without a source, old words", before: "8.4.0", statement: "START SLAVE", refused: "1200"},
+	{need: "start without a source", since: "8.0.22", statement: "START REPLICA", refused: "1200"},
+	{need: "nothing is forgotten that is not there, old words", before: "8.4.0", statement: "RESET SLAVE ALL"},
+	{need: "no session is stopped that is not there", since: "8.0.22", statement: "RESET REPLICA ALL", rows: false},
 	{need: "persisted settings", statement: "SELECT COUNT(*) FROM performance_schema.persisted_variables", value: "0"},
 	{need: "reserved port", statement: "SELECT @@admin_port", rows: true},
 }
@@ -92,16 +105,29 @@ var factsOfMariaDB = []fact{
 	{need: "reserved port", statement: "SELECT @@extra_port", rows: true},
 }
 
+func (f fact) concerns(t *testing.T, version string) bool {
+	parse := func(text string) engines.Version {
+		v, err := engines.ParseVersion(text)
+		require.NoError(t, err)
+		return v
+	}
+	v := parse(version)
+	return (f.since == "" || v.Compare(parse(f.since)) >= 0) && (f.before == "" || v.Compare(parse(f.before)) < 0)
+}
+
 // TestRealDialectTable checks each fact against each server that is there: a new
 // version that changes one fails with its name.
 func TestRealDialectTable(t *testing.T) {
-	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
-		servers := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 2, SemiSync: true})
+	mysqltest.EachVersion(t, func(t *testing.T, flavor mysqltest.Flavor, installed string) {
+		servers := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Version: installed, Servers: 2, SemiSync: true})
 		require.NoError(t, mysqltest.Insert(mysqltest.Table(t, servers[0]), 1))
 		servers[1].AwaitExecuted(servers[0])
 		version := servers[0].Value("SELECT VERSION()")
 		facts := map[mysqltest.Flavor][]fact{mysqltest.MySQL: factsOfMySQL, mysqltest.MariaDB: factsOfMariaDB}[flavor]
 		for _, f := range facts {
+			if !f.concerns(t, installed) {
+				continue
+			}
 			t.Run(f.need, func(t *testing.T) {
 				server := servers[f.at]
 				if f.setUp != "" {
@@ -135,8 +161,8 @@ func TestRealDialectTable(t *testing.T) {
 
 // TestRealPrivileges checks that each that is missing is named, and without it nothing is claimed.
 func TestRealPrivileges(t *testing.T) {
-	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
-		server := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 1})[0]
+	mysqltest.EachVersion(t, func(t *testing.T, flavor mysqltest.Flavor, version string) {
+		server := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Version: version, Servers: 1})[0]
 		agent := agentAt(t, server)
 		lookAt(t, agent)
 		needs := dialects[replication.Flavor(flavor)].needs

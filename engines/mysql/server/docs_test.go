@@ -21,7 +21,7 @@ func TestGuideMovesTheRoleAsAgentsDo(t *testing.T) {
 		require.True(t, ok, flavor)
 		statements, _, _ := strings.Cut(rest, "\n```")
 		d := dialects[flavor]
-		again, _, err := (&Server{}).change(d, "db-2", 3306, false, true)
+		again, _, err := (&Server{}).change(d, "db-2", 3306, false, true, false)
 		require.NoError(t, err)
 		verb, _, _ := strings.Cut(again, " TO ")
 		for _, s := range []string{d.stop + ";", d.start + ";", d.forget + ";", "SET GLOBAL " + d.readOnly + " = ON;", "SET GLOBAL read_only = OFF;", verb + " TO "} {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
+	"github.com/rollcall-dev/rollcall/engines/sql"
 	"github.com/rollcall-dev/rollcall/engines/web/webtest"
 )
 
@@ -32,16 +33,16 @@ func TestHostileAnswers(t *testing.T) {
 		answer func(w *mysqltest.Wire, q string) error
 		says   string
 	}{
-		"a column for each byte of the world": {func(w *mysqltest.Wire, _ string) error { return w.Send(many(1 << 40)) }, errTooLarge.Error()},
-		"millions of columns":                 {func(w *mysqltest.Wire, _ string) error { return w.Send(many(50_000_000)) }, errTooLarge.Error()},
-		"thousands of columns":                {func(w *mysqltest.Wire, _ string) error { return w.Send([]byte{0xfc, 0, 16}) }, errTooLarge.Error()},
+		"a column for each byte of the world": {func(w *mysqltest.Wire, _ string) error { return w.Send(many(1 << 40)) }, sql.ErrTooLarge.Error()},
+		"millions of columns":                 {func(w *mysqltest.Wire, _ string) error { return w.Send(many(50_000_000)) }, sql.ErrTooLarge.Error()},
+		"thousands of columns":                {func(w *mysqltest.Wire, _ string) error { return w.Send([]byte{0xfc, 0, 16}) }, sql.ErrTooLarge.Error()},
 		"many cells": {func(w *mysqltest.Wire, _ string) error {
 			err := w.Columns(columnNames(200)...)
 			for err == nil {
 				err = w.Send(bytes.Repeat(mysqltest.Text("a"), 200))
 			}
 			return err
-		}, errTooLarge.Error()},
+		}, sql.ErrTooLarge.Error()},
 		"a long packet that does not come": {func(w *mysqltest.Wire, _ string) error {
 			if err := w.Columns("version"); err != nil {
 				return err
@@ -65,7 +66,7 @@ func TestHostileAnswers(t *testing.T) {
 				require.Contains(t, s.Problem, c.says)
 			})
 			require.Less(t, peak.Held, int64(webtest.AgentLimit*7/10))
-			if c.says == errTooLarge.Error() {
+			if c.says == sql.ErrTooLarge.Error() {
 				require.Greater(t, engines.TooLarge(), refused)
 			}
 		})
@@ -75,7 +76,7 @@ func TestHostileAnswers(t *testing.T) {
 // TestCellsAreBounded checks that no answer that is asked for has as many, in bytes it would fit.
 func TestCellsAreBounded(t *testing.T) {
 	const columns = 200
-	for rows, fits := range map[int]bool{maxCells / columns: true, maxCells/columns + 1: false} {
+	for rows, fits := range map[int]bool{sql.MaxCells / columns: true, sql.MaxCells/columns + 1: false} {
 		o := listen(t, mysqltest.Speaking(func(w *mysqltest.Wire, _ string) error {
 			err := w.Columns(columnNames(columns)...)
 			for range rows {
@@ -89,18 +90,18 @@ func TestCellsAreBounded(t *testing.T) {
 			return w.Send(mysqltest.EOF)
 		}))
 		o.Access = WithDefaults(o.Access)
-		c, err := connect(o)
+		c, err := sql.Connect(o.Access)
 		require.NoError(t, err)
-		s, err := c.session(t.Context())
+		s, err := c.Session(t.Context())
 		require.NoError(t, err)
-		out, err := s.rows(t.Context(), "", "SELECT 1")
+		out, err := s.Rows(t.Context(), "", "SELECT 1")
 		if fits {
 			require.NoError(t, err)
 			require.Len(t, out, rows)
 		} else {
-			require.ErrorIs(t, err, errTooLarge)
+			require.ErrorIs(t, err, sql.ErrTooLarge)
 		}
-		s.end(false)
-		require.NoError(t, c.close())
+		s.End(false)
+		require.NoError(t, c.Close())
 	}
 }

@@ -12,17 +12,18 @@ import (
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/sql"
 )
 
 // Server is the server on this machine.
 type Server struct {
-	connection *connection
+	connection *sql.Connection
 	options    Options
 
 	mu      sync.Mutex
 	started time.Time // of the server, kept: what it tells is in whole seconds
-	oldest  []row     // where the oldest log began when that was told last
-	open    []row     // what was told of open transactions
+	oldest  []sql.Row // where the oldest log began when that was told last
+	open    []sql.Row // what was told of open transactions
 	asked   time.Time // for that
 }
 
@@ -32,7 +33,7 @@ func New(o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	c, err := connect(o)
+	c, err := sql.Connect(o.Access)
 	if err != nil {
 		return nil, err
 	}
@@ -40,18 +41,18 @@ func New(o Options) (*Server, error) {
 }
 
 // Close ends all sessions.
-func (l *Server) Close() error { return l.connection.close() }
+func (l *Server) Close() error { return l.connection.Close() }
 
 // answers are what a server said in one look; what it refused is in missing.
 type answers struct {
-	identity           row
-	switches, counters row
-	origin             []row
-	source, replicas   []row
-	running, locks     []row
-	clones, members    []row
-	oldest             []row
-	open               row
+	identity           sql.Row
+	switches, counters sql.Row
+	origin             []sql.Row
+	source, replicas   []sql.Row
+	running, locks     []sql.Row
+	clones, members    []sql.Row
+	oldest             []sql.Row
+	open               sql.Row
 	missing            []string
 }
 
@@ -65,7 +66,7 @@ func (l *Server) Look(ctx context.Context) (replication.State, error) {
 		return replication.State{Looked: now}, ctx.Err()
 	}
 	if err != nil {
-		s := replication.State{Looked: now, Down: errors.Is(err, errNoServer), Problem: err.Error()}
+		s := replication.State{Looked: now, Down: errors.Is(err, sql.ErrNoServer), Problem: err.Error()}
 		return s, nil
 	}
 	s := a.state(d, now)
@@ -74,11 +75,11 @@ func (l *Server) Look(ctx context.Context) (replication.State, error) {
 }
 
 func (l *Server) ask(ctx context.Context) (answers, *dialect, error) {
-	s, err := l.connection.session(ctx)
+	s, err := l.session(ctx)
 	if err != nil {
 		return answers{}, nil, err
 	}
-	defer s.end(true)
+	defer s.End(true)
 	d, err := s.dialect(ctx, l.options.Flavor)
 	if err != nil {
 		return answers{}, nil, err
@@ -105,8 +106,8 @@ func (l *Server) transactions(ctx context.Context, s session, d *dialect, a *ans
 	l.mu.Unlock()
 	if !kept {
 		var err error
-		out, err = s.rows(ctx, d.needs.process, d.open)
-		if err != nil && number(err) == 0 {
+		out, err = s.Rows(ctx, d.needs.process, d.open)
+		if err != nil && sql.Number(err) == 0 {
 			return err
 		}
 		if err != nil {
@@ -132,7 +133,7 @@ const beginningWithin = time.Second
 // give one: who asked then would know nothing of the server as long as that takes.
 // It is the session's last question.
 func (l *Server) beginning(ctx context.Context, s session, d *dialect, a *answers) error {
-	if waiting, _ := a.counters.number("rpl_semi_sync_master_wait_sessions"); len(d.oldest) > 0 && waiting == 0 {
+	if waiting, _ := a.counters.Number("rpl_semi_sync_master_wait_sessions"); len(d.oldest) > 0 && waiting == 0 {
 		bounded, cancel := context.WithTimeout(ctx, beginningWithin)
 		defer cancel()
 		out, err := s.firstOf(bounded, d.needs.logs, d.oldest)
@@ -143,9 +144,9 @@ func (l *Server) beginning(ctx context.Context, s session, d *dialect, a *answer
 			l.oldest, a.oldest = out, out
 			return nil
 		case absent(err):
-		case number(err) != 0:
+		case sql.Number(err) != 0:
 			a.note(err)
-		case bounded.Err() == nil && !errors.Is(err, errHangs):
+		case bounded.Err() == nil && !errors.Is(err, sql.ErrHangs):
 			return err
 		}
 	}
@@ -166,12 +167,12 @@ func (a *answers) note(err error) {
 func (s session) answers(ctx context.Context, d *dialect) (answers, error) {
 	var a answers
 	var err error
-	if a.identity, err = s.one(ctx, "", d.identity); err != nil {
+	if a.identity, err = s.One(ctx, "", d.identity); err != nil {
 		return a, err
 	}
-	var switches, counters []row
+	var switches, counters []sql.Row
 	for _, q := range []struct {
-		into    *[]row
+		into    *[]sql.Row
 		needs   string
 		queries []string
 	}{
@@ -193,13 +194,13 @@ func (s session) answers(ctx context.Context, d *dialect) (answers, error) {
 		case err == nil:
 			*q.into = out
 		case absent(err):
-		case number(err) == 0:
+		case sql.Number(err) == 0:
 			return a, err
 		default:
 			a.note(err)
 		}
 	}
-	a.switches, a.counters = pairs(switches), pairs(counters)
+	a.switches, a.counters = sql.Pairs(switches), sql.Pairs(counters)
 	return a, nil
 }
 

@@ -1,13 +1,13 @@
 package server
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/credentials"
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/sql"
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
@@ -25,7 +25,7 @@ type Options struct {
 }
 
 // WithDefaults is for a server of MySQL or MariaDB.
-func WithDefaults(a web.Access) web.Access { return a.WithDefaults(3306, 4<<20) }
+func WithDefaults(a web.Access) web.Access { return sql.WithDefaults(a) }
 
 func (o Options) validate() error {
 	err := o.Access.Validate()
@@ -33,13 +33,4 @@ func (o Options) validate() error {
 		err = errors.Join(err, fmt.Errorf("flavor %q: must be %s or %s", engines.OneLine(string(o.Flavor)), replication.MySQL, replication.MariaDB))
 	}
 	return err
-}
-
-// tls is nil when it is off.
-func (o Options) tls() (*tls.Config, error) {
-	c, err := o.TLS.Config()
-	if c != nil && c.ServerName == "" {
-		c.ServerName = o.Host
-	}
-	return c, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/sql"
 )
 
 // ErrBusy means that writes could not be stopped within the time; they go on as before.
@@ -23,13 +24,13 @@ type level struct {
 }
 
 func (s session) writes(ctx context.Context, d *dialect) (level, error) {
-	r, err := s.one(ctx, "", d.writes)
+	r, err := s.One(ctx, "", d.writes)
 	if err != nil {
 		return level{}, err
 	}
 	w, _ := (answers{identity: r}).writes()
-	strict, _ := r.on("super_read_only")
-	l := level{refused: w != replication.Allowed, all: strict, value: r.text(d.readOnly)}
+	strict, _ := r.On("super_read_only")
+	l := level{refused: w != replication.Allowed, all: strict, value: r.Text(d.readOnly)}
 	if d.strictest != "" {
 		wanted, err := s.stopValue(ctx, d)
 		if err != nil {
@@ -48,12 +49,12 @@ func (s session) stopValue(ctx context.Context, d *dialect) (string, error) {
 	if d.strictest == "" {
 		return "1", nil
 	}
-	rows, err := s.rows(ctx, d.needs.schema, d.origin)
+	rows, err := s.Rows(ctx, d.needs.schema, d.origin)
 	if err != nil {
 		return "", err
 	}
 	for _, r := range rows {
-		if slices.Contains(strings.Split(r.text("levels"), ","), d.strictest) {
+		if slices.Contains(strings.Split(r.Text("levels"), ","), d.strictest) {
 			return d.strictest, nil
 		}
 	}
@@ -71,11 +72,11 @@ func (l *Server) StopWrites(ctx context.Context, within time.Duration) error {
 	limit := 2*time.Duration(seconds)*time.Second + l.options.Timeout
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	s, err := l.connection.session(bounded)
+	s, err := l.session(bounded)
 	if err != nil {
 		return err
 	}
-	defer func() { s.end(false) }() // its waits are shorter than others expect
+	defer func() { s.End(false) }() // its waits are shorter than others expect
 	d, err := s.dialect(bounded, l.options.Flavor)
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func (l *Server) StopWrites(ctx context.Context, within time.Duration) error {
 	if err := l.settle(after, d, id, before, failed); err != nil {
 		return err
 	}
-	if number(failed) == refusedBusy {
+	if sql.Number(failed) == sql.RefusedBusy {
 		return ErrBusy
 	}
 	return failed
@@ -107,19 +108,19 @@ func (s session) tryToStop(ctx context.Context, d *dialect, seconds int) (id uin
 	if err != nil {
 		return 0, nil, err
 	}
-	own, err := s.one(ctx, "", `SELECT CONNECTION_ID() AS id`)
+	own, err := s.One(ctx, "", `SELECT CONNECTION_ID() AS id`)
 	if err != nil {
 		return 0, nil, err
 	}
-	id, ok := own.number("id")
+	id, ok := own.Number("id")
 	if !ok {
 		return 0, nil, errors.New("the server does not tell the number of the connection")
 	}
-	if err := s.do(ctx, "", fmt.Sprintf(`SET SESSION lock_wait_timeout = %d`, seconds)); err != nil {
+	if err := s.Do(ctx, "", fmt.Sprintf(`SET SESSION lock_wait_timeout = %d`, seconds)); err != nil {
 		return 0, nil, err
 	}
-	failed = s.do(ctx, d.needs.readOnly, fmt.Sprintf(`SET GLOBAL %s = %s`, d.readOnly, value))
-	if n := number(failed); n != refusedBusy && n != 0 {
+	failed = s.Do(ctx, d.needs.readOnly, fmt.Sprintf(`SET GLOBAL %s = %s`, d.readOnly, value))
+	if n := sql.Number(failed); n != sql.RefusedBusy && n != 0 {
 		return 0, nil, failed // it said no and did nothing
 	}
 	return id, failed, nil
@@ -127,12 +128,12 @@ func (s session) tryToStop(ctx context.Context, d *dialect, seconds int) (id uin
 
 // settle makes sure of what a try to stop writes came to: all of it, or nothing.
 func (l *Server) settle(ctx context.Context, d *dialect, id uint64, before level, failed error) error {
-	s, err := l.connection.session(ctx)
+	s, err := l.session(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.end(true)
-	if failed != nil && number(failed) == 0 { // nothing was heard: it may still be waiting
+	defer s.End(true)
+	if failed != nil && sql.Number(failed) == 0 { // nothing was heard: it may still be waiting
 		if err := s.ended(ctx, d, id); err != nil {
 			return fmt.Errorf("it is not known whether writes were stopped: %w", err)
 		}
@@ -151,7 +152,7 @@ func (l *Server) settle(ctx context.Context, d *dialect, id uint64, before level
 		undo = undo[:len(undo)-1]
 	}
 	for _, q := range undo {
-		if err := s.do(ctx, d.needs.readOnly, q); err != nil {
+		if err := s.Do(ctx, d.needs.readOnly, q); err != nil {
 			return err
 		}
 	}
@@ -161,8 +162,8 @@ func (l *Server) settle(ctx context.Context, d *dialect, id uint64, before level
 // ended kills a session of ours and waits until it is gone.
 func (s session) ended(ctx context.Context, d *dialect, id uint64) error {
 	for {
-		err := s.do(ctx, d.needs.kill, fmt.Sprintf(`KILL CONNECTION %d`, id))
-		if number(err) == refusedNoThread {
+		err := s.Do(ctx, d.needs.kill, fmt.Sprintf(`KILL CONNECTION %d`, id))
+		if sql.Number(err) == sql.RefusedNoThread {
 			return nil
 		}
 		if err != nil {

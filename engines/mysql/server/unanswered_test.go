@@ -8,9 +8,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
+	"github.com/rollcall-dev/rollcall/engines/sql"
 	"github.com/stretchr/testify/require"
 )
 
@@ -58,7 +58,7 @@ func (s *stuckServer) serve(c net.Conn) {
 			s.mu.Unlock()
 			switch {
 			case strings.Contains(q, "performance_schema.processlist"):
-				return w.Send(mysqltest.Fail(noSuchTable, "no such table"))
+				return w.Send(mysqltest.Fail(sql.NoSuchTable, "no such table"))
 			case n > 0:
 				return w.AnswerOne("id", "7")
 			}
@@ -125,28 +125,4 @@ func TestUnansweredIsNotAskedAgain(t *testing.T) {
 			require.Equal(t, 2, server.times(at))
 		})
 	}
-}
-
-func TestBeginningOfAStatement(t *testing.T) {
-	require.Equal(t, "SHOW ALL REPLICAS STATUS", beginningOf("SHOW ALL REPLICAS STATUS"))
-	require.Equal(t, "SELECT VERSION() AS version, @@server_id", beginningOf("SELECT VERSION() AS version, @@server_id AS id"))
-	require.Empty(t, beginningOf(""))
-}
-
-func TestFewAreRemembered(t *testing.T) {
-	var u unanswered
-	began := time.Now()
-	statement := ""
-	for i := range 10 * mostUnanswered {
-		statement = fmt.Sprint("KILL CONNECTION ", i)
-		u.left(statement, began)
-		require.LessOrEqual(t, len(u.since), mostUnanswered)
-	}
-	u.left(statement, began.Add(time.Minute))
-	since, known := u.find(statement)
-	require.True(t, known)
-	require.Equal(t, began, since, "what counts is when it was asked first")
-	u.ended(statement)
-	_, known = u.find(statement)
-	require.False(t, known)
 }

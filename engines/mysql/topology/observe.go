@@ -48,9 +48,12 @@ func Observe(v View) engines.Observation {
 	o.Groups, o.Nodes, o.Health = s.groups(), s.nodes(), s.verdict()
 	o.Veto = s.veto()
 	o.Settled = s.settled()
-	if s.leads(v.Self) {
+	switch {
+	case s.leads(v.Self):
 		o.Roles, o.After = []string{primaryRole}, s.followers()
-	} else if self.Source != nil || self.Group != nil {
+	case v.Self.Allows():
+		o.Roles = []string{primaryRole} // though it is not the only one
+	case self.Source != nil || self.Group != nil:
 		o.Roles = []string{replicaRole}
 	}
 	return o

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// debian writes a small Debian with these packages, separated by commas, and without the paths. What was made is checked
-// before it counts as made.
-func (b Builder) debian(ctx context.Context, w io.Writer, suite, packages string, without []string, check func(root string) error) error {
+// debian writes a small Debian with these packages, separated by commas, and without the paths. The hook, unless it is empty,
+// is run at the end with the root as its argument. What was made is checked before it counts as made.
+func (b Builder) debian(ctx context.Context, w io.Writer, suite, packages string, without []string, hook string, check func(root string) error) error {
 	tmp, err := os.MkdirTemp(b.Cache, "debian-")
 	if err != nil {
 		return err
@@ -23,6 +23,9 @@ func (b Builder) debian(ctx context.Context, w io.Writer, suite, packages string
 		`--aptopt=Acquire::Check-Valid-Until "false"`, `--aptopt=Acquire::Check-Date "false"`}
 	for _, path := range without {
 		argv = append(argv, "--dpkgopt=path-exclude="+path)
+	}
+	if hook != "" {
+		argv = append(argv, "--customize-hook="+hook)
 	}
 	if err := command(ctx, tmp, []string{"SOURCE_DATE_EPOCH=1735689600"}, append(argv, suite, file)...); err != nil {
 		return err

@@ -87,7 +87,7 @@ func (b Builder) solrSources() string { return filepath.Join(b.Root, "test", "im
 func (b Builder) javaLayer(ctx context.Context) (archive.Layer, error) {
 	return b.layer("java", keyOf(javaSuite, javaPackages), func(w io.Writer) error {
 		// Man pages must stay: the JRE's set-up writes there.
-		return b.debian(ctx, w, javaSuite, javaPackages, []string{"/usr/share/doc/*", "/usr/share/locale/*"}, nil)
+		return b.debian(ctx, w, javaSuite, javaPackages, []string{"/usr/share/doc/*", "/usr/share/locale/*"}, "", nil)
 	})
 }
 

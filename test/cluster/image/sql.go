@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rollcall-dev/rollcall/test/cluster/archive"
@@ -36,9 +37,18 @@ type sqlServer struct {
 	oldest [2]int
 	// Without these paths of the packages.
 	without []string
-	// Programs that a home has, and what else of the root they need.
+	// Of this package only these paths: it would bring what nothing here needs.
+	only packageParts
+	// Programs that a home has, scripts that call these, and what else of the root they need.
 	programs []string
+	scripts  []string
 	parts    []string
+}
+
+// packageParts are some files of a package that is not installed.
+type packageParts struct {
+	name  string
+	paths []string
 }
 
 var mysqlServer = sqlServer{
@@ -55,13 +65,26 @@ var mysqlServer = sqlServer{
 
 var mariadbServer = sqlServer{
 	name: "mariadb", title: "MariaDB", image: MariaDBName, suite: "bookworm",
-	packages: []string{"mariadb-server-core", "mariadb-client-core"}, oldest: [2]int{10, 11},
-	programs: []string{"mariadbd", "mariadb", "mariadb-install-db", "my_print_defaults", "resolveip"},
-	parts: []string{
-		"./usr/sbin/mariadbd", "./usr/bin/mariadb", "./usr/bin/mariadb-install-db", "./usr/bin/my_print_defaults", "./usr/bin/resolveip",
-		"./usr/share/mysql",
+	packages: []string{
+		"mariadb-server-core", "mariadb-client-core",
+		"galera-4", "galera-arbitrator-4", "mariadb-backup", "rsync", "lsof", "procps", "socat", // a member of Galera, and state transfers
 	},
+	oldest:   [2]int{10, 11},
+	only:     packageParts{"mariadb-server", []string{"./usr/bin/wsrep_sst_*"}},
+	programs: slices.Concat(mariadbPrograms, []string{"garbd", "mariadb-backup", "mbstream", "rsync", "lsof", "socat"}),
+	scripts:  []string{"wsrep_sst_common", "wsrep_sst_rsync", "wsrep_sst_mariabackup"},
+	parts: slices.Concat(mariadbParts, []string{
+		"./usr/bin/garbd", "./usr/bin/mariadb-backup", "./usr/bin/mbstream", "./usr/bin/rsync", "./usr/bin/lsof", "./usr/bin/socat*",
+		"./usr/bin/wsrep_sst_*", "./usr/lib/libgalera_smm.so", "./usr/share/mysql",
+	}),
 }
+
+var (
+	mariadbPrograms = []string{"mariadbd", "mariadb", "mariadb-install-db", "my_print_defaults", "resolveip"}
+	mariadbParts    = []string{
+		"./usr/sbin/mariadbd", "./usr/bin/mariadb", "./usr/bin/mariadb-install-db", "./usr/bin/my_print_defaults", "./usr/bin/resolveip",
+	}
+)
 
 // ErrNoServer means that Debian has no such server at this time.
 var ErrNoServer = errors.New("no such server is to be had")
@@ -94,8 +117,9 @@ func (b Builder) sql(ctx context.Context, s sqlServer) (Built, error) {
 func (b Builder) sqlLayer(ctx context.Context, s sqlServer) (archive.Layer, error) {
 	packages := strings.Join(s.packages, ",")
 	without := append([]string{"/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/man/*"}, s.without...)
-	return b.layer(s.name, keyOf(append([]string{s.suite, packages}, without...)...), func(w io.Writer) error {
-		err := b.debian(ctx, w, s.suite, packages, without, func(root string) error {
+	hook := s.only.hook()
+	return b.layer(s.name, keyOf(append([]string{s.suite, packages, hook}, without...)...), func(w io.Writer) error {
+		err := b.debian(ctx, w, s.suite, packages, without, hook, func(root string) error {
 			version, err := packageVersion(ctx, root, s.packages[0])
 			if err != nil {
 				return err
@@ -132,26 +156,29 @@ libs=$(echo "$home"/root/usr/lib/*-linux-gnu*)
 program=$(echo "$home"/root/usr/*bin/"$name")
 case $name in
 mysqld | mariadbd)
-    set -- "$@" --basedir="$home/root/usr" --lc-messages-dir="$home/root/usr/share/mysql" --plugin-dir="$home/root/usr/lib/mysql/plugin"
+    for share in "$home"/root/usr/share/mysql "$home"/root/usr/share/mariadb "$home"/root/usr/share; do
+        [ ! -d "$share/english" ] || break
+    done
+    set -- "$@" --basedir="$home/root/usr" --lc-messages-dir="$share" --plugin-dir="$home/root/usr/lib/mysql/plugin"
     [ "$(id -u)" != 0 ] || set -- "$@" --user=root
     ;;
 mariadb-install-db) exec sh "$program" --basedir="$home" "$@" ;;
+mariadb-upgrade)
+    PATH=$home/bin:$PATH # it runs the other programs
+    export PATH
+    ;;
 esac
 exec "$libs"/ld-linux-*.so.* --library-path "$libs" "$program" "$@"
 `
 
-// MySQLHome is a folder from which MySQL can be run without a container:
-//
-//	bin/   mysqld, mysql, mysqladmin; each becomes the program
-//	root/  what they need
-func (b Builder) MySQLHome(ctx context.Context) (string, error) { return b.sqlHome(ctx, mysqlServer) }
-
-// MariaDBHome is the same for MariaDB:
-//
-//	bin/   mariadbd, mariadb, mariadb-install-db
-//	root/  what they need
-func (b Builder) MariaDBHome(ctx context.Context) (string, error) {
-	return b.sqlHome(ctx, mariadbServer)
+// hook has mmdebstrap add the parts; empty means that there are none.
+func (p packageParts) hook() string {
+	if p.name == "" {
+		return ""
+	}
+	paths := "'" + strings.Join(p.paths, "' '") + "'"
+	return `APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" apt-get download ` + p.name + ` && dpkg-deb --fsys-tarfile ` + p.name + `_*.deb | ` +
+		`tar -x -C "$1" --no-same-owner --no-overwrite-dir --wildcards ` + paths + ` && rm ` + p.name + `_*.deb`
 }
 
 func (b Builder) sqlHome(ctx context.Context, s sqlServer) (string, error) {
@@ -161,29 +188,43 @@ func (b Builder) sqlHome(ctx context.Context, s sqlServer) (string, error) {
 			return "", err
 		}
 		home := filepath.Join(b.Cache, s.name+"-home")
-		key := keyOf(append([]string{layer.SHA256, sqlLoader}, append(s.programs, s.parts...)...)...)
+		key := keyOf(append([]string{layer.SHA256, sqlLoader}, slices.Concat(s.programs, s.scripts, s.parts)...)...)
 		return home, once(home, key, func(dir string) error {
 			b.Say("unpacking %s", s.title)
-			return unpackServer(ctx, dir, layer.File, s)
+			if err := unpackDebian(ctx, dir, layer.File, s.parts...); err != nil {
+				return err
+			}
+			return startable(dir, s.programs, s.scripts...)
 		})
 	})
 }
 
-// unpackServer fills a home from a Debian.
-func unpackServer(ctx context.Context, dir, debian string, s sqlServer) error {
-	root, bin := filepath.Join(dir, "root"), filepath.Join(dir, "bin")
-	if err := errors.Join(os.Mkdir(root, 0o755), os.Mkdir(bin, 0o755)); err != nil {
+// unpackDebian makes root/ of a home, with all libraries of a Debian and these parts of it.
+func unpackDebian(ctx context.Context, dir, debian string, parts ...string) error {
+	root := filepath.Join(dir, "root")
+	if err := os.Mkdir(root, 0o755); err != nil {
 		return err
 	}
-	unpack := append([]string{"tar", "-xf", debian, "--wildcards", "./usr/lib/*-linux-gnu*/*.so*"}, s.parts...)
+	unpack := append([]string{"tar", "-xf", debian, "--wildcards", "./usr/lib/*-linux-gnu*/*.so*"}, parts...)
 	if err := command(ctx, root, nil, unpack...); err != nil {
 		return err
 	}
-	if err := relink(root); err != nil {
+	return relink(root)
+}
+
+// startable makes bin/ of a home.
+func startable(dir string, programs []string, scripts ...string) error {
+	bin := filepath.Join(dir, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
 		return err
 	}
-	for _, p := range s.programs {
+	for _, p := range programs {
 		if err := os.WriteFile(filepath.Join(bin, p), []byte(sqlLoader), 0o755); err != nil {
+			return err
+		}
+	}
+	for _, name := range scripts {
+		if err := os.Rename(filepath.Join(dir, "root", "usr", "bin", name), filepath.Join(bin, name)); err != nil {
 			return err
 		}
 	}

@@ -32,6 +32,9 @@ func withDebian(t *testing.T, s sqlServer, version, says string) (asked func() s
 			write(part+"/x", "")
 		}
 	}
+	for _, script := range s.scripts {
+		write("usr/bin/"+script, "#!/bin/sh\n")
+	}
 	arguments := filepath.Join(dir, "asked")
 	script := "#!/bin/sh\necho \"$@\" >>" + arguments + "\nfor file; do :; done\ntar -C " + root + " -cf \"$file\" .\n"
 	if says != "" {
@@ -73,7 +76,7 @@ func TestSQLImages(t *testing.T) {
 
 func TestSQLHome(t *testing.T) {
 	withDebian(t, mysqlServer, "8.4.0-1", "")
-	home, err := builder(t).MySQLHome(t.Context())
+	home, err := MySQLHomes[0].Make(t.Context(), builder(t))
 	require.NoError(t, err)
 	out, err := exec.Command(filepath.Join(home, "bin", "mysqld"), "--no-defaults", "--port=1").CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -83,7 +86,7 @@ func TestSQLHome(t *testing.T) {
 	require.Contains(t, words, "--plugin-dir="+root+"/usr/lib/mysql/plugin")
 
 	withDebian(t, mariadbServer, "1:10.11.19-0+deb12u1", "")
-	home, err = builder(t).MariaDBHome(t.Context())
+	home, err = MariaDBHomes[0].Make(t.Context(), builder(t))
 	require.NoError(t, err)
 	out, err = exec.Command(filepath.Join(home, "bin", "mariadb-install-db"), "--no-defaults").CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -103,7 +106,7 @@ func TestNoMySQLIsSaidClearly(t *testing.T) {
 			_, err := b.Build(t.Context(), "mysql")
 			require.ErrorIs(t, err, ErrNoServer)
 			require.ErrorContains(t, err, c.want)
-			_, err = b.MySQLHome(t.Context())
+			_, err = MySQLHomes[0].Make(t.Context(), b)
 			require.ErrorIs(t, err, ErrNoServer, "nothing was kept of it")
 		})
 	}

@@ -84,7 +84,7 @@ func Start(ctx context.Context, bed *testbed.Bed, chart Chart) (*Cluster, error)
 		return nil, err
 	}
 	c := &Cluster{Chart: chart, Bed: bed, Pods: pods}
-	if err := c.Updated(ctx, 8*time.Minute); err != nil {
+	if err := c.Updated(ctx, 4*time.Minute); err != nil {
 		return c, err
 	}
 	return c, c.createTable(ctx)

@@ -47,3 +47,24 @@ func (c *installedTest) rehearse(t *testing.T, way string, patience time.Duratio
 	}
 	return out
 }
+
+// TestSQLGroup is a replication group whose write Service selects its primary by the role label.
+func TestSQLGroup(t *testing.T) {
+	b := bed(t, "mysql")
+	leaveNothing(t, b)
+	cluster, err := sqlchart.Start(t.Context(), b, sqlchart.Group)
+	require.NoError(t, err)
+	require.NoError(t, cluster.Delete(t.Context()))
+}
+
+// TestSQLGalera is a Galera Cluster behind one Service.
+func TestSQLGalera(t *testing.T) {
+	b := bed(t, "mariadb")
+	leaveNothing(t, b)
+	cluster, err := sqlchart.Start(t.Context(), b, sqlchart.Galera)
+	require.NoError(t, err)
+	c := &installedTest{cluster}
+	plain := c.rehearse(t, "plain Kubernetes", time.Minute, func(ctx context.Context) error { return cluster.Touch(ctx, "plain") })
+	require.NoError(t, plain.RestartedOnce())
+	require.NoError(t, cluster.Delete(t.Context()))
+}

@@ -72,9 +72,37 @@ func command() *cobra.Command {
 	root.AddCommand(buildCmd, dir,
 		homeCommand(b, "solr-home", "Solr", image.Builder.SolrHome),
 		homeCommand(b, "opensearch-home", "OpenSearch", image.Builder.OpenSearchHome),
-		homeCommand(b, "mysql-home", "MySQL", image.Builder.MySQLHome),
-		homeCommand(b, "mariadb-home", "MariaDB", image.Builder.MariaDBHome))
+		sqlHomeCommand(b, "mysql-home", "MySQL", image.MySQLHomes),
+		sqlHomeCommand(b, "mariadb-home", "MariaDB", image.MariaDBHomes))
 	return root
+}
+
+// sqlHomeCommand makes the folder of one version, or of all.
+func sqlHomeCommand(b *image.Builder, use, database string, homes []image.SQLHome) *cobra.Command {
+	version, all := "", false
+	cmd := homeCommand(b, use, database, func(b image.Builder, ctx context.Context) (string, error) {
+		h, err := image.HomeOf(homes, version)
+		if err != nil {
+			return "", err
+		}
+		wanted := []image.SQLHome{h}
+		if all {
+			wanted = homes
+		}
+		var folders []string
+		for _, h := range wanted {
+			folder, err := h.Make(ctx, b)
+			if err != nil {
+				return "", err
+			}
+			folders = append(folders, folder)
+		}
+		return strings.Join(folders, string(os.PathListSeparator)), nil
+	})
+	cmd.Flags().StringVar(&version, "version", "", "which version (default: that of the image)")
+	cmd.Flags().BoolVar(&all, "all", false, "all versions, separated as in PATH, that of the image first")
+	cmd.MarkFlagsMutuallyExclusive("version", "all")
+	return cmd
 }
 
 // homeCommand makes the folder of a database that needs no container.

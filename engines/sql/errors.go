@@ -1,4 +1,4 @@
-package server
+package sql
 
 import (
 	"context"
@@ -17,27 +17,25 @@ import (
 )
 
 var (
-	errTooLarge = errors.New("the answer is longer than the limit")
+	ErrTooLarge = errors.New("the answer is longer than the limit")
 	errUnusable = sqldriver.ErrBadConn
-	// errFlavor means that the server does not have the flavor of the options.
-	errFlavor = errors.New("the server is of another kind")
-	// errNoServer means that no server listens.
-	errNoServer = errors.New("no server listens")
+	// ErrNoServer means that no server listens.
+	ErrNoServer = errors.New("no server listens")
 )
 
 // numbers of the server's errors that something depends on.
 const (
-	refusedLogin     = 1045
-	refusedBusy      = 1205 // lock wait timeout
-	refusedPrivilege = 1227
-	refusedSelect    = 1142 // no privilege on a table
-	refusedColumn    = 1143
-	refusedNoThread  = 1094 // no such connection
-	refusedOwner     = 1095 // it is that of a user with more privileges
-	refusedSyntax    = 1064
-	unknownTable     = 1109
-	noSuchTable      = 1146
-	unknownVariable  = 1193
+	RefusedLogin     = 1045
+	RefusedBusy      = 1205 // lock wait timeout
+	RefusedPrivilege = 1227
+	RefusedSelect    = 1142 // no privilege on a table
+	RefusedColumn    = 1143
+	RefusedNoThread  = 1094 // no such connection
+	RefusedOwner     = 1095 // it is that of a user with more privileges
+	RefusedSyntax    = 1064
+	UnknownTable     = 1109
+	NoSuchTable      = 1146
+	UnknownVariable  = 1193
 )
 
 // noCredentials is told when nobody in particular was refused.
@@ -51,8 +49,8 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Words }
 
-// number returns the number of the server's error; 0 means it is none.
-func number(err error) uint16 {
+// Number returns the number of the server's error; 0 means it is none.
+func Number(err error) uint16 {
 	var r *Refusal
 	if errors.As(err, &r) {
 		return r.Number
@@ -61,39 +59,39 @@ func number(err error) uint16 {
 }
 
 // Refused reports whether the server itself has said no.
-func Refused(err error) bool { return number(err) != 0 }
+func Refused(err error) bool { return Number(err) != 0 }
 
-// lacksPrivilege reports whether it was refused for want of one.
-func lacksPrivilege(err error) bool {
-	n := number(err)
-	return n == refusedPrivilege || n == refusedSelect || n == refusedColumn
+// LacksPrivilege reports whether it was refused for want of one.
+func LacksPrivilege(err error) bool {
+	n := Number(err)
+	return n == RefusedPrivilege || n == RefusedSelect || n == RefusedColumn
 }
 
 // failure makes an error fit to be shown. needs is the privilege that the
 // statement takes.
-func (c *connection) failure(err error, needs string) error {
+func (c *Connection) failure(err error, needs string) error {
 	var said *driver.MySQLError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &said):
 		r := &Refusal{Number: said.Number}
-		if r.Words = fmt.Sprintf("error %d: %s", said.Number, c.hide(said.Message)); lacksPrivilege(r) && needs != "" {
+		if r.Words = fmt.Sprintf("error %d: %s", said.Number, c.hide(said.Message)); LacksPrivilege(r) && needs != "" {
 			r.Words = "needs " + needs
 		}
-		if said.Number == refusedLogin && c.anonymous.Load() {
+		if said.Number == RefusedLogin && c.anonymous.Load() {
 			r.Words = noCredentials + " (" + r.Words + ")"
 		}
 		return r
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no answer in time: %w", plainContext(err))
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("%w: %w", errNoServer, syscall.ECONNREFUSED)
-	case errors.Is(err, errTooLarge):
-		return errTooLarge
+		return fmt.Errorf("%w: %w", ErrNoServer, syscall.ECONNREFUSED)
+	case errors.Is(err, ErrTooLarge):
+		return ErrTooLarge
 	case errors.Is(err, driver.ErrInvalidConn), errors.Is(err, sqldriver.ErrBadConn), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		if c.refused.Swap(false) {
-			return errTooLarge
+			return ErrTooLarge
 		}
 		return errors.New("the connection ended")
 	}
@@ -112,7 +110,7 @@ func plainContext(err error) error {
 }
 
 // hide makes one line of foreign words, without any secret that was sent of late.
-func (c *connection) hide(words string) string {
+func (c *Connection) hide(words string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.secrets {
@@ -120,3 +118,7 @@ func (c *connection) hide(words string) string {
 	}
 	return engines.OneLine(words)
 }
+
+// Failure makes an error of the session fit to be shown. needs is the privilege that the statement
+// takes.
+func (s Session) Failure(err error, needs string) error { return s.of.failure(err, needs) }

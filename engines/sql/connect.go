@@ -1,7 +1,10 @@
-package server
+// Package sql connects to one server of MySQL or MariaDB, and asks it, for the adapters that speak
+// SQL. An answer costs a bounded time and number of bytes.
+package sql
 
 import (
 	"context"
+	"crypto/tls"
 	"database/sql"
 	"errors"
 	"io"
@@ -15,12 +18,13 @@ import (
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/credentials"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// connection to the local server: a few short sessions, so that a changed password is used
+// Connection to the local server: a few short sessions, so that a changed password is used
 // soon. Invariant: an answer costs a bounded time and number of bytes; no secret gets into
 // an error, and the driver logs nothing.
-type connection struct {
+type Connection struct {
 	db         *sql.DB
 	timeout    time.Duration
 	unanswered unanswered
@@ -35,6 +39,7 @@ type connection struct {
 }
 
 const (
+	// MaxSessions bounds the sessions of one connection.
 	MaxSessions  = 3 // a look, a statement that waits, one that ends it
 	sessionLife  = time.Minute
 	sessionIdles = 10 * time.Second
@@ -42,13 +47,13 @@ const (
 	longestAnswer = 5 * time.Minute
 )
 
-// connect makes no session yet.
-func connect(o Options) (*connection, error) {
-	secure, err := o.tls()
+// Connect makes no session yet.
+func Connect(o web.Access) (*Connection, error) {
+	secure, err := secured(o)
 	if err != nil {
 		return nil, err
 	}
-	c := &connection{timeout: o.Timeout}
+	c := &Connection{timeout: o.Timeout}
 	config := driver.NewConfig()
 	config.Net, config.Addr = "tcp", o.Address()
 	config.TLS = secure
@@ -77,7 +82,7 @@ func connect(o Options) (*connection, error) {
 		if err != nil {
 			return err
 		}
-		c.sent(password)
+		c.Sent(password)
 		c.anonymous.Store(user == "")
 		config.User, config.Passwd = user, password.Reveal()
 		return nil
@@ -97,10 +102,23 @@ func connect(o Options) (*connection, error) {
 	return c, nil
 }
 
-func (c *connection) close() error { return c.db.Close() }
+// WithDefaults is for a server of MySQL or MariaDB.
+func WithDefaults(a web.Access) web.Access { return a.WithDefaults(3306, 4<<20) }
 
-// sent remembers a secret, to keep it out of errors.
-func (c *connection) sent(secret credentials.Secret) {
+// secured is nil when TLS is off.
+func secured(a web.Access) (*tls.Config, error) {
+	c, err := a.TLS.Config()
+	if c != nil && c.ServerName == "" {
+		c.ServerName = a.Host
+	}
+	return c, err
+}
+
+// Close ends all sessions.
+func (c *Connection) Close() error { return c.db.Close() }
+
+// Sent remembers a secret, to keep it out of errors.
+func (c *Connection) Sent(secret credentials.Secret) {
 	if secret.Reveal() == "" {
 		return
 	}
@@ -117,25 +135,25 @@ func (c *connection) sent(secret credentials.Secret) {
 	}
 }
 
-// session is one of the connection's, for statements that belong together.
-type session struct {
+// Session is one of the connection's, for statements that belong together.
+type Session struct {
 	*sql.Conn
-	of *connection
+	of *Connection
 }
 
-// session returns one; end gives it back.
-func (c *connection) session(ctx context.Context) (session, error) {
+// Session returns one; End gives it back.
+func (c *Connection) Session(ctx context.Context) (Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	one, err := c.db.Conn(ctx)
 	if err != nil {
-		return session{}, c.failure(err, "")
+		return Session{}, c.failure(err, "")
 	}
-	return session{Conn: one, of: c}, nil
+	return Session{Conn: one, of: c}, nil
 }
 
-// end gives the session back; one that is not reusable is closed.
-func (s session) end(reusable bool) {
+// End gives the session back; one that is not reusable is closed.
+func (s Session) End(reusable bool) {
 	if !reusable {
 		_ = s.Raw(func(any) error { return errUnusable })
 	}
@@ -195,7 +213,7 @@ func (b *budgeted) Read(p []byte) (int, error) {
 func (b *budgeted) refuse() error {
 	engines.CountTooLarge()
 	b.refused.Store(true)
-	return errTooLarge
+	return ErrTooLarge
 }
 
 // maxColumns bounds the columns of an answer. The widest that is asked for has about 60.

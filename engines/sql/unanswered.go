@@ -1,4 +1,4 @@
-package server
+package sql
 
 import (
 	"context"
@@ -23,8 +23,8 @@ type unanswered struct {
 // most statements that are remembered; few are ever left.
 const mostUnanswered = 64
 
-// errHangs means that an earlier session still waits for an answer to the same statement.
-var errHangs = errors.New("as one does whose disk is full")
+// ErrHangs means that an earlier session still waits for an answer to the same statement.
+var ErrHangs = errors.New("as one does whose disk is full")
 
 func (u *unanswered) left(statement string, began time.Time) {
 	u.mu.Lock()
@@ -58,8 +58,8 @@ const stillAsked = ` WHERE ID <> CONNECTION_ID() AND COMMAND <> 'Sleep' AND BINA
 // has not got the first.
 var processLists = []string{"performance_schema.processlist", "information_schema.PROCESSLIST"}
 
-// free returns errHangs while the server is still at the statement.
-func (s session) free(ctx context.Context, statement string) error {
+// free returns ErrHangs while the server is still at the statement.
+func (s Session) free(ctx context.Context, statement string) error {
 	since, left := s.of.unanswered.find(statement)
 	if !left {
 		return nil
@@ -67,12 +67,12 @@ func (s session) free(ctx context.Context, statement string) error {
 	for _, list := range processLists {
 		rows, err := s.query(ctx, "", `SELECT ID AS id FROM `+list+stillAsked, statement)
 		switch {
-		case err != nil && number(err) == 0:
+		case err != nil && Number(err) == 0:
 			return err
 		case err != nil:
 			continue // it has no such list, or does not show it
 		case len(rows) > 0:
-			return fmt.Errorf("the server has not answered %s for %s, %w", beginningOf(statement), engines.Duration(time.Since(since)), errHangs)
+			return fmt.Errorf("the server has not answered %s for %s, %w", beginningOf(statement), engines.Duration(time.Since(since)), ErrHangs)
 		}
 		break
 	}

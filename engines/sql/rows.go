@@ -1,4 +1,4 @@
-package server
+package sql
 
 import (
 	"context"
@@ -11,21 +11,21 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// row is one row of an answer, by the column's name in lower case: the order of
+// Row is one row of an answer, by the column's name in lower case: the order of
 // columns changes with versions. NULL is not in it.
-type row map[string]string
+type Row map[string]string
 
 // maxRows bounds the rows of an answer.
 const maxRows = 4096
 
-// maxCells bounds the cells of all rows: a cell takes about 100 bytes, whatever is in it.
-const maxCells = 1 << 16
+// MaxCells bounds the cells of all rows: a cell takes about 100 bytes, whatever is in it.
+const MaxCells = 1 << 16
 
 // maxField bounds a value, in bytes.
 const maxField = 1 << 20
 
-// rows asks. Only what belongs to the server itself is asked so, never a user's data.
-func (s session) rows(ctx context.Context, needs, query string, args ...any) ([]row, error) {
+// Rows asks. Only what belongs to the server itself is asked so, never a user's data.
+func (s Session) Rows(ctx context.Context, needs, query string, args ...any) ([]Row, error) {
 	if err := s.free(ctx, query); err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (s session) rows(ctx context.Context, needs, query string, args ...any) ([]
 	return out, err
 }
 
-func (s session) query(ctx context.Context, needs, query string, args ...any) ([]row, error) {
+func (s Session) query(ctx context.Context, needs, query string, args ...any) ([]Row, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answer, err := s.QueryContext(ctx, query, args...)
@@ -55,21 +55,21 @@ func (s session) query(ctx context.Context, needs, query string, args ...any) ([
 	return out, s.of.failure(answer.Close(), needs)
 }
 
-func read(answer *sql.Rows) ([]row, error) {
+func read(answer *sql.Rows) ([]Row, error) {
 	names, err := answer.Columns()
 	if err != nil {
 		return nil, err
 	}
-	tooLarge := func() ([]row, error) {
+	tooLarge := func() ([]Row, error) {
 		engines.CountTooLarge()
-		return nil, errTooLarge
+		return nil, ErrTooLarge
 	}
 	if len(names) > maxColumns {
 		return tooLarge()
 	}
-	var out []row
+	var out []Row
 	for answer.Next() {
-		if len(out) == maxRows || (len(out)+1)*len(names) > maxCells {
+		if len(out) == maxRows || (len(out)+1)*len(names) > MaxCells {
 			return tooLarge()
 		}
 		values, into := make([]sql.RawBytes, len(names)), make([]any, len(names))
@@ -79,7 +79,7 @@ func read(answer *sql.Rows) ([]row, error) {
 		if err := answer.Scan(into...); err != nil {
 			return nil, err
 		}
-		r := row{}
+		r := Row{}
 		for i, v := range values {
 			if len(v) > maxField {
 				return tooLarge()
@@ -93,9 +93,9 @@ func read(answer *sql.Rows) ([]row, error) {
 	return out, answer.Err()
 }
 
-// one is for questions with exactly one answer.
-func (s session) one(ctx context.Context, needs, query string, args ...any) (row, error) {
-	out, err := s.rows(ctx, needs, query, args...)
+// One is for questions with exactly one answer.
+func (s Session) One(ctx context.Context, needs, query string, args ...any) (Row, error) {
+	out, err := s.Rows(ctx, needs, query, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -105,8 +105,8 @@ func (s session) one(ctx context.Context, needs, query string, args ...any) (row
 	return out[0], nil
 }
 
-// do is for statements that answer nothing.
-func (s session) do(ctx context.Context, needs, query string, args ...any) error {
+// Do is for statements that answer nothing.
+func (s Session) Do(ctx context.Context, needs, query string, args ...any) error {
 	if err := s.free(ctx, query); err != nil {
 		return err
 	}
@@ -118,9 +118,9 @@ func (s session) do(ctx context.Context, needs, query string, args ...any) error
 	return s.of.failure(err, needs)
 }
 
-// first returns the first of the names that the row has: flavors and versions call things
+// First returns the first of the names that the row has: flavors and versions call things
 // differently.
-func (r row) first(names ...string) (string, bool) {
+func (r Row) First(names ...string) (string, bool) {
 	for _, n := range names {
 		if v, ok := r[n]; ok {
 			return v, true
@@ -129,18 +129,18 @@ func (r row) first(names ...string) (string, bool) {
 	return "", false
 }
 
-// text returns the text of the first of the names; empty when none is there.
-func (r row) text(names ...string) string {
-	v, _ := r.first(names...)
+// Text returns the text of the first of the names; empty when none is there.
+func (r Row) Text(names ...string) string {
+	v, _ := r.First(names...)
 	return v
 }
 
-// words returns the words of the first of the names, fit to be shown.
-func (r row) words(names ...string) string { return engines.OneLine(r.text(names...)) }
+// Words returns the words of the first of the names, fit to be shown.
+func (r Row) Words(names ...string) string { return engines.OneLine(r.Text(names...)) }
 
-// number returns the number of the first of the names that is one.
-func (r row) number(names ...string) (uint64, bool) {
-	v, ok := r.first(names...)
+// Number returns the number of the first of the names that is one.
+func (r Row) Number(names ...string) (uint64, bool) {
+	v, ok := r.First(names...)
 	if !ok {
 		return 0, false
 	}
@@ -148,16 +148,16 @@ func (r row) number(names ...string) (uint64, bool) {
 	return n, err == nil
 }
 
-// on reads a switch: what is not known to be on or off is neither.
-func (r row) on(names ...string) (on, known bool) {
-	v, ok := r.first(names...)
+// On reads a switch: what is not known to be on or off is neither.
+func (r Row) On(names ...string) (on, known bool) {
+	v, ok := r.First(names...)
 	if !ok {
 		return false, false
 	}
-	return isOn(v)
+	return IsOn(v)
 }
 
-func isOn(v string) (on, known bool) {
+func IsOn(v string) (on, known bool) {
 	switch strings.ToUpper(v) {
 	case "1", "ON", "YES", "TRUE":
 		return true, true
@@ -167,16 +167,16 @@ func isOn(v string) (on, known bool) {
 	return false, false
 }
 
-// seconds returns the seconds of the first of the names.
-func (r row) seconds(names ...string) (time.Duration, bool) {
-	n, ok := r.number(names...)
+// Seconds returns the seconds of the first of the names.
+func (r Row) Seconds(names ...string) (time.Duration, bool) {
+	n, ok := r.Number(names...)
 	const century = 100 * 365 * 24 * 3600
 	return time.Duration(n) * time.Second, ok && n < century
 }
 
-// pairs makes one row of the answers Variable_name and Value.
-func pairs(rows []row) row {
-	out := row{}
+// Pairs makes one row of the answers Variable_name and Value.
+func Pairs(rows []Row) Row {
+	out := Row{}
 	for _, r := range rows {
 		if v, ok := r["value"]; ok {
 			out[strings.ToLower(r["variable_name"])] = v
