@@ -46,7 +46,7 @@ func (a assessment) groups() []engines.Group {
 		if a.unsure != "" {
 			votes, copied = engines.MemberUnknown, engines.MemberUnknown
 		}
-		for i := range x.weight {
+		for i := range min(x.weight, maxVotes/len(a.voters)) {
 			id := x.name
 			if i > 0 {
 				id = fmt.Sprintf("%s/%d", x.name, i+1)

@@ -11,7 +11,7 @@ func (a assessment) verdict() engines.Health {
 	self := a.Self.State
 	switch {
 	case !self.Primary && !a.somebodyPrimary():
-		return a.outage(engines.Health{})
+		return a.outage(engines.Health{Verdict: engines.VerdictYellow, Reason: engines.OneLine(a.unsure)})
 	case a.unsure != "":
 		return engines.Health{Verdict: engines.VerdictYellow, Reason: engines.OneLine(a.unsure)}
 	}

@@ -30,6 +30,9 @@ type Past struct {
 // staleAfter is the age from which on a look no longer counts. An agent looks once a second.
 const staleAfter = 20 * time.Second
 
+// maxVotes bounds what a report says of votes.
+const maxVotes = 1024
+
 // voter is a member of the database, with an agent or without.
 type voter struct {
 	Member
@@ -149,6 +152,9 @@ func (a assessment) doubt() string {
 		if x.inView {
 			total += x.weight
 		}
+	}
+	if total > maxVotes/len(a.voters) {
+		return fmt.Sprintf("the weights of the members add up to %d, which is too many: make pc.weight smaller", total)
 	}
 	if total != own.Total {
 		return fmt.Sprintf("the weights of the members are not known: those that are add up to %d of %d", total, own.Total)

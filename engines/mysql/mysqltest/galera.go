@@ -93,6 +93,7 @@ func StartGalera(t testing.TB, o GaleraOptions) *Galera {
 }
 
 // rsyncAsRoot is rsync whose daemon stays root: it would become nobody, who may not write the data.
+// It does not send while there is a file named hold.
 const rsyncAsRoot = `#!/bin/sh
 case " $* " in
 *" --daemon "*)
@@ -101,6 +102,8 @@ case " $* " in
         last=$word
     done
     ;;
+*" --version "*) ;;
+*) while [ -e "$(dirname "$0")/hold" ]; do sleep 0.1; done ;;
 esac
 PATH=/usr/local/bin:/usr/bin:/bin exec rsync "$@"
 `
@@ -128,6 +131,22 @@ func (g *Galera) Bootstrap(i int) {
 	s.Start()
 	s.Arguments = nil
 	s.AwaitUp()
+}
+
+// Bootstrapped starts all members again after a total outage, one as the first.
+func (g *Galera) Bootstrapped(first int) {
+	g.t.Helper()
+	state := filepath.Join(g.Members[first].Settings["datadir"], "grastate.dat")
+	text, err := os.ReadFile(state)
+	require.NoError(g.t, err)
+	require.NoError(g.t, os.WriteFile(state, []byte(strings.Replace(string(text), "safe_to_bootstrap: 0", "safe_to_bootstrap: 1", 1)), 0o600))
+	for i, s := range g.Members {
+		_ = os.Remove(filepath.Join(s.Settings["datadir"], "gvwstate.dat"))
+		if i != first {
+			defer s.Start()
+		}
+	}
+	g.Bootstrap(first)
 }
 
 // AwaitSynced waits until the running members are synced and count as many as there are.
@@ -184,6 +203,17 @@ func (s *Server) GaleraState() string {
 
 // ForgetState has the next start of a stopped member ask for a full state transfer.
 func (s *Server) ForgetState() { _ = os.Remove(filepath.Join(s.Settings["datadir"], "grastate.dat")) }
+
+// HoldTransfers keeps donors sending until it is called with false.
+func (g *Galera) HoldTransfers(hold bool) {
+	g.t.Helper()
+	file := filepath.Join(g.dir, "hold")
+	if hold {
+		require.NoError(g.t, os.WriteFile(file, nil, 0o644))
+		return
+	}
+	require.NoError(g.t, os.Remove(file))
+}
 
 // StartArbitrator starts garbd, which votes and has no data.
 func (g *Galera) StartArbitrator(name string) *process.Process {
