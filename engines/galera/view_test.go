@@ -235,6 +235,8 @@ func TestMembersAreToldByTheirUUID(t *testing.T) {
 	}))
 	require.Len(t, statesOf(t, o, componentGroup), 3)
 	require.Equal(t, engines.MemberDown, statesOf(t, o, componentGroup)["db-2"])
+	o = Observe(healthy(3, func(s []State) { s[0].Seen[2].UUID = "new" })) // its own agent's look is a moment older
+	require.Len(t, o.Groups[0].Members, 3)
 }
 
 func TestVeto(t *testing.T) {

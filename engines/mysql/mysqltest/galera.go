@@ -221,6 +221,7 @@ func (g *Galera) StartArbitrator(name string) *process.Process {
 	at := g.at(len(g.Members), 0)
 	cmd := exec.Command(filepath.Join(g.home, "bin", "garbd"), "--address", "gcomm://"+g.at(0, 0)+","+g.at(1, 0), "--group", "test", "--name", name,
 		"--options", providerOptions(at, "", map[string]string{"ist.recv_addr": "", "gcache.size": "", "gcache.page_size": ""}))
+	cmd.Dir = g.dir // where it keeps its view
 	p := process.Start(g.t, filepath.Join(g.dir, name+".log"), cmd)
 	g.t.Cleanup(p.Kill)
 	return p
