@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
@@ -27,6 +28,16 @@ func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, er
 	}
 	u := undo{Undo: order.UndoOn(order.Subject(s.Node))}
 	u.Wrote = u.Node == s.Node && (s.Writes == replication.Allowed || s.Switch != nil && s.Switch.From == s.Node)
+	if !u.Wrote || e.options.Failover != "" {
+		return u.encode()
+	}
+	v, err := e.gather(ctx, task{}, true)
+	if err != nil {
+		return nil, err
+	}
+	if v.InPlace() && !v.Mine() {
+		u.Wrote, u.InPlace = false, s.Source == nil
+	}
 	return u.encode()
 }
 
@@ -56,8 +67,12 @@ func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byt
 	case e.options.Failover != "":
 		return e.elsewhere(ctx, order, s)
 	}
+	if will := planned.primary(); will != engines.PrimaryUnknown && order.Primary != engines.PrimaryUnknown && order.Primary != will {
+		return engines.Progress{State: engines.ProgressRunning, Detail: fmt.Sprintf("the order is %s for the primary, and %s planned %s", order.Primary, s.Node, will)}, nil
+	}
 	return e.handOver(ctx, task{
 		claim: order.Claim, eligible: order.Eligible, notAfter: order.NotAfter, epoch: order.Epoch, wrote: planned.Wrote,
+		primary: planned.primary(), before: &s,
 		evacuate: order.Kind == engines.Evacuate,
 	})
 }
@@ -69,6 +84,8 @@ type task struct {
 	notAfter time.Time
 	epoch    int64
 	wrote    bool
+	primary  engines.Primary
+	before   *replication.State // the local server before the call
 	undoing  bool
 	evacuate bool
 	refusals map[string]string

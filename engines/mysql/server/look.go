@@ -50,7 +50,7 @@ type answers struct {
 	source, replicas   []row
 	running, locks     []row
 	clones, members    []row
-	oldest             []row
+	oldest, end        []row
 	open               row
 	missing            []string
 }
@@ -89,6 +89,9 @@ func (l *Server) ask(ctx context.Context) (answers, *dialect, error) {
 	}
 	if err == nil {
 		err = l.beginning(ctx, s, d, &a)
+	}
+	if err == nil {
+		err = s.newest(ctx, d, &a)
 	}
 	return a, d, err
 }

@@ -3,6 +3,7 @@ package switchover
 import (
 	"time"
 
+	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
@@ -18,6 +19,8 @@ type Input struct {
 	Eligible []string
 	NotAfter time.Time
 	Wrote    bool
+	// Primary is what the order is to do with the role; Unknown means by the topology.
+	Primary engines.Primary
 	// Undoing means that the order is over, and no other member is asked to take over.
 	Undoing bool
 
