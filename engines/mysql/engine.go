@@ -66,6 +66,12 @@ type memory struct {
 	opened  bool
 	// fixed is the fixed primary that was seen last.
 	fixed topology.Fixed
+	// wanted is what the replicas must have before the local server restarts in place.
+	wanted struct {
+		claim     string
+		began, at time.Time
+		state     replication.State
+	}
 	// asked is the claim for which the other manager was called.
 	asked string
 }

@@ -24,7 +24,7 @@ func (e *Engine) peers() []engines.Peer {
 func (e *Engine) gather(ctx context.Context, t task, fresh bool) (switchover.Input, error) {
 	list := e.peers()
 	v := switchover.Input{
-		Claim: t.claim, Primary: t.primary, Before: t.before, Eligible: t.eligible, NotAfter: t.notAfter, Wrote: t.wrote, Undoing: t.undoing, Refusals: t.refusals, Limits: e.options.Limits,
+		Claim: t.claim, Primary: t.primary, Wanted: t.wanted, Waited: t.waited, Eligible: t.eligible, NotAfter: t.notAfter, Wrote: t.wrote, Undoing: t.undoing, Refusals: t.refusals, Limits: e.options.Limits,
 		View: topology.View{
 			Others: make([]topology.Member, len(list)), MaxLag: e.options.MaxLag, BrokenAfter: e.options.Limits.BrokenAfter, External: e.options.Failover != "", Asked: e.options.Primary,
 			Past: e.past(), // as of before the others are looked at

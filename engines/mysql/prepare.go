@@ -72,9 +72,37 @@ func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byt
 	}
 	return e.handOver(ctx, task{
 		claim: order.Claim, eligible: order.Eligible, notAfter: order.NotAfter, epoch: order.Epoch, wrote: planned.Wrote,
-		primary: planned.primary(), before: &s,
+		primary: planned.primary(), wanted: e.target(order.Claim, s),
+		waited:   order.Epoch == 0 && e.waited(order.Claim) > e.options.Limits.Follow,
 		evacuate: order.Kind == engines.Evacuate,
 	})
+}
+
+// target returns the state of the local server that its replicas must come to before it restarts in
+// place: that of the first call of the claim, or one of at most MaxLag ago. Its clients go on
+// writing, so replicas never have what it has now.
+func (e *Engine) target(claim string, s replication.State) *replication.State {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	if e.wanted.claim != claim {
+		e.wanted.claim, e.wanted.began, e.wanted.at = claim, now, time.Time{}
+	}
+	if now.Sub(e.wanted.at) > e.options.MaxLag {
+		e.wanted.at, e.wanted.state = now, s
+	}
+	state := e.wanted.state
+	return &state
+}
+
+// waited returns for how long the replicas have been waited for under the claim.
+func (e *Engine) waited(claim string) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.wanted.claim != claim {
+		return 0
+	}
+	return time.Since(e.wanted.began)
 }
 
 // task is what an Input needs besides the States.
@@ -85,7 +113,8 @@ type task struct {
 	epoch    int64
 	wrote    bool
 	primary  engines.Primary
-	before   *replication.State // the local server before the call
+	wanted   *replication.State // what the replicas of a primary that stays must have
+	waited   bool               // they were waited for as long as a pod that is stopped anyway may
 	undoing  bool
 	evacuate bool
 	refusals map[string]string

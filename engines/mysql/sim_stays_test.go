@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -201,4 +202,33 @@ func TestPlannedRestartInPlace(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, engines.ProgressRunning, p.State)
 	require.Contains(t, p.Detail, "is to hand over its role, and as it looks now nobody else may have it")
+}
+
+// TestStoppedInPlace checks that a pod that is stopped without a claim waits a little for a replica
+// that lacks something, and then goes, while one with a claim goes on waiting.
+func TestStoppedInPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, epoch := range []int64{0, 7} {
+			w := newWorld(simSetup{flavor: replication.MySQL, members: 2, stays: simStays{chart: true}}, true)
+			w.list[1].threads = false
+			e := w.agents[0].engine
+			order := engines.Order{Kind: engines.Handoff, Claim: "stop", Epoch: epoch, NotAfter: time.Now().Add(time.Minute)}
+			undo, err := e.PlanDrain(t.Context(), order)
+			require.NoError(t, err)
+			began := time.Now()
+			p, err := e.Drain(t.Context(), order, undo)
+			for ; err == nil && p.State == engines.ProgressRunning && time.Since(began) < 20*time.Second; time.Sleep(500 * time.Millisecond) {
+				p, err = e.Drain(t.Context(), order, undo)
+			}
+			require.NoError(t, err)
+			if epoch > 0 {
+				require.Equal(t, engines.ProgressRunning, p.State)
+				continue
+			}
+			require.Equal(t, engines.ProgressDone, p.State)
+			require.Contains(t, p.Detail, "it is stopped in place, and was not waited for any longer: sec-0 has stopped replicating")
+			require.Less(t, time.Since(began), 7*time.Second)
+			require.Empty(t, w.violations)
+		}
+	})
 }

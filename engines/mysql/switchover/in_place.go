@@ -28,9 +28,9 @@ func (v Input) inPlace() Action {
 	case len(v.Others) == 0 && len(own.Replicas) > 0:
 		return waiting("no other member is known, though %d follow", len(own.Replicas))
 	}
-	before := own
-	if v.Before != nil {
-		before = *v.Before
+	wanted := own
+	if v.Wanted != nil {
+		wanted = *v.Wanted
 	}
 	var lacking, without []string
 	for _, m := range v.Others {
@@ -41,12 +41,14 @@ func (v Input) inPlace() Action {
 		case m.Known && m.State.Down, v.broken(m):
 			without = append(without, m.Name())
 		default:
-			if why := v.Lacks(m, v.Self, before); why != "" {
+			if why := v.Lacks(m, v.Self, wanted); why != "" {
 				lacking = append(lacking, why)
 			}
 		}
 	}
 	switch {
+	case len(lacking) > 0 && v.Waited:
+		return Action{Kind: Done, Reason: "it is stopped in place, and was not waited for any longer: " + engines.Some(lacking)}
 	case len(lacking) > 0:
 		return waiting("it restarts in place once its replicas have everything: %s", engines.Some(lacking))
 	case len(v.Others) == 0:

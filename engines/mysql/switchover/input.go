@@ -24,6 +24,11 @@ type Input struct {
 	// Undoing means that the order is over, and no other member is asked to take over.
 	Undoing bool
 
+	// Wanted is what the replicas of a primary that keeps its role must have before it goes; nil means
+	// what it has now.
+	Wanted *replication.State
+	// Waited means that they were waited for as long as the stop hook may: the pod goes anyway.
+	Waited bool
 	// Before is the local server before the others were looked at; nil means not known.
 	Before *replication.State
 	// Again is when the next try may begin, Failed why the last one failed.
