@@ -103,7 +103,7 @@ func (s *session) input(now time.Time, objects kube.ClusterObjects) view.Input {
 	}
 	return view.Input{
 		Now: now, Kube: objects, Agents: s.options.Agents.State(s.key), Idle: !s.reporting,
-		Barrier: s.departures.barrier, Known: known, Noticed: s.noticed, NotLive: s.notLive, Engine: policyFacts(facts), MinSource: facts.MinSource, NamedByPod: facts.NamedByPod, Replaced: facts.Replaced, Unlisted: facts.Unlisted,
+		Barrier: s.departures.barrier, Known: known, Noticed: s.noticed, NotLive: s.notLive, Engine: policyFacts(facts), MinSource: facts.MinSource, NamedByPod: facts.NamedByPod, Replaced: facts.Replaced, Unlisted: facts.Unlisted, Topologies: facts.Topologies,
 		Fleet: s.fleet.state(), GuardEnforcing: s.guard().Enforcing,
 	}
 }

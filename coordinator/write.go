@@ -135,6 +135,7 @@ func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d s
 		next.Phase, next.LastTransition = d.Phase, model.At(now)
 	}
 	next.Pods = d.Pods
+	next.Topology = shownTopology(cluster.Status.Topology, d)
 	if !d.Idle && d.Pods.Desired > 0 && status.Unhealthy(d) == "" { // what rosters tell is not enough
 		d.Snapshot.Cluster.Status.Initialized = true
 	}
@@ -168,6 +169,15 @@ func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d s
 	next.MoreHolds = int32(len(d.Plan.Holds) - shown)
 	next.LastFinished = finished(cluster.Status.LastFinished, d)
 	return next
+}
+
+// shownTopology is the topology that was known last: while a primary restarts nobody may know it.
+func shownTopology(noted model.Topology, d status.Decision) model.Topology {
+	known := d.Snapshot.Cluster.Topology
+	if known == model.TopologyUnknown && noted != "" {
+		return noted
+	}
+	return known
 }
 
 // followed notes since when the restart schedule is followed; a changed one begins again.
@@ -231,6 +241,7 @@ func patience(old, next v1alpha1.Status) (wait time.Duration, differs bool) {
 		(old.RestartSchedule == nil) != (next.RestartSchedule == nil),
 		old.RestartSchedule != nil && old.RestartSchedule.Schedule != next.RestartSchedule.Schedule,
 		old.Phase != next.Phase,
+		old.Topology != next.Topology,
 		!maps.Equal(old.UpdateRevisions, next.UpdateRevisions),
 		!slices.Equal(old.LastFinished, next.LastFinished),
 		old.Pods.Failed != next.Pods.Failed,
@@ -280,7 +291,7 @@ func standing(holds []model.Hold) []model.Rule {
 	for _, hold := range holds {
 		switch hold.Rule {
 		case model.RuleBadInput, model.RuleObserveOnly, model.RulePaused, model.RuleOutsideWindow, model.RuleApproval,
-			model.RuleRolloutHalted, model.RuleVersionRefused, model.RuleShutdown:
+			model.RuleRolloutHalted, model.RuleVersionRefused, model.RuleShutdown, model.RulePrimary:
 			if !slices.Contains(rules, hold.Rule) {
 				rules = append(rules, hold.Rule)
 			}

@@ -38,6 +38,7 @@ func TestPatience(t *testing.T) {
 		"words":                     {func(s *v1alpha1.Status) { s.Holds[0].Reason = "3 of 3" }, 0},
 		"times":                     {func(s *v1alpha1.Status) { s.LastProgress = model.At(time.Unix(5, 0)) }, 0},
 		"phase":                     {func(s *v1alpha1.Status) { s.Phase = model.ClusterStalled }, promptly},
+		"another topology":          {func(s *v1alpha1.Status) { s.Topology = model.TopologyFixedPrimary }, promptly},
 		"another template":          {func(s *v1alpha1.Status) { s.UpdateRevisions = map[string]string{"s": "v2"} }, promptly},
 		"stalled":                   {func(s *v1alpha1.Status) { s.Conditions[0].Status = metav1.ConditionTrue }, promptly},
 		"the rollout is halted":     {func(s *v1alpha1.Status) { s.Holds = []model.Hold{{Rule: model.RuleRolloutHalted}} }, promptly},

@@ -61,6 +61,9 @@ type Order struct {
 	// handed over (Handoff). Another member may be evacuated only if Facts.EvacuatesOthers is set
 	// and its process does not run.
 	Node string
+	// Primary is what the member does if it is the primary. Drain does nothing else: it waits as
+	// long as the topology, as the member sees it, does not allow that.
+	Primary Primary
 	// Eligible are the nodes (Member.Node) that may take over duties. Empty means any.
 	Eligible []string
 	// Setting is the cluster setting that Drain of a SettingChanger may change, with its value from
@@ -100,6 +103,10 @@ type Facts struct {
 	// OwnAgentOnly means that only a leader's own agent can hand over, and that a restart without a
 	// handoff costs more than an election.
 	OwnAgentOnly bool
+	// Topologies means that Observation.Topology says how the members share the role of primary.
+	// Unknown then lets no primary go. Adapters without it leave the topology unknown, which means
+	// nothing.
+	Topologies bool
 	// NamedByPod means that a member's name is that of its pod.
 	NamedByPod bool
 	// Unlisted means that only a leader is known to list all members. While there is no report of a

@@ -83,6 +83,42 @@ func (v Verdict) String() string {
 	return name(v, "Unknown", "Green", "Recoverable", "Yellow", "Red")
 }
 
+// Primary says what a primary does before it stops.
+type Primary uint8
+
+const (
+	// PrimaryUnknown leaves it to the topology, as the primary's own agent sees it.
+	PrimaryUnknown Primary = iota
+	// Switchover hands the role to another member.
+	Switchover
+	// RestartInPlace keeps the role: nobody takes writes until the primary is back.
+	RestartInPlace
+)
+
+func (p Primary) String() string { return name(p, "Unknown", "Switchover", "RestartInPlace") }
+
+// Topology says how the members of a database share the role of primary.
+type Topology uint8
+
+const (
+	TopologyUnknown Topology = iota
+	// Switchable means that one primary takes writes, and hands its role to a replica.
+	Switchable
+	// FixedPrimary means that one primary takes writes, and no other member ever does. It restarts
+	// in place.
+	FixedPrimary
+	// Galera means that every member of a Galera cluster takes writes.
+	Galera
+	// GroupReplication means that the members elect the primary themselves.
+	GroupReplication
+	// SingleServer means that there is one member.
+	SingleServer
+)
+
+func (t Topology) String() string {
+	return name(t, "Unknown", "Switchable", "FixedPrimary", "Galera", "GroupReplication", "SingleServer")
+}
+
 func name[E ~uint8](e E, names ...string) string {
 	if int(e) < len(names) {
 		return names[e]

@@ -13,6 +13,8 @@ type Observation struct {
 	Roles []string
 	// Rank orders the kinds of nodes: all nodes of a lower rank are restarted first.
 	Rank int
+	// Topology says how the members share the role of primary, as this one sees it.
+	Topology Topology
 	// Last means that the member holds a role that must go last and cannot be handed over.
 	Last bool
 	// Health is the verdict on the whole database.

@@ -138,6 +138,9 @@ type Connection struct {
 	// MaxLagSeconds is how far behind a replica may be that counts (MySQL, MariaDB); 0 = the
 	// engine's default.
 	MaxLagSeconds int64 `json:"maxLagSeconds,omitempty"`
+	// Primary says what the primary does before it stops (MySQL, MariaDB), as
+	// DatabaseCluster.spec.update.primary; empty means by the topology.
+	Primary string `json:"primary,omitempty"`
 }
 
 // ConnectionTLS is TLS between the agent and its database; verification is on

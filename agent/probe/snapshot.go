@@ -69,6 +69,7 @@ func (v *Snapshot) timeless(allGroups bool) *rollcallv1.Report {
 		Roles:         o.Roles,
 		Rank:          int32(o.Rank),
 		Last:          o.Last,
+		Topology:      protoTopology(o.Topology),
 		Settled:       o.Member == engines.MembershipLive && o.Settled,
 		Busy:          o.Busy,
 		Veto:          o.Veto,
@@ -174,6 +175,10 @@ func protoMembership(m engines.Membership) rollcallv1.Membership {
 
 func protoVerdict(v engines.Verdict) rollcallv1.Verdict {
 	return rollcallv1.Verdict(protoEnum(v, engines.VerdictRed))
+}
+
+func protoTopology(t engines.Topology) rollcallv1.Topology {
+	return rollcallv1.Topology(protoEnum(t, engines.SingleServer))
 }
 
 // protoEnum relies on both sides using the same numbers, which TestEnumsCountAlike

@@ -208,19 +208,19 @@ func TestEnumsCountAlike(t *testing.T) {
 		require.Equal(t, protoName(engines.GroupKind(i).String(), "GROUP_KIND"), rollcallv1.GroupKind(protoEnum(engines.GroupKind(i), engines.GroupRole)).String())
 		require.Equal(t, protoName(engines.MemberState(i).String(), "MEMBER_STATE"), rollcallv1.MemberState(protoEnum(engines.MemberState(i), engines.MemberDown)).String())
 		require.Equal(t, protoName(engines.Verdict(i).String(), "VERDICT"), rollcallv1.Verdict(protoEnum(engines.Verdict(i), engines.VerdictRed)).String())
+		require.Equal(t, protoName(engines.Topology(i).String(), "TOPOLOGY"), protoTopology(engines.Topology(i)).String())
 	}
 }
 
 func protoName(name, prefix string) string {
-	switch name {
-	case "Unknown":
+	if name == "Unknown" {
 		return prefix + "_UNSPECIFIED"
-	case "NotLive":
-		return prefix + "_NOT_LIVE"
 	}
-	out := []byte(prefix + "_")
+	out := []byte(prefix)
 	for _, c := range []byte(name) {
-		if c >= 'a' && c <= 'z' {
+		if c >= 'A' && c <= 'Z' {
+			out = append(out, '_')
+		} else {
 			c -= 'a' - 'A'
 		}
 		out = append(out, c)

@@ -29,6 +29,7 @@ func (c *Cluster) SpecWithDefaults() Spec {
 		one := Count(1)
 		s.Policy.MaxUnavailable = &one
 	}
+	setIfZero(&s.Update.Primary, c.Topology.defaultPrimary())
 	return s.WithDefaults()
 }
 

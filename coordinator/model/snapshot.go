@@ -36,7 +36,12 @@ type Cluster struct {
 	// GuardEnforcing: Kubernetes refuses to remove closed pods right now. Default: true.
 	GuardEnforcing bool        `json:"guardEnforcing"`
 	Window         WindowState `json:"window"`
-	Engine         EngineFacts `json:"engine"`
+	// Topology is how the members share the role of primary, by fresh reports that agree. Left
+	// out: the engine has no primary in this sense.
+	Topology Topology `json:"topology,omitempty"`
+	// TopologyWhy says why the topology is Unknown.
+	TopologyWhy string      `json:"topologyWhy,omitempty"`
+	Engine      EngineFacts `json:"engine"`
 }
 
 // Status is the part of the DatabaseCluster's status that decisions depend on.

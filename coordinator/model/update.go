@@ -47,6 +47,12 @@ type Update struct {
 	// approveLeader waits for a person before the last pod.
 	// +optional
 	ApproveLeader bool `json:"approveLeader,omitempty"`
+	// primary says what the primary of MySQL or MariaDB does before its pod goes:
+	// Switchover hands its role to a replica. RestartInPlace keeps it: the primary
+	// goes last, and nobody takes writes until it is back. Hold waits for a person.
+	// Default: by the topology, Switchover where a replica may lead, else RestartInPlace.
+	// +optional
+	Primary Primary `json:"primary,omitempty"`
 }
 
 // Mode says whether Rollcall acts.

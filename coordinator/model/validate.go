@@ -37,6 +37,7 @@ func Validate(s *Snapshot) []InputProblem {
 	v.pods(s)
 	v.nodes(s.Nodes)
 	v.groups(s.Groups)
+	oneOf(v, "cluster.topology", s.Cluster.Topology, append(Topologies(), "")...)
 	oneOf(v, "health.verdict", s.Health.Verdict, VerdictGreen, VerdictRecoverable, VerdictYellow, VerdictRed, VerdictUnknown, "")
 	atLeast(v, "fleet.restarts", s.Fleet.Restarts, 0)
 	atLeast(v, "fleet.max", s.Fleet.Max, 0)

@@ -48,6 +48,7 @@ func (v *validator) update(u *Update) {
 	oneOf(v, f+"rollingUpdate", u.RollingUpdate, RollingUpdateByGuard, RollingUpdateByPartition)
 	oneOf(v, f+"schedule", u.Schedule, Ordered, Fast)
 	oneOf(v, f+"adopt", u.Adopt, AdoptAsk, AdoptAllow)
+	oneOf(v, f+"primary", u.Primary, "", PrimarySwitchover, PrimaryRestartInPlace, PrimaryHold)
 	atLeast(v, f+"canary.pods", u.Canary.Pods, 0)
 	within(v, f+"canary.soakSeconds", u.Canary.SoakSeconds, 0)
 	if u.RestartSchedule != "" && !looksLikeCron(u.RestartSchedule) {

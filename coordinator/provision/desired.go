@@ -162,6 +162,7 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, in secretInput) config.File {
 			Failover:    in.allowed.failover,
 
 			MaxLagSeconds: connection.MaxLagSeconds,
+			Primary:       string(spec.Update.Primary),
 		},
 		Drain: config.Drain{
 			Evacuate:       spec.Drain.Data.Restart == model.DataLose,

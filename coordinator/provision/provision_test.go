@@ -213,10 +213,11 @@ func TestConnectionAndDrain(t *testing.T) {
 		TLS: model.ConnectionTLS{Enabled: true, ServerName: "solr", InsecureSkipVerify: true},
 	}
 	w.cluster.Spec.Drain.Data.Restart = model.DataLose
+	w.cluster.Spec.Update.Primary = model.PrimaryHold
 	w.ensure()
 	file := w.file()
 	require.Equal(t, config.Connection{
-		Host: "localhost", Port: 8984, Failover: "External", MaxLagSeconds: 25,
+		Host: "localhost", Port: 8984, Failover: "External", MaxLagSeconds: 25, Primary: "Hold",
 		TLS: config.ConnectionTLS{Enabled: true, ServerName: "solr", InsecureSkipVerify: true},
 	}, file.Connection)
 	require.Equal(t, config.Drain{Evacuate: true, TimeoutSeconds: 86400}, file.Drain)

@@ -20,7 +20,11 @@ func ClusterProto(d Decision) *rollcallv1.Cluster {
 		Name:      d.Key.Name,
 		Engine:    string(d.Snapshot.Cluster.Spec.Engine),
 		Phase:     string(d.Phase),
-		Epoch:     d.Snapshot.Cluster.Status.Epoch,
+		Topology:  string(d.Snapshot.Cluster.Topology),
+
+		TopologyWhy: d.Snapshot.Cluster.TopologyWhy,
+
+		Epoch: d.Snapshot.Cluster.Status.Epoch,
 		Pods: &rollcallv1.PodCounts{
 			Desired:     d.Pods.Desired,
 			Current:     d.Pods.Current,

@@ -345,6 +345,9 @@ func clusterFacts(d Decision) []Fact {
 		health += ", " + s.Health.Reason
 	}
 	facts.add("health", timeless, "%s", health)
+	if topology := s.Cluster.Topology; topology != "" {
+		facts.add("topology", timeless, "%s", strings.TrimSuffix(string(topology)+", "+s.Cluster.TopologyWhy, ", "))
+	}
 	if s.Health.Disagree != "" {
 		facts.add("disagreement", timeless, "%s", s.Health.Disagree)
 	}

@@ -49,6 +49,8 @@ type Input struct {
 	// agent of a leading pod is among them.
 	Unlisted  bool
 	MinSource map[int]string
+	// Topologies is true if the engine's agents tell a topology.
+	Topologies bool
 	// Paused is the switch for all clusters.
 	Paused bool
 	// GuardEnforcing is true if Kubernetes refuses to remove closed pods now.
@@ -74,6 +76,7 @@ func Look(in Input) (model.Snapshot, *Basis) {
 	s.Pools = w.policyPools()
 	s.Cluster.Engine.MinSourceVersion = minSource(in.MinSource, s.Pools)
 	s.Health = w.health()
+	s.Cluster.Topology, s.Cluster.TopologyWhy = w.topology()
 	return s, newBasis(in, w, timely(in, s.Cluster.Window))
 }
 

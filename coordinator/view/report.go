@@ -146,13 +146,7 @@ func (w *world) listed(p *pod) bool {
 // leaderTells reports whether a witness leads, by its own report. It knows which members belong to
 // it.
 func (w *world) leaderTells() bool {
-	return slices.ContainsFunc(w.witnesses, func(i int) bool {
-		return slices.ContainsFunc(w.pods[i].report.GetGroups(), func(g *rollcallv1.Group) bool {
-			return slices.ContainsFunc(g.GetMembers(), func(m *rollcallv1.Member) bool {
-				return m.GetLeader() && m.GetNode() == w.pods[i].report.GetNode()
-			})
-		})
-	})
+	return w.leadingWitness() >= 0
 }
 
 // byGossip replaces the report of a pod of an idle cluster. It is not fresh, so it lets nothing go.

@@ -24,6 +24,13 @@ var (
 		rollcallv1.MemberState_MEMBER_STATE_MOVING:     model.MemberMoving,
 		rollcallv1.MemberState_MEMBER_STATE_DOWN:       model.MemberDown,
 	}
+	topologies = []model.Topology{
+		rollcallv1.Topology_TOPOLOGY_SWITCHABLE:        model.TopologySwitchable,
+		rollcallv1.Topology_TOPOLOGY_FIXED_PRIMARY:     model.TopologyFixedPrimary,
+		rollcallv1.Topology_TOPOLOGY_GALERA:            model.TopologyGalera,
+		rollcallv1.Topology_TOPOLOGY_GROUP_REPLICATION: model.TopologyGroupReplication,
+		rollcallv1.Topology_TOPOLOGY_SINGLE_SERVER:     model.TopologySingleServer,
+	}
 	groupKinds = []model.GroupKind{
 		rollcallv1.GroupKind_GROUP_KIND_SHARD:  model.GroupShard,
 		rollcallv1.GroupKind_GROUP_KIND_QUORUM: model.GroupQuorum,

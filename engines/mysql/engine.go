@@ -64,6 +64,14 @@ type memory struct {
 	// own, so that somebody else has stopped writes if they stop next.
 	watched time.Time
 	opened  bool
+	// fixed is the fixed primary that was seen last.
+	fixed topology.Fixed
+	// wanted is what the replicas must have before the local server restarts in place.
+	wanted struct {
+		claim     string
+		began, at time.Time
+		state     replication.State
+	}
 	// asked is the claim for which the other manager was called.
 	asked string
 }
@@ -102,6 +110,19 @@ func (e *Engine) closedElsewhere() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.opened
+}
+
+// stays returns the primary that keeps its role, as far as this member knows; empty means none.
+func (e *Engine) stays() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.options.Primary == engines.Switchover:
+		return ""
+	case e.fixed.Name == "" && e.options.Primary == engines.RestartInPlace:
+		return "the primary"
+	}
+	return e.fixed.Name
 }
 
 // openNote returns a copy of the note, and forgets one of another member's switchover

@@ -24,9 +24,9 @@ func (e *Engine) peers() []engines.Peer {
 func (e *Engine) gather(ctx context.Context, t task, fresh bool) (switchover.Input, error) {
 	list := e.peers()
 	v := switchover.Input{
-		Claim: t.claim, Eligible: t.eligible, NotAfter: t.notAfter, Wrote: t.wrote, Undoing: t.undoing, Refusals: t.refusals, Limits: e.options.Limits,
+		Claim: t.claim, Primary: t.primary, Wanted: t.wanted, Waited: t.waited, Eligible: t.eligible, NotAfter: t.notAfter, Wrote: t.wrote, Undoing: t.undoing, Refusals: t.refusals, Limits: e.options.Limits,
 		View: topology.View{
-			Others: make([]topology.Member, len(list)), MaxLag: e.options.MaxLag, BrokenAfter: e.options.Limits.BrokenAfter, External: e.options.Failover != "",
+			Others: make([]topology.Member, len(list)), MaxLag: e.options.MaxLag, BrokenAfter: e.options.Limits.BrokenAfter, External: e.options.Failover != "", Asked: e.options.Primary,
 			Past: e.past(), // as of before the others are looked at
 		},
 	}
@@ -37,7 +37,7 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (switchover.Inp
 		}
 	})
 	sorted.By(v.Others, topology.ByOrdinal)
-	v.Self = topology.Member{State: e.local(ctx), Known: true, Peer: engines.Peer{Alive: true}}
+	v.Self = topology.Member{State: e.local(ctx), Known: true, Peer: engines.Peer{Pod: e.options.Pod, Alive: true}}
 	if err := ctx.Err(); err != nil {
 		return switchover.Input{}, err
 	}
@@ -55,6 +55,8 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (switchover.Inp
 	if v.Followed(e.predecessor) {
 		e.predecessor = ""
 	}
+	v.Fixed = e.fixed
+	e.fixed = v.Remembered()
 	v.Now = time.Now()
 	return v, nil
 }

@@ -31,6 +31,10 @@ type Options struct {
 	// manager, for which the agents wait. A URL means another manager that is asked there, and for
 	// which the agents wait.
 	Failover string
+	// Primary is what the primary does before it stops. Unknown means by the topology.
+	Primary engines.Primary
+	// Pod is the name of the local pod. Empty means that it is that of the server.
+	Pod string
 	// MaxLag is the most that a replica may lag that counts as caught up. 0 means 10 s.
 	MaxLag time.Duration
 	// Limits are the limits of switchovers.

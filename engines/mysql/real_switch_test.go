@@ -22,6 +22,14 @@ type realMembers struct {
 	servers []*mysqltest.Server
 	wire    *enginetest.Wire
 	engines []*Engine
+	names   []string // on the wire, where they are not addresses
+}
+
+func (m *realMembers) node(i int) string {
+	if m.names != nil {
+		return m.names[i]
+	}
+	return m.servers[i].Address()
 }
 
 func startMembers(t *testing.T, flavor mysqltest.Flavor, count int) *realMembers {
@@ -55,13 +63,13 @@ func (m *realMembers) until(i int, f func(e *Engine) (engines.Progress, error)) 
 	var p engines.Progress
 	var err error
 	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		m.wire.Alone(m.servers[i].Address(), func() { p, err = f(m.engines[i]) })
+		m.wire.Alone(m.node(i), func() { p, err = f(m.engines[i]) })
 		if err == nil && p.State == engines.ProgressDone {
 			return p
 		}
 		for j, other := range m.engines {
 			if j != i {
-				m.wire.Alone(m.servers[j].Address(), func() { _, _ = other.Repair(m.t.Context()) })
+				m.wire.Alone(m.node(j), func() { _, _ = other.Repair(m.t.Context()) })
 			}
 		}
 	}

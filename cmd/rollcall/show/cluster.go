@@ -137,6 +137,16 @@ func Cluster(w io.Writer, p Palette, c *rollcallv1.Cluster, source string, now t
 		phase += ", as far as Kubernetes knows: no agent has told of the database yet"
 	}
 	head.Row(phaseMark(c.GetPhase()), "phase", phase)
+	if topology := c.GetTopology(); topology != "" {
+		switch model.Topology(topology) {
+		case model.TopologyFixedPrimary, model.TopologySingleServer:
+			topology += ": its primary restarts in place, last, and nobody writes meanwhile"
+		}
+		if why := c.GetTopologyWhy(); why != "" {
+			topology += ": " + Clean(why)
+		}
+		head.Row(Plain, "topology", topology)
+	}
 	if s := c.GetStalled(); s != nil {
 		head.Row(Bad, "stalled", s.GetRule()+": "+Clean(s.GetMessage()))
 	}

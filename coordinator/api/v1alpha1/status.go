@@ -75,6 +75,10 @@ type Status struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	LastFinished []FinishedRollout `json:"lastFinished,omitempty"`
+	// topology is how the members share the role of primary, where the engine has one: Switchable,
+	// FixedPrimary, Galera, GroupReplication or SingleServer. Unknown until the agents agree.
+	// +optional
+	Topology model.Topology `json:"topology,omitempty"`
 	// pods counts pods.
 	// +optional
 	Pods model.PodCounts `json:"pods,omitzero"`

@@ -51,9 +51,12 @@ type State struct {
 	// received from the source, Purged those that are no longer in the binary logs; in the notation
 	// of the server, or gtid.None. Empty means not known, or, of Received, nothing since it began
 	// to follow.
-	Executed string   `json:"executed,omitempty"`
-	Received string   `json:"received,omitempty"`
-	Purged   string   `json:"purged,omitempty"`
+	Executed string `json:"executed,omitempty"`
+	Received string `json:"received,omitempty"`
+	Purged   string `json:"purged,omitempty"`
+	// Log is the end of the binary log of a server without GTIDs; nil means not known, or that it has
+	// GTIDs.
+	Log      *Place   `json:"log,omitempty"`
 	SemiSync SemiSync `json:"semiSync"`
 	// Group is the group of group replication or Galera; nil means none.
 	Group *GroupState `json:"group,omitempty"`
@@ -136,6 +139,8 @@ type Source struct {
 	Lag *time.Duration `json:"lag,omitempty"`
 	// Failure is the failure of either thread, in the server's words.
 	Failure string `json:"failure,omitempty"`
+	// Applied is how far in the source's binary log it has executed; nil means not known.
+	Applied *Place `json:"applied,omitempty"`
 	// ByPosition means that it follows without GTIDs, so it cannot be given another source.
 	ByPosition bool `json:"byPosition,omitempty"`
 	// Filtered means that it leaves out some of the source's data, though its GTIDs say that it has

@@ -43,6 +43,7 @@ func (a answers) state(d *dialect, now time.Time) replication.State {
 	for _, r := range a.replicas {
 		s.Replicas = append(s.Replicas, replica(r))
 	}
+	s.Log = a.log()
 	s.SemiSync = a.semiSync(d)
 	s.Group = a.group(d, s)
 	s.Busy = a.busy()
@@ -179,6 +180,7 @@ func (a answers) sources(s *replication.State) string {
 		Started:    (io != "No" || failed(r, "last_io_errno")) && (applier != "No" || failed(r, "last_sql_errno")) && io != "" && applier != "",
 		Failure:    failure(r),
 		ByPosition: byPosition(r),
+		Applied:    applied(r),
 		Filtered:   filtered(r),
 	}
 	src.Delay, _ = r.Seconds("sql_delay")

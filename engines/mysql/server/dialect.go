@@ -27,6 +27,7 @@ type dialect struct {
 	clones    []string
 	members   []string
 	oldest    []string // the beginning of the oldest log
+	end       []string // of the newest log
 	clients   string
 	needs     privileges
 	writes    string   // whether they are allowed
@@ -99,6 +100,7 @@ var dialects = map[replication.Flavor]*dialect{
 			`AND OBJECT_TYPE IN ('BACKUP LOCK', 'GLOBAL') LIMIT 5`},
 		clones:  []string{`SELECT STATE AS state FROM performance_schema.clone_status WHERE STATE = 'In Progress'`},
 		members: []string{`SELECT MEMBER_ID AS id, MEMBER_HOST AS host, MEMBER_PORT AS port, MEMBER_STATE AS state, MEMBER_ROLE AS role, MEMBER_VERSION AS version FROM performance_schema.replication_group_members`},
+		end:     []string{`SHOW BINARY LOG STATUS`, `SHOW MASTER STATUS`},
 		clients: `SELECT ID AS id FROM performance_schema.processlist WHERE ` + others,
 		needs: privileges{
 			source: "REPLICATION CLIENT", replicas: "REPLICATION SLAVE", process: "PROCESS", schema: "SELECT on performance_schema", logs: "REPLICATION CLIENT",

@@ -25,7 +25,15 @@ type View struct {
 	BrokenAfter time.Duration
 	// External means that another manager owns the topology.
 	External bool
+	// Asked is what people say that the primary does; Unknown means by the topology.
+	Asked engines.Primary
+	// Fixed is the fixed primary that was seen last; zero means that none was, or that another
+	// topology was seen since.
+	Fixed Fixed
 }
+
+// Fixed is a fixed primary: its name, and the ID of its server.
+type Fixed struct{ Name, ID string }
 
 // Member is a member of the database with the result of its look.
 type Member struct {

@@ -749,7 +749,10 @@ type Cluster struct {
 	Withheld string `protobuf:"bytes,13,opt,name=withheld,proto3" json:"withheld,omitempty"`
 	// What was refused within the last hour: by the agents of this database, as far as they are heard, and by the coordinator.
 	// Not set while a cluster is watched.
-	Refusals      []*Refusal `protobuf:"bytes,14,rep,name=refusals,proto3" json:"refusals,omitempty"`
+	Refusals []*Refusal `protobuf:"bytes,14,rep,name=refusals,proto3" json:"refusals,omitempty"`
+	// How the members share the role of primary, such as FixedPrimary, and why that is not known. Empty where the engine has no primary.
+	Topology      string `protobuf:"bytes,15,opt,name=topology,proto3" json:"topology,omitempty"`
+	TopologyWhy   string `protobuf:"bytes,16,opt,name=topology_why,json=topologyWhy,proto3" json:"topology_why,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -880,6 +883,20 @@ func (x *Cluster) GetRefusals() []*Refusal {
 		return x.Refusals
 	}
 	return nil
+}
+
+func (x *Cluster) GetTopology() string {
+	if x != nil {
+		return x.Topology
+	}
+	return ""
+}
+
+func (x *Cluster) GetTopologyWhy() string {
+	if x != nil {
+		return x.TopologyWhy
+	}
+	return ""
 }
 
 // What has held a stalled rollout longest.
@@ -1825,7 +1842,7 @@ const file_rollcall_v1_coordinator_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x1f\n" +
 	"\vage_seconds\x18\x03 \x01(\x01R\n" +
-	"ageSeconds\"\x99\x04\n" +
+	"ageSeconds\"\xd8\x04\n" +
 	"\aCluster\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -1843,7 +1860,9 @@ const file_rollcall_v1_coordinator_proto_rawDesc = "" +
 	"\x05pools\x18\v \x03(\v2\x16.rollcall.v1.PoolStateR\x05pools\x12,\n" +
 	"\astalled\x18\f \x01(\v2\x12.rollcall.v1.StallR\astalled\x12\x1a\n" +
 	"\bwithheld\x18\r \x01(\tR\bwithheld\x120\n" +
-	"\brefusals\x18\x0e \x03(\v2\x14.rollcall.v1.RefusalR\brefusals\"5\n" +
+	"\brefusals\x18\x0e \x03(\v2\x14.rollcall.v1.RefusalR\brefusals\x12\x1a\n" +
+	"\btopology\x18\x0f \x01(\tR\btopology\x12!\n" +
+	"\ftopology_why\x18\x10 \x01(\tR\vtopologyWhy\"5\n" +
 	"\x05Stall\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\"\xbb\x01\n" +

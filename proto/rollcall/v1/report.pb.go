@@ -237,6 +237,65 @@ func (Verdict) EnumDescriptor() ([]byte, []int) {
 	return file_rollcall_v1_report_proto_rawDescGZIP(), []int{3}
 }
 
+// Topology is how the members of a database share the role of primary.
+type Topology int32
+
+const (
+	Topology_TOPOLOGY_UNSPECIFIED       Topology = 0
+	Topology_TOPOLOGY_SWITCHABLE        Topology = 1
+	Topology_TOPOLOGY_FIXED_PRIMARY     Topology = 2
+	Topology_TOPOLOGY_GALERA            Topology = 3
+	Topology_TOPOLOGY_GROUP_REPLICATION Topology = 4
+	Topology_TOPOLOGY_SINGLE_SERVER     Topology = 5
+)
+
+// Enum value maps for Topology.
+var (
+	Topology_name = map[int32]string{
+		0: "TOPOLOGY_UNSPECIFIED",
+		1: "TOPOLOGY_SWITCHABLE",
+		2: "TOPOLOGY_FIXED_PRIMARY",
+		3: "TOPOLOGY_GALERA",
+		4: "TOPOLOGY_GROUP_REPLICATION",
+		5: "TOPOLOGY_SINGLE_SERVER",
+	}
+	Topology_value = map[string]int32{
+		"TOPOLOGY_UNSPECIFIED":       0,
+		"TOPOLOGY_SWITCHABLE":        1,
+		"TOPOLOGY_FIXED_PRIMARY":     2,
+		"TOPOLOGY_GALERA":            3,
+		"TOPOLOGY_GROUP_REPLICATION": 4,
+		"TOPOLOGY_SINGLE_SERVER":     5,
+	}
+)
+
+func (x Topology) Enum() *Topology {
+	p := new(Topology)
+	*p = x
+	return p
+}
+
+func (x Topology) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Topology) Descriptor() protoreflect.EnumDescriptor {
+	return file_rollcall_v1_report_proto_enumTypes[4].Descriptor()
+}
+
+func (Topology) Type() protoreflect.EnumType {
+	return &file_rollcall_v1_report_proto_enumTypes[4]
+}
+
+func (x Topology) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Topology.Descriptor instead.
+func (Topology) EnumDescriptor() ([]byte, []int) {
+	return file_rollcall_v1_report_proto_rawDescGZIP(), []int{4}
+}
+
 type Drain int32
 
 const (
@@ -276,11 +335,11 @@ func (x Drain) String() string {
 }
 
 func (Drain) Descriptor() protoreflect.EnumDescriptor {
-	return file_rollcall_v1_report_proto_enumTypes[4].Descriptor()
+	return file_rollcall_v1_report_proto_enumTypes[5].Descriptor()
 }
 
 func (Drain) Type() protoreflect.EnumType {
-	return &file_rollcall_v1_report_proto_enumTypes[4]
+	return &file_rollcall_v1_report_proto_enumTypes[5]
 }
 
 func (x Drain) Number() protoreflect.EnumNumber {
@@ -289,7 +348,7 @@ func (x Drain) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Drain.Descriptor instead.
 func (Drain) EnumDescriptor() ([]byte, []int) {
-	return file_rollcall_v1_report_proto_rawDescGZIP(), []int{4}
+	return file_rollcall_v1_report_proto_rawDescGZIP(), []int{5}
 }
 
 // Phase of an agent.
@@ -332,11 +391,11 @@ func (x Phase) String() string {
 }
 
 func (Phase) Descriptor() protoreflect.EnumDescriptor {
-	return file_rollcall_v1_report_proto_enumTypes[5].Descriptor()
+	return file_rollcall_v1_report_proto_enumTypes[6].Descriptor()
 }
 
 func (Phase) Type() protoreflect.EnumType {
-	return &file_rollcall_v1_report_proto_enumTypes[5]
+	return &file_rollcall_v1_report_proto_enumTypes[6]
 }
 
 func (x Phase) Number() protoreflect.EnumNumber {
@@ -345,7 +404,7 @@ func (x Phase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Phase.Descriptor instead.
 func (Phase) EnumDescriptor() ([]byte, []int) {
-	return file_rollcall_v1_report_proto_rawDescGZIP(), []int{5}
+	return file_rollcall_v1_report_proto_rawDescGZIP(), []int{6}
 }
 
 type Liveness int32
@@ -387,11 +446,11 @@ func (x Liveness) String() string {
 }
 
 func (Liveness) Descriptor() protoreflect.EnumDescriptor {
-	return file_rollcall_v1_report_proto_enumTypes[6].Descriptor()
+	return file_rollcall_v1_report_proto_enumTypes[7].Descriptor()
 }
 
 func (Liveness) Type() protoreflect.EnumType {
-	return &file_rollcall_v1_report_proto_enumTypes[6]
+	return &file_rollcall_v1_report_proto_enumTypes[7]
 }
 
 func (x Liveness) Number() protoreflect.EnumNumber {
@@ -400,7 +459,7 @@ func (x Liveness) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Liveness.Descriptor instead.
 func (Liveness) EnumDescriptor() ([]byte, []int) {
-	return file_rollcall_v1_report_proto_rawDescGZIP(), []int{6}
+	return file_rollcall_v1_report_proto_rawDescGZIP(), []int{7}
 }
 
 // Identity of a pod and of the agent process in it.
@@ -732,7 +791,10 @@ type Report struct {
 	// For how long the agent had been running when it sent this message, by a clock that nobody sets. Terms of orders are measured in it.
 	Uptime *durationpb.Duration `protobuf:"bytes,31,opt,name=uptime,proto3" json:"uptime,omitempty"`
 	// What this agent has refused within the last hour. For people: nothing is decided by it.
-	Refusals      []*Refusal `protobuf:"bytes,32,rep,name=refusals,proto3" json:"refusals,omitempty"`
+	Refusals []*Refusal `protobuf:"bytes,32,rep,name=refusals,proto3" json:"refusals,omitempty"`
+	// How the members share the role of primary, as this member sees it; unspecified where the engine has no primary, or it is not
+	// known.
+	Topology      Topology `protobuf:"varint,33,opt,name=topology,proto3,enum=rollcall.v1.Topology" json:"topology,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -989,6 +1051,13 @@ func (x *Report) GetRefusals() []*Refusal {
 		return x.Refusals
 	}
 	return nil
+}
+
+func (x *Report) GetTopology() Topology {
+	if x != nil {
+		return x.Topology
+	}
+	return Topology_TOPOLOGY_UNSPECIFIED
 }
 
 // Refusal counts what was refused of one kind, without a pause of an hour.
@@ -1483,7 +1552,7 @@ const file_rollcall_v1_report_proto_rawDesc = "" +
 	"\aaddress\x18\f \x01(\tR\aaddress\x12\x12\n" +
 	"\x04node\x18\r \x01(\tR\x04node\x12\x14\n" +
 	"\x05epoch\x18\x0e \x01(\x03R\x05epoch\x12\x12\n" +
-	"\x04zone\x18\x0f \x01(\tR\x04zone\"\xf6\b\n" +
+	"\x04zone\x18\x0f \x01(\tR\x04zone\"\xa9\t\n" +
 	"\x06Report\x121\n" +
 	"\bidentity\x18\x01 \x01(\v2\x15.rollcall.v1.IdentityR\bidentity\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12+\n" +
@@ -1522,7 +1591,8 @@ const file_rollcall_v1_report_proto_rawDesc = "" +
 	"\trepairing\x18\x1d \x01(\tR\trepairing\x12\x1a\n" +
 	"\bexcluded\x18\x1e \x01(\bR\bexcluded\x121\n" +
 	"\x06uptime\x18\x1f \x01(\v2\x19.google.protobuf.DurationR\x06uptime\x120\n" +
-	"\brefusals\x18  \x03(\v2\x14.rollcall.v1.RefusalR\brefusals\"\xb9\x01\n" +
+	"\brefusals\x18  \x03(\v2\x14.rollcall.v1.RefusalR\brefusals\x121\n" +
+	"\btopology\x18! \x01(\x0e2\x15.rollcall.v1.TopologyR\btopology\"\xb9\x01\n" +
 	"\aRefusal\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x12\n" +
 	"\x04what\x18\x02 \x01(\tR\x04what\x12\x14\n" +
@@ -1581,7 +1651,14 @@ const file_rollcall_v1_report_proto_rawDesc = "" +
 	"\rVERDICT_GREEN\x10\x01\x12\x17\n" +
 	"\x13VERDICT_RECOVERABLE\x10\x02\x12\x12\n" +
 	"\x0eVERDICT_YELLOW\x10\x03\x12\x0f\n" +
-	"\vVERDICT_RED\x10\x04*h\n" +
+	"\vVERDICT_RED\x10\x04*\xaa\x01\n" +
+	"\bTopology\x12\x18\n" +
+	"\x14TOPOLOGY_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13TOPOLOGY_SWITCHABLE\x10\x01\x12\x1a\n" +
+	"\x16TOPOLOGY_FIXED_PRIMARY\x10\x02\x12\x13\n" +
+	"\x0fTOPOLOGY_GALERA\x10\x03\x12\x1e\n" +
+	"\x1aTOPOLOGY_GROUP_REPLICATION\x10\x04\x12\x1a\n" +
+	"\x16TOPOLOGY_SINGLE_SERVER\x10\x05*h\n" +
 	"\x05Drain\x12\x15\n" +
 	"\x11DRAIN_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -1614,61 +1691,63 @@ func file_rollcall_v1_report_proto_rawDescGZIP() []byte {
 	return file_rollcall_v1_report_proto_rawDescData
 }
 
-var file_rollcall_v1_report_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_rollcall_v1_report_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
 var file_rollcall_v1_report_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_rollcall_v1_report_proto_goTypes = []any{
 	(Membership)(0),               // 0: rollcall.v1.Membership
 	(GroupKind)(0),                // 1: rollcall.v1.GroupKind
 	(MemberState)(0),              // 2: rollcall.v1.MemberState
 	(Verdict)(0),                  // 3: rollcall.v1.Verdict
-	(Drain)(0),                    // 4: rollcall.v1.Drain
-	(Phase)(0),                    // 5: rollcall.v1.Phase
-	(Liveness)(0),                 // 6: rollcall.v1.Liveness
-	(*Identity)(nil),              // 7: rollcall.v1.Identity
-	(*Headline)(nil),              // 8: rollcall.v1.Headline
-	(*Report)(nil),                // 9: rollcall.v1.Report
-	(*Refusal)(nil),               // 10: rollcall.v1.Refusal
-	(*MemberNode)(nil),            // 11: rollcall.v1.MemberNode
-	(*Group)(nil),                 // 12: rollcall.v1.Group
-	(*Member)(nil),                // 13: rollcall.v1.Member
-	(*Roster)(nil),                // 14: rollcall.v1.Roster
-	(*RosterEntry)(nil),           // 15: rollcall.v1.RosterEntry
-	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(Topology)(0),                 // 4: rollcall.v1.Topology
+	(Drain)(0),                    // 5: rollcall.v1.Drain
+	(Phase)(0),                    // 6: rollcall.v1.Phase
+	(Liveness)(0),                 // 7: rollcall.v1.Liveness
+	(*Identity)(nil),              // 8: rollcall.v1.Identity
+	(*Headline)(nil),              // 9: rollcall.v1.Headline
+	(*Report)(nil),                // 10: rollcall.v1.Report
+	(*Refusal)(nil),               // 11: rollcall.v1.Refusal
+	(*MemberNode)(nil),            // 12: rollcall.v1.MemberNode
+	(*Group)(nil),                 // 13: rollcall.v1.Group
+	(*Member)(nil),                // 14: rollcall.v1.Member
+	(*Roster)(nil),                // 15: rollcall.v1.Roster
+	(*RosterEntry)(nil),           // 16: rollcall.v1.RosterEntry
+	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
 }
 var file_rollcall_v1_report_proto_depIdxs = []int32{
-	5,  // 0: rollcall.v1.Headline.phase:type_name -> rollcall.v1.Phase
+	6,  // 0: rollcall.v1.Headline.phase:type_name -> rollcall.v1.Phase
 	0,  // 1: rollcall.v1.Headline.member:type_name -> rollcall.v1.Membership
 	3,  // 2: rollcall.v1.Headline.verdict:type_name -> rollcall.v1.Verdict
-	4,  // 3: rollcall.v1.Headline.drain:type_name -> rollcall.v1.Drain
-	7,  // 4: rollcall.v1.Report.identity:type_name -> rollcall.v1.Identity
-	16, // 5: rollcall.v1.Report.age:type_name -> google.protobuf.Duration
-	17, // 6: rollcall.v1.Report.observed_at:type_name -> google.protobuf.Timestamp
+	5,  // 3: rollcall.v1.Headline.drain:type_name -> rollcall.v1.Drain
+	8,  // 4: rollcall.v1.Report.identity:type_name -> rollcall.v1.Identity
+	17, // 5: rollcall.v1.Report.age:type_name -> google.protobuf.Duration
+	18, // 6: rollcall.v1.Report.observed_at:type_name -> google.protobuf.Timestamp
 	0,  // 7: rollcall.v1.Report.member:type_name -> rollcall.v1.Membership
-	16, // 8: rollcall.v1.Report.not_live:type_name -> google.protobuf.Duration
-	16, // 9: rollcall.v1.Report.settled_for:type_name -> google.protobuf.Duration
-	4,  // 10: rollcall.v1.Report.drain:type_name -> rollcall.v1.Drain
+	17, // 8: rollcall.v1.Report.not_live:type_name -> google.protobuf.Duration
+	17, // 9: rollcall.v1.Report.settled_for:type_name -> google.protobuf.Duration
+	5,  // 10: rollcall.v1.Report.drain:type_name -> rollcall.v1.Drain
 	3,  // 11: rollcall.v1.Report.verdict:type_name -> rollcall.v1.Verdict
-	12, // 12: rollcall.v1.Report.groups:type_name -> rollcall.v1.Group
-	11, // 13: rollcall.v1.Report.nodes:type_name -> rollcall.v1.MemberNode
-	16, // 14: rollcall.v1.Report.uptime:type_name -> google.protobuf.Duration
-	10, // 15: rollcall.v1.Report.refusals:type_name -> rollcall.v1.Refusal
-	16, // 16: rollcall.v1.Refusal.since:type_name -> google.protobuf.Duration
-	16, // 17: rollcall.v1.Refusal.last:type_name -> google.protobuf.Duration
-	0,  // 18: rollcall.v1.MemberNode.member:type_name -> rollcall.v1.Membership
-	1,  // 19: rollcall.v1.Group.kind:type_name -> rollcall.v1.GroupKind
-	13, // 20: rollcall.v1.Group.members:type_name -> rollcall.v1.Member
-	2,  // 21: rollcall.v1.Member.state:type_name -> rollcall.v1.MemberState
-	7,  // 22: rollcall.v1.Roster.identity:type_name -> rollcall.v1.Identity
-	15, // 23: rollcall.v1.Roster.entries:type_name -> rollcall.v1.RosterEntry
-	8,  // 24: rollcall.v1.RosterEntry.headline:type_name -> rollcall.v1.Headline
-	6,  // 25: rollcall.v1.RosterEntry.liveness:type_name -> rollcall.v1.Liveness
-	16, // 26: rollcall.v1.RosterEntry.since:type_name -> google.protobuf.Duration
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	13, // 12: rollcall.v1.Report.groups:type_name -> rollcall.v1.Group
+	12, // 13: rollcall.v1.Report.nodes:type_name -> rollcall.v1.MemberNode
+	17, // 14: rollcall.v1.Report.uptime:type_name -> google.protobuf.Duration
+	11, // 15: rollcall.v1.Report.refusals:type_name -> rollcall.v1.Refusal
+	4,  // 16: rollcall.v1.Report.topology:type_name -> rollcall.v1.Topology
+	17, // 17: rollcall.v1.Refusal.since:type_name -> google.protobuf.Duration
+	17, // 18: rollcall.v1.Refusal.last:type_name -> google.protobuf.Duration
+	0,  // 19: rollcall.v1.MemberNode.member:type_name -> rollcall.v1.Membership
+	1,  // 20: rollcall.v1.Group.kind:type_name -> rollcall.v1.GroupKind
+	14, // 21: rollcall.v1.Group.members:type_name -> rollcall.v1.Member
+	2,  // 22: rollcall.v1.Member.state:type_name -> rollcall.v1.MemberState
+	8,  // 23: rollcall.v1.Roster.identity:type_name -> rollcall.v1.Identity
+	16, // 24: rollcall.v1.Roster.entries:type_name -> rollcall.v1.RosterEntry
+	9,  // 25: rollcall.v1.RosterEntry.headline:type_name -> rollcall.v1.Headline
+	7,  // 26: rollcall.v1.RosterEntry.liveness:type_name -> rollcall.v1.Liveness
+	17, // 27: rollcall.v1.RosterEntry.since:type_name -> google.protobuf.Duration
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_rollcall_v1_report_proto_init() }
@@ -1681,7 +1760,7 @@ func file_rollcall_v1_report_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_rollcall_v1_report_proto_rawDesc), len(file_rollcall_v1_report_proto_rawDesc)),
-			NumEnums:      7,
+			NumEnums:      8,
 			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
