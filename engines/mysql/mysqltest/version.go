@@ -137,7 +137,11 @@ func (s *Server) Upgrade() (said string, there bool) {
 	if _, err := os.Stat(program); err != nil {
 		return "", false
 	}
-	out, err := exec.Command(program, "--no-defaults", "--user=root", "--socket="+s.socket()).CombinedOutput()
+	args := []string{"--no-defaults", "--user=root", "--socket=" + s.socket()}
+	if s.Settings["ssl"] == "OFF" { // clients of 11.4 and later demand TLS
+		args = append(args, "--skip-ssl")
+	}
+	out, err := exec.Command(program, args...).CombinedOutput()
 	require.NoError(s.t, err, "%s", out)
 	return string(out), true
 }
