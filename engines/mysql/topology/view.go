@@ -18,6 +18,8 @@ type View struct {
 	Others []Member // by ordinal
 	// Domains by which members are followed, behind their bare names.
 	Domains replication.Domains
+	// Unresolved are names that do not resolve here, with why.
+	Unresolved map[string]string
 	// Past is what the local server had executed longer than MaxLag ago; zero means not known.
 	Past   Checkpoint
 	MaxLag time.Duration
