@@ -1,8 +1,10 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -53,7 +55,9 @@ func (m *realMembers) agent(i int) {
 // name is what the member calls itself.
 func (m *realMembers) name(i int) string {
 	s := m.servers[i]
-	return replication.JoinName(s.Settings["report_host"], s.Settings["report_port"])
+	host, err := os.Hostname()
+	require.NoError(m.t, err)
+	return replication.JoinName(cmp.Or(s.Settings["report_host"], host), s.Settings["report_port"])
 }
 
 // until calls f, as an agent does, until it is done, and lets the others repair.

@@ -97,3 +97,13 @@ func TestNamesThatDoNotResolve(t *testing.T) {
 	v.Unresolved[second] = "no such host"
 	require.Contains(t, Observe(v).Veto, "does not resolve")
 }
+
+// TestPrimaryWhoseReplicasAreTwins checks that it is not restarted: whoever took over, the other one
+// could not follow.
+func TestPrimaryWhoseReplicasAreTwins(t *testing.T) {
+	v := fromPrimary()
+	v.Self.State.ServerID, v.Others[0].State.ServerID, v.Others[1].State.ServerID = "1", "2", "2"
+	require.Contains(t, Observe(v).Veto, "have the same server_id, 2")
+	v.Others[1].State.ServerID = "3"
+	require.Empty(t, Observe(v).Veto)
+}
