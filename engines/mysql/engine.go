@@ -44,6 +44,8 @@ type memory struct {
 	over map[string]time.Time
 	// domains that follow members' names in the addresses that replicas use.
 	domains replication.Domains
+	// resolved says which names resolve here.
+	resolved map[string]resolution
 	// again is when a failed switchover is tried again, failed why it failed, inARow how many have
 	// failed in a row.
 	again  time.Time
@@ -78,7 +80,7 @@ type memory struct {
 
 // newEngine returns an engine for a server that is already connected.
 func newEngine(s database, options Options) *Engine {
-	return &Engine{server: s, options: options.withDefaults(), each: atOnce, memory: memory{over: map[string]time.Time{}, domains: replication.Domains{}}}
+	return &Engine{server: s, options: options.withDefaults(), each: atOnce, memory: memory{over: map[string]time.Time{}, domains: replication.Domains{}, resolved: map[string]resolution{}}}
 }
 
 // interrupted notes that an action here may have left replication stopped by accident. Replication
@@ -159,6 +161,9 @@ func New(o Options) (*Engine, error) {
 	l, err := server.New(serverOptions(o))
 	if err != nil {
 		return nil, err
+	}
+	if o.Resolve == nil {
+		o.Resolve = lookUp
 	}
 	return newEngine(l, o), nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 	"github.com/rollcall-dev/rollcall/engines/mysql/switchover"
 	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 	"github.com/rollcall-dev/rollcall/engines/sorted"
@@ -42,12 +43,13 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (switchover.Inp
 		return switchover.Input{}, err
 	}
 	v.Dropped = t.dropped != nil && *t.dropped
+	v.Domains = e.knownDomains(v.Others)
+	if fresh || v.Self.Allows() { // a primary says before any order whom nobody can follow
+		e.lookUpNames(ctx, v)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, m := range v.Others {
-		e.domains.Join(m.State.Domains)
-	}
-	v.Domains = e.domains.Clone()
+	v.Unresolved = e.unresolved()
 	v.Again, v.Failed = e.again, e.failed
 	v.ClosedElsewhere = e.opened
 	v.Ran = !e.ran.IsZero() && e.ran.Equal(v.Self.State.Started)
@@ -59,6 +61,16 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (switchover.Inp
 	e.fixed = v.Remembered()
 	v.Now = time.Now()
 	return v, nil
+}
+
+// knownDomains are those that any member has told.
+func (e *Engine) knownDomains(others []topology.Member) replication.Domains {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, m := range others {
+		e.domains.Join(m.State.Domains)
+	}
+	return e.domains.Clone()
 }
 
 // after looks at the member again, after the local server: the local server may receive what the

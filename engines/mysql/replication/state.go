@@ -19,9 +19,11 @@ type State struct {
 	// Unnamed means that it has no report_host, so that nobody is told to follow it.
 	Unnamed bool `json:"unnamed,omitempty"`
 	// ID is @@server_uuid, on MariaDB @@server_id.
-	ID      string `json:"id"`
-	Version string `json:"version,omitempty"`
-	Flavor  Flavor `json:"flavor,omitempty"`
+	ID string `json:"id"`
+	// ServerID is @@server_id of either flavor, by which servers tell what they wrote themselves.
+	ServerID string `json:"serverID,omitempty"`
+	Version  string `json:"version,omitempty"`
+	Flavor   Flavor `json:"flavor,omitempty"`
 	// Serving means that the server answered all that this State needs.
 	Serving bool `json:"serving"`
 	// Down means that no server listens.
@@ -189,12 +191,14 @@ type GroupState struct {
 
 // GroupMember is one of them.
 type GroupMember struct {
-	ID      string `json:"id"`
-	Host    string `json:"host"`
-	Port    int    `json:"port"`
-	State   string `json:"state"` // ONLINE, RECOVERING, UNREACHABLE, OFFLINE, ERROR
-	Role    string `json:"role"`  // PRIMARY, SECONDARY
-	Version string `json:"version,omitempty"`
+	ID string `json:"id"`
+	// ServerID is @@server_id of either flavor, by which servers tell what they wrote themselves.
+	ServerID string `json:"serverID,omitempty"`
+	Host     string `json:"host"`
+	Port     int    `json:"port"`
+	State    string `json:"state"` // ONLINE, RECOVERING, UNREACHABLE, OFFLINE, ERROR
+	Role     string `json:"role"`  // PRIMARY, SECONDARY
+	Version  string `json:"version,omitempty"`
 }
 
 // Switch is a switchover that a member has agreed to.

@@ -19,12 +19,13 @@ const maxListed = 64
 func (a answers) state(d *dialect, now time.Time) replication.State {
 	i := a.identity
 	s := replication.State{
-		Node:    replication.JoinName(cmp.Or(i.Text("report_host"), i.Text("hostname")), cmp.Or(trimZero(i.Text("report_port")), i.Text("port"))),
-		ID:      i.Words("id"),
-		Unnamed: i.Text("report_host") == "",
-		Version: i.Words("version"),
-		Flavor:  d.flavor,
-		Looked:  now,
+		Node:     replication.JoinName(cmp.Or(i.Text("report_host"), i.Text("hostname")), cmp.Or(trimZero(i.Text("report_port")), i.Text("port"))),
+		ID:       i.Words("id"),
+		ServerID: i.Words("server_id"),
+		Unnamed:  i.Text("report_host") == "",
+		Version:  i.Words("version"),
+		Flavor:   d.flavor,
+		Looked:   now,
 	}
 	problems := a.missing
 	s.Started = a.started()

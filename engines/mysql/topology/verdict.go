@@ -185,11 +185,14 @@ func (s assessment) unreachable() string {
 		if !m.Serves() || !s.Follows(m, s.Self) {
 			continue
 		}
-		_, _, err := s.AddressOf(m)
-		if err == nil {
+		obstacle := s.Twin(m)
+		if _, _, err := s.AddressOf(m); err != nil {
+			obstacle = err.Error()
+		}
+		if obstacle == "" {
 			return ""
 		}
-		why = cmp.Or(why, err.Error())
+		why = cmp.Or(why, obstacle)
 	}
 	return why
 }
