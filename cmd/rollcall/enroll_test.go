@@ -110,7 +110,10 @@ EOF
 
 // What Rollcall cannot work with is found before anything is written.
 func TestEnrollStopsAtErrors(t *testing.T) {
-	mysql := solr("search", func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.Containers[0].Image = "mysql:9.7" })
+	mysql := solr("search", func(s *appsv1.StatefulSet) {
+		c := &s.Spec.Template.Spec.Containers[0]
+		c.Image, c.Args = "mysql:9.7", []string{"--read-only", "--gtid-mode=ON", "--enforce-gtid-consistency", "--report-host=$(POD_NAME).db", "--server-id=$(ID)"}
+	})
 	e := newEnrollWorld(t, rolling(t), mysql)
 	code, stdout, stderr := e.run("enroll", "search")
 	require.Equal(t, cli.ExitFindings, code)

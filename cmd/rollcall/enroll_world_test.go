@@ -43,7 +43,7 @@ func newEnrollWorld(t *testing.T, d status.Decision, sets ...*appsv1.StatefulSet
 	}
 	e.objects["/version"] = apiversion.Info{GitVersion: "v1.34.1"}
 	for path, list := range map[string]any{
-		"/api/v1/namespaces/prod/pods": corev1.PodList{}, "/api/v1/nodes": corev1.NodeList{}, "/api/v1/namespaces/rollcall-system": corev1.Namespace{},
+		"/api/v1/namespaces/prod/pods": corev1.PodList{}, "/api/v1/nodes": corev1.NodeList{}, "/api/v1/namespaces/prod/services": corev1.ServiceList{}, "/api/v1/namespaces/rollcall-system": corev1.Namespace{},
 		"/apis/policy/v1/namespaces/prod/poddisruptionbudgets": map[string]any{}, "/apis/networking.k8s.io/v1/namespaces/prod/networkpolicies": map[string]any{},
 		"/api/v1/namespaces/kube-system/serviceaccounts/generic-garbage-collector": corev1.ServiceAccount{},
 		listPath: v1alpha1.DatabaseClusterList{},

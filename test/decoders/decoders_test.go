@@ -39,6 +39,8 @@ var fuzzed = map[string][]string{
 	"engines/web":             {"FuzzBounded"},                                           // any answer over HTTP
 	"engines/solr":            {"FuzzDecodeClusterStatus", "FuzzDecodeAnswers"},          // answers over HTTP
 	"coordinator/agents/wire": {"FuzzDecode"},                                            // messages of agents
+
+	"cmd/rollcall/doctor/mycnf": {"FuzzRead"}, // option files of MySQL and MariaDB
 }
 
 // inside are those that read only what Rollcall wrote itself, or that no program links.

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor/database"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
@@ -31,7 +33,7 @@ func budget(f *Facts) []Finding {
 			}
 		}
 		slices.Sort(foreign)
-		disable := "disable it in the chart (pdb.enabled, podDisruptionBudget.create or the like)" + where
+		disable := "disable it in the chart (" + cmp.Or(database.ChartOf(set).Budget, "pdb.enabled, podDisruptionBudget.create or the like") + ")" + where
 		switch {
 		case len(foreign) == 0:
 			return nil

@@ -209,10 +209,10 @@ func TestChecksOnACluster(t *testing.T) {
 		"one user, no guard":    {strings.Replace(fine, "engine: Solr", "engine: Solr, guard: \"Off\"", 1), func(f *Facts) { f.Live.ControllersHaveAccounts = false }, []string{"warning controllers: "}},
 		"two pods on a node":    {fine, func(f *Facts) { f.Live.Pods = []corev1.Pod{pod("solr-1", "a"), pod("solr-0", "a"), pod("solr-2", "b")} }, []string{"warning spread: solr-0 and solr-1 are on a"}},
 		"nodes without a zone":  {strings.Replace(fine, "engine: Solr", "engine: Solr, policy: {unit: Zone}", 1), func(f *Facts) { f.Live.Nodes = []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}} }, []string{"warning zones: "}},
-		"no credentials":        {strings.Replace(fine, "engine: Solr", "engine: MySQL", 1), nil, []string{"error credentials: there is no Secret prod/search-rollcall-credentials"}},
+		"no credentials":        {strings.Replace(fine, "engine: Solr", "engine: MySQL, update: {primary: RestartInPlace}", 1), nil, []string{"error credentials: there is no Secret prod/search-rollcall-credentials"}},
 		"credentials elsewhere": {strings.Replace(fine, "engine: Solr", "engine: Solr, connection: {credentialsSecret: mine}", 1), nil, []string{"error credentials: there is no Secret prod/mine"}},
-		"credentials":           {strings.Replace(fine, "engine: Solr", "engine: MySQL", 1), func(f *Facts) { f.Secrets = []string{"prod/search-rollcall-credentials"} }, nil},
-		"half of the credentials": {strings.Replace(fine, "engine: Solr", "engine: MySQL", 1), func(f *Facts) {
+		"credentials":           {strings.Replace(fine, "engine: Solr", "engine: MySQL, update: {primary: RestartInPlace}", 1), func(f *Facts) { f.Secrets = []string{"prod/search-rollcall-credentials"} }, nil},
+		"half of the credentials": {strings.Replace(fine, "engine: Solr", "engine: MySQL, update: {primary: RestartInPlace}", 1), func(f *Facts) {
 			f.Secrets = []string{"prod/search-rollcall-credentials"}
 			f.Live.SecretKeys = map[string][]string{"prod/search-rollcall-credentials": {"username"}}
 		}, []string{"error credentials: Secret prod/search-rollcall-credentials has no password of the agents"}},

@@ -21,11 +21,16 @@ import (
 // Facts are what is examined. For a chart only its objects are known: Live is nil, and checks that
 // need a cluster are skipped.
 type Facts struct {
-	Sets     []appsv1.StatefulSet
+	Sets []appsv1.StatefulSet
+	// Others are StatefulSets that are not examined. They may be of the same database.
+	Others   []appsv1.StatefulSet
 	Clusters []v1alpha1.DatabaseCluster
-	Budgets  []policyv1.PodDisruptionBudget
-	Policies []networkingv1.NetworkPolicy
-	Secrets  []string // namespace/name
+	// Services, and the ConfigMaps that pod templates name, as far as they could be read.
+	Services   []corev1.Service
+	ConfigMaps []corev1.ConfigMap
+	Budgets    []policyv1.PodDisruptionBudget
+	Policies   []networkingv1.NetworkPolicy
+	Secrets    []string // namespace/name
 	// SecretMetas are the labels and annotations of Secrets that were looked at, by namespace/name;
 	// nil means there is none.
 	SecretMetas map[string]*metav1.ObjectMeta
@@ -95,7 +100,12 @@ func (f *Facts) Only(names []string) error {
 }
 
 func (f *Facts) keep(which func(*appsv1.StatefulSet) bool) {
-	f.Sets = slices.DeleteFunc(f.Sets, func(s appsv1.StatefulSet) bool { return !which(&s) })
+	f.Sets = slices.DeleteFunc(slices.Clone(f.Sets), func(s appsv1.StatefulSet) bool {
+		if !which(&s) {
+			f.Others = append(f.Others, s)
+		}
+		return !which(&s)
+	})
 }
 
 // CredentialsSecrets are the names of Secrets that must be there.

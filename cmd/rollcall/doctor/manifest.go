@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,6 +81,10 @@ func (f *Facts) add(document []byte) error {
 		return appended(f, &f.Budgets, document)
 	case "networking.k8s.io/v1/NetworkPolicy":
 		return appended(f, &f.Policies, document)
+	case "v1/Service":
+		return read(&f.Services, document)
+	case "v1/ConfigMap":
+		return read(&f.ConfigMaps, document)
 	case "v1/Secret":
 		var secret metav1.PartialObjectMetadata
 		if err := yaml.Unmarshal(document, &secret); err != nil {
@@ -130,6 +135,19 @@ func appended[T appsv1.StatefulSet | policyv1.PodDisruptionBudget | networkingv1
 		})
 	}
 	*list = append(*list, read)
+	return nil
+}
+
+// read reads one object of a kind that is not examined itself: what the API server would say of it
+// is not said here.
+func read[T corev1.Service | corev1.ConfigMap](list *[]T, document []byte) error {
+	var named metav1.PartialObjectMetadata
+	_ = yaml.Unmarshal(document, &named)
+	var object T
+	if err := yaml.Unmarshal(document, &object); err != nil {
+		return fmt.Errorf("%s %s: %w", named.Kind, id(named.Namespace, named.Name), err)
+	}
+	*list = append(*list, object)
 	return nil
 }
 

@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,7 +19,7 @@ import (
 // TestManifest checks that lists are opened, what is of no interest is not read, and bad input
 // names its document.
 func TestManifest(t *testing.T) {
-	f, err := Manifest([]byte("kind: ConfigMap\napiVersion: v1\ndata: [not, a, map]\n---\n# nothing\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a}}\n"))
+	f, err := Manifest([]byte("kind: Deployment\napiVersion: apps/v1\nspec: [not, a, map]\n---\n# nothing\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a}}\n"))
 	require.NoError(t, err)
 	require.Len(t, f.Sets, 1)
 	for text, want := range map[string]string{
@@ -68,6 +70,13 @@ func TestBadQuantities(t *testing.T) {
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(fine + pdb + netpol))
 	f.Add([]byte("apiVersion: v1\nkind: List\nitems: [1, {}, null]"))
+	charts, err := filepath.Glob("testdata/databases/*.yaml")
+	require.NoError(f, err)
+	for _, file := range charts {
+		data, err := os.ReadFile(file)
+		require.NoError(f, err)
+		f.Add(data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		facts, err := Manifest(data)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor/database"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/inject"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
@@ -76,23 +77,23 @@ func gracePeriod(f *Facts) []Finding {
 	})
 }
 
-// DatabaseContainer returns the container that is annotated as the database, or the first.
-func DatabaseContainer(t *corev1.PodTemplateSpec) *corev1.Container {
-	list := t.Spec.Containers
-	if name := t.Annotations[v1alpha1.AnnotationContainer]; name != "" {
-		if i := slices.IndexFunc(list, func(c corev1.Container) bool { return c.Name == name }); i >= 0 {
-			return &list[i]
+// container finds pods whose first container, for which the agent would be made, is not the
+// database's.
+func container(f *Facts) []Finding {
+	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
+		t := &set.Spec.Template
+		c := database.Container(t)
+		if c == nil || t.Annotations[v1alpha1.AnnotationContainer] != "" || c.Name == t.Spec.Containers[0].Name {
+			return nil
 		}
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	return &list[0]
+		return one(Error, fmt.Sprintf("the database is in container %s, and the agent would be made for the first one, %s", c.Name, t.Spec.Containers[0].Name),
+			fmt.Sprintf("annotate the pod template with %s: %s%s", v1alpha1.AnnotationContainer, c.Name, inValues(set, database.ChartOf(set).PodAnnotations)))
+	})
 }
 
 func readiness(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
-		c := DatabaseContainer(&set.Spec.Template)
+		c := database.Container(&set.Spec.Template)
 		switch {
 		case c == nil:
 			return nil
@@ -109,7 +110,7 @@ func readiness(f *Facts) []Finding {
 
 func orderedReady(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
-		if p := set.Spec.PodManagementPolicy; p == appsv1.ParallelPodManagement || replicas(set) < 2 {
+		if p := set.Spec.PodManagementPolicy; p == appsv1.ParallelPodManagement || replicas(set) < 2 || f.founds(set) {
 			return nil
 		}
 		return one(Warning, "podManagementPolicy is OrderedReady: one pod that does not become Ready keeps all of a higher ordinal from being made, also after a whole zone was lost, and one pod at a time is rolled",
@@ -120,8 +121,15 @@ func orderedReady(f *Facts) []Finding {
 func singlePod(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		pods := int32(0)
+		if f.isSQL(set) {
+			d := database.New(f.Family(set), f.Objects())
+			if t, _ := d.Topology(); t == model.TopologySingleServer {
+				return nil // which says it
+			}
+			pods = int32(d.Pods())
+		}
 		for i := range f.Sets {
-			if o := &f.Sets[i]; o == set || ClusterName(set) != "" && ClusterName(o) == ClusterName(set) && sameNamespace(o.Namespace, set.Namespace) {
+			if o := &f.Sets[i]; !f.isSQL(set) && (o == set || ClusterName(set) != "" && ClusterName(o) == ClusterName(set) && sameNamespace(o.Namespace, set.Namespace)) {
 				pods += replicas(o)
 			}
 		}

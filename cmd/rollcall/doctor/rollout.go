@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor/database"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
@@ -27,7 +28,7 @@ func databaseCluster(f *Facts) []Finding {
 			severity = Info // it may be applied by itself
 		}
 		return one(severity, fmt.Sprintf("it is labelled %s: %s, and there is no DatabaseCluster %s", v1alpha1.LabelCluster, name, id(set.Namespace, name)),
-			"apply a DatabaseCluster of that name in its namespace, which says at least spec.engine")
+			"apply a DatabaseCluster of that name in its namespace, which says at least spec.engine"+f.engineOf(set))
 	})
 }
 
@@ -43,18 +44,26 @@ func label(f *Facts) []Finding {
 		switch {
 		case object == "" && pods == "":
 			return one(Info, "it has no label "+v1alpha1.LabelCluster+", so Rollcall leaves it alone",
-				"kubectl label statefulset "+set.Name+" "+v1alpha1.LabelCluster+"=NAME restarts nothing; the same in the pod template (podLabels of most charts) only when Rollcall guards the pods, or Kubernetes rolls that change by itself. kubectl rollcall enroll "+set.Name+" does the first, waits, and says what is left")
+				"kubectl label statefulset "+set.Name+" "+v1alpha1.LabelCluster+"=NAME restarts nothing; the same in the pod template ("+podLabels(set)+") only when Rollcall guards the pods, or Kubernetes rolls that change by itself. kubectl rollcall enroll "+f.enrolled(set)+" does the first, waits, and says what is left")
 		case object != "" && pods != "" && object != pods:
 			return one(Error, fmt.Sprintf("its label %s is %s and that of its pod template %s", v1alpha1.LabelCluster, object, pods), "give both the name of the DatabaseCluster")
 		case pods == "":
 			return one(Warning, "the label "+v1alpha1.LabelCluster+" is not in its pod template: new pods get no agent, and without agents one pod at a time goes by readiness alone",
-				"add it to the pod template (podLabels of most charts) when the pods are guarded, or with OnDelete: all pods are rolled once then, by Rollcall")
+				"add it to the pod template ("+podLabels(set)+") when the pods are guarded, or with OnDelete: all pods are rolled once then, by Rollcall")
 		case object == "":
 			return one(Warning, "the label "+v1alpha1.LabelCluster+" is in its pod template only: the pods that run are not guarded until they are made again",
 				"kubectl label statefulset "+set.Name+" "+v1alpha1.LabelCluster+"="+pods+", or the chart's labels of the object")
 		}
 		return nil
 	})
+}
+
+// podLabels says where charts have the labels of the pod template.
+func podLabels(set *appsv1.StatefulSet) string {
+	if path := database.ChartOf(set).PodLabels; path != "" {
+		return path + " of its chart"
+	}
+	return "podLabels of most charts"
 }
 
 // spec asks the policy which settings of a DatabaseCluster are invalid.
@@ -88,7 +97,7 @@ func updateStrategy(f *Facts) []Finding {
 			return nil
 		case set.Spec.UpdateStrategy.RollingUpdate == nil || set.Spec.UpdateStrategy.RollingUpdate.Partition == nil:
 			return one(Error, "its updateStrategy is RollingUpdate and names no partition: Kubernetes would bring pods of low ordinals back on the old revision, so Rollcall holds with bad-input",
-				"set updateStrategy.rollingUpdate.partition: 0, which restarts nothing, or updateStrategy: OnDelete")
+				"set updateStrategy.rollingUpdate.partition: 0, which restarts nothing (rollcall enroll does it), or updateStrategy: OnDelete")
 		case spec.Guard != model.GuardEnforce:
 			return one(Error, fmt.Sprintf("its updateStrategy is RollingUpdate and spec.guard %s: nothing keeps Kubernetes from rolling its pods by itself, so Rollcall holds with bad-input", spec.Guard),
 				"set updateStrategy: OnDelete, or spec.guard: Enforce, or spec.update.rollingUpdate: Partition")
@@ -165,7 +174,7 @@ func credentials(f *Facts) []Finding {
 // only if the user says so.
 func (f *Facts) wantsCredentials(set *appsv1.StatefulSet) bool {
 	e := f.spec(set).Engine
-	return f.clusterOf(set) != nil && (e == model.MySQL || e == model.MariaDB || f.named(set) != "")
+	return f.clusterOf(set) != nil && (IsSQL(e) || f.named(set) != "")
 }
 
 // named returns the Secret that the pod template or the DatabaseCluster names.

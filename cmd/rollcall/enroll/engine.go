@@ -2,17 +2,16 @@ package enroll
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor/database"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Engines are the choices, as --engine names them.
-var Engines = []model.Engine{model.Solr, model.OpenSearch, model.MySQL, model.MariaDB, model.FoundationDB}
+var Engines = []model.Engine{model.Solr, model.OpenSearch, model.MySQL, model.MariaDB, model.Galera, model.FoundationDB}
 
 func choices() string {
 	var names []string
@@ -38,11 +37,11 @@ func engineOf(sets []appsv1.StatefulSet) (model.Engine, string, error) {
 	var engine model.Engine
 	var said string
 	for i := range sets {
-		c := doctor.DatabaseContainer(&sets[i].Spec.Template)
+		c := database.Container(&sets[i].Spec.Template)
 		if c == nil {
 			return "", "", fmt.Errorf("StatefulSet %s has no container: --engine has to say which database it is, one of %s", sets[i].Name, choices())
 		}
-		named := namedIn(c.Image)
+		named := database.NamedIn(c.Image)
 		switch {
 		case len(named) != 1:
 			return "", "", fmt.Errorf("the image %s of container %s in StatefulSet %s does not say which database it is: set --engine to one of %s", c.Image, c.Name, sets[i].Name, choices())
@@ -53,22 +52,4 @@ func engineOf(sets []appsv1.StatefulSet) (model.Engine, string, error) {
 		engine, said = named[0], c.Image
 	}
 	return engine, said, nil
-}
-
-// besides are words in the names of images that belong to a database but are not the database.
-var besides = []string{"exporter", "dashboards", "router", "proxy", "operator", "logstash", "plugin", "backup", "client", "shell", "monitor", "init"}
-
-// namedIn returns the engines whose names are a word of an image's own name. The publisher,
-// registry, tag and digest do not count.
-func namedIn(image string) []model.Engine {
-	image, _, _ = strings.Cut(strings.ToLower(image), "@")
-	image = image[strings.LastIndex(image, "/")+1:]
-	image, _, _ = strings.Cut(image, ":")
-	words := strings.FieldsFunc(image, func(r rune) bool { return r == '-' || r == '_' || r == '.' })
-	if slices.ContainsFunc(words, func(w string) bool { return slices.Contains(besides, w) }) {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(Engines), func(e model.Engine) bool {
-		return !slices.ContainsFunc(words, func(w string) bool { return strings.TrimRight(w, "0123456789") == strings.ToLower(string(e)) })
-	})
 }

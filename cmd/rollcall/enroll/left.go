@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor/database"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
@@ -66,10 +67,6 @@ func (p *Plan) again(program string) string {
 
 func (p *Plan) leftToAdopt(program string, pods []corev1.Pod) (steps []string) {
 	if sets := p.which(func(s *appsv1.StatefulSet) bool { return s.Spec.Template.Labels[v1alpha1.LabelCluster] == "" }); sets != "" {
-		key, other := "podLabels", "most charts; labels in OpenSearch's own"
-		if p.Cluster.Spec.Engine == model.OpenSearch {
-			key, other = "labels", "OpenSearch's own chart; podLabels in most others"
-		}
 		lines := []string{"Put the label into the pod template of " + sets + ",", "by the values of the chart, and upgrade the release. Rollcall holds that change until", "you approve it."}
 		if patched := p.which(p.named); patched != "" {
 			lines = append(lines, "Have the chart name the partition of "+patched+", too,", "which only the object has so far: updateStrategy.rollingUpdate.partition: 0.")
@@ -77,25 +74,58 @@ func (p *Plan) leftToAdopt(program string, pods []corev1.Pod) (steps []string) {
 				lines = append(lines, "OpenSearch's own chart cannot name it, and leaves it as it is.")
 			}
 		}
-		steps = append(steps, step(fmt.Sprintf("%s:    # %s\n  %s: %s", key, other, v1alpha1.LabelCluster, asYAML(p.Name)), lines...))
+		steps = append(steps, step(p.labelValues(), lines...))
 	}
 	if len(steps) == 0 && p.allAgents(pods) {
 		return nil
 	}
-	lines := []string{"Let Rollcall restart each pod once, one at a time, for its agent."}
-	switch p.Cluster.Spec.Engine {
-	case model.MySQL, model.MariaDB:
-		lines = append(lines, "Before you do, see that "+p.first()+", which goes first, is not the primary.")
-		return append(steps,
-			step(fmt.Sprintf("%s approve %s -n %s --what adopt", program, p.Name, p.Namespace), lines...),
-			step(fmt.Sprintf("%s status %s -n %s --wait --timeout 1h", program, p.Name, p.Namespace), "Follow it until the primary is the only one left (veto, \"which has no agent\"), and end it with Ctrl-C."),
-			step(fmt.Sprintf("kubectl -n %[1]s label pod PRIMARY rollcall.dev/guard=open --overwrite\nkubectl -n %[1]s delete pod PRIMARY\n%[2]s status %[3]s -n %[1]s --wait", p.Namespace, program, p.Name),
-				"Delete the primary's pod: nobody can write for 10 to 20 seconds. With less than one, by moving",
-				"its role by hand: deploy/docs/mysql.md#move-the-role-by-hand"))
+	approve := fmt.Sprintf("%s approve %s -n %s --what adopt", program, p.Name, p.Namespace)
+	follow := fmt.Sprintf("%s status %s -n %s --wait --timeout 1h", program, p.Name, p.Namespace)
+	const once = "Let Rollcall restart each pod once, one at a time, for its agent."
+	switch {
+	case p.Topology == model.TopologySingleServer:
+		return append(steps, step(approve, "Let Rollcall restart the pod once for its agent: nobody can read or write meanwhile."), step(follow, "Follow it to its end."))
+	case p.Topology == "" || p.Topology == model.TopologyGalera:
+		return append(steps, step(approve, once), step(follow, "Follow it to its end."))
+	}
+	lines := []string{"Delete the primary's pod: nobody can write while it restarts."}
+	if p.Topology == model.TopologyGroupReplication {
+		lines = []string{"Delete the primary's pod: the group elects another primary."}
+	} else if p.Cluster.Spec.Update.Primary != model.PrimaryRestartInPlace {
+		lines = []string{"Delete the primary's pod: nobody can write for 10 to 20 seconds. With less than one, by moving", "its role by hand: deploy/docs/mysql.md#move-the-role-by-hand"}
+	}
+	pod := "PRIMARY"
+	if p.Topology == model.TopologyFixedPrimary && p.primaryPod != "" {
+		pod = p.primaryPod
+		steps = append(steps, step(approve, once))
+	} else {
+		steps = append(steps, step(approve, once, "Before you do, see that "+p.first()+", which goes first, is not the primary."))
 	}
 	return append(steps,
-		step(fmt.Sprintf("%s approve %s -n %s --what adopt", program, p.Name, p.Namespace), lines...),
-		step(fmt.Sprintf("%s status %s -n %s --wait --timeout 1h", program, p.Name, p.Namespace), "Follow it to its end."))
+		step(follow, "Follow it until the primary is the only one left (veto, \"which has no agent\"), and end it with Ctrl-C."),
+		step(fmt.Sprintf("kubectl -n %[1]s label pod %[4]s rollcall.dev/guard=open --overwrite\nkubectl -n %[1]s delete pod %[4]s\n%[2]s status %[3]s -n %[1]s --wait", p.Namespace, program, p.Name, pod), lines...))
+}
+
+// labelValues returns the label as the values of the charts have it.
+func (p *Plan) labelValues() string {
+	label := v1alpha1.LabelCluster + ": " + asYAML(p.Name)
+	var known []string
+	for i := range p.Sets {
+		path := database.ChartOf(&p.Sets[i]).PodLabels
+		switch above, key, nested := strings.Cut(path, "."); {
+		case path == "":
+			if p.Cluster.Spec.Engine == model.OpenSearch {
+				return "labels:    # OpenSearch's own chart; podLabels in most others\n  " + label
+			}
+			return "podLabels:    # most charts; labels in OpenSearch's own\n  " + label
+		case nested:
+			known = append(known, fmt.Sprintf("%s:\n  %s:\n    %s", above, key, label))
+		default:
+			known = append(known, fmt.Sprintf("%s:\n  %s", path, label))
+		}
+	}
+	slices.Sort(known)
+	return strings.Join(slices.Compact(known), "\n")
 }
 
 // which StatefulSets are meant, in words; empty means none.

@@ -114,8 +114,8 @@ func TestLeft(t *testing.T) {
 		pods []corev1.Pod
 		want string
 	}{
-		"MySQL":                    {[]*appsv1.StatefulSet{set("mysql", "mysql", last, partitioned(0))}, options("mysql"), nil, adoptMySQL},
-		"named by the chart since": {[]*appsv1.StatefulSet{set("mysql", "mysql", last, partitioned(0), charted)}, options("mysql"), nil, adoptMySQL},
+		"MySQL":                    {[]*appsv1.StatefulSet{set("mysql", "mysql", last, partitioned(0), switchable)}, options("mysql"), nil, adoptMySQL},
+		"named by the chart since": {[]*appsv1.StatefulSet{set("mysql", "mysql", last, partitioned(0), charted, switchable)}, options("mysql"), nil, adoptMySQL},
 		"OpenSearch": {
 			[]*appsv1.StatefulSet{set("data", "opensearch", partitioned(-1)), set("managers", "opensearch", partitioned(0))},
 			Options{Namespace: "prod", Sets: []string{"data", "managers"}, Name: "logs"}, nil, adoptOpenSearch,

@@ -31,7 +31,9 @@ type Options struct {
 	Name              string
 	Engine            model.Engine
 	CredentialsSecret string
-	Observe           bool
+	// Primary is what the primary does before its pod goes.
+	Primary model.Primary
+	Observe bool
 }
 
 // Plan is what has to be written, and what exists already.
@@ -51,6 +53,11 @@ type Plan struct {
 	gives bool
 	// Image is the image that names the engine; empty means that the engine is known otherwise.
 	Image string
+	// Topology of MySQL and MariaDB, and the reason in words; empty for other engines.
+	Topology model.Topology
+	Why      string
+	// primaryPod is the pod of a fixed primary; empty means that it is not known.
+	primaryPod string
 }
 
 // Decide returns what has to be written so that the StatefulSets belong to one DatabaseCluster,
@@ -73,12 +80,16 @@ func Decide(f *doctor.Facts, o Options) (*Plan, error) {
 	if p.Name, err = nameOf(p.Sets, o.Name); err != nil {
 		return nil, err
 	}
+	if err := p.whole(f, o); err != nil {
+		return nil, err
+	}
 	i := slices.IndexFunc(f.Clusters, func(c v1alpha1.DatabaseCluster) bool { return c.Name == p.Name })
 	if p.Exists = i >= 0; p.Exists {
 		p.Cluster = f.Clusters[i]
 		err = cmp.Or(stays(&p.Cluster), agrees(&p.Cluster, o), p.alike(o))
+		p.look(f, p.Cluster.Spec.Engine)
 	} else {
-		err = p.describe(o)
+		err = p.describe(f, o)
 	}
 	if err != nil {
 		return nil, err
@@ -138,6 +149,8 @@ func agrees(c *v1alpha1.DatabaseCluster, o Options) error {
 		return refuse("--engine", string(o.Engine), "spec.engine", string(spec.Engine))
 	case o.CredentialsSecret != "" && o.CredentialsSecret != spec.Connection.CredentialsSecret:
 		return refuse("--credentials-secret", o.CredentialsSecret, "spec.connection.credentialsSecret", fmt.Sprintf("%q", spec.Connection.CredentialsSecret))
+	case o.Primary != "" && o.Primary != c.Spec.Update.Primary:
+		return refuse("--primary", string(o.Primary), "spec.update.primary", fmt.Sprintf("%q", c.Spec.Update.Primary))
 	case o.Observe && spec.Update.Mode != model.ModeObserve:
 		return refuse("--observe", "given", "spec.update.mode", string(spec.Update.Mode))
 	}
@@ -160,6 +173,9 @@ func (p *Plan) alike(o Options) error {
 		return nil
 	}
 	engine, image, err := engineOf(new)
+	if p.Cluster.Spec.Engine == model.Galera && (engine == model.MariaDB || engine == model.MySQL) {
+		return nil // the images of many charts name only the server
+	}
 	if is := p.Cluster.Spec.Engine; err == nil && engine != is {
 		err = fmt.Errorf("DatabaseCluster %s is of %s, and the image %s of StatefulSet %s says %s: --engine %[2]s if it is that after all, or --name gives it a DatabaseCluster of its own",
 			p.Name, is, image, new[0].Name, engine)
@@ -168,19 +184,28 @@ func (p *Plan) alike(o Options) error {
 }
 
 // describe fills in the DatabaseCluster that will be created.
-func (p *Plan) describe(o Options) error {
+func (p *Plan) describe(f *doctor.Facts, o Options) error {
+	p.look(f, o.Engine)
 	engine := o.Engine
 	if engine == "" {
 		var err error
-		if engine, p.Image, err = engineOf(p.Sets); err != nil {
+		switch engine, p.Image, err = engineOf(p.Sets); {
+		case p.Topology == model.TopologyGalera:
+			engine, p.Image = model.Galera, ""
+		case err != nil:
 			return err
 		}
+	}
+	primary, err := p.primary(engine, o)
+	if err != nil {
+		return err
 	}
 	p.Cluster = v1alpha1.DatabaseCluster{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind},
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
 		Spec:       specOf(engine, o.CredentialsSecret, o.Observe),
 	}
+	p.Cluster.Spec.Update.Primary = primary
 	return nil
 }
 
@@ -237,6 +262,7 @@ func (p *Plan) Facts(f *doctor.Facts) *doctor.Facts {
 			zero := int32(0)
 			set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: &zero}
 		case !named && doctor.ClusterName(set) != p.Name:
+			after.Others = append(slices.Clone(after.Others), *set)
 			continue
 		}
 		if named {

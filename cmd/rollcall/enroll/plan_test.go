@@ -47,6 +47,13 @@ func partitioned(at int32) func(*appsv1.StatefulSet) {
 	}
 }
 
+// switchable has servers of MySQL that start as a switchover needs them.
+func switchable(s *appsv1.StatefulSet) {
+	s.Spec.Template.Spec.Containers[0].Args = []string{
+		"--super-read-only=ON", "--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--report-host=$(POD_NAME).db", "--server-id=$(ID)",
+	}
+}
+
 func cluster(name string, spec model.Spec) v1alpha1.DatabaseCluster {
 	return v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "prod", UID: "c1", Generation: 2}, Spec: spec}
 }

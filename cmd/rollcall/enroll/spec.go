@@ -13,7 +13,7 @@ func specOf(engine model.Engine, credentialsSecret string, observe bool) model.S
 	switch engine {
 	case model.Solr:
 		limit = model.Percent(25)
-	case model.MySQL, model.MariaDB:
+	case model.MySQL, model.MariaDB, model.Galera:
 		// The address in the account's name; localhost may be ::1.
 		spec.Connection.Host = "127.0.0.1"
 	case model.FoundationDB:

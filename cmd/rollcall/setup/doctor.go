@@ -22,7 +22,8 @@ func Doctor(a *cli.App) *cobra.Command {
 		Short: "Examine a chart, or what runs, before anything is changed",
 		Long: `Examine the StatefulSets of a rendered chart, or those of a namespace that belong to a
 DatabaseCluster, before anything is changed: what Rollcall could not work with, what is
-less safe than it seems, and how to mend it. Nothing is written.
+less safe than it seems, and how to mend it. Of MySQL and MariaDB it names the topology, and
+the Services that a switchover would leave behind. Nothing is written.
 
 A NAME is that of a StatefulSet or of a DatabaseCluster. Without one it is about all
 StatefulSets with the label rollcall.dev/cluster, or about all where none has it yet.
@@ -80,6 +81,7 @@ func examineLive(ctx context.Context, a *cli.App, names []string) (doctor.Report
 	if err := f.Only(names); err != nil {
 		return doctor.Report{}, fmt.Errorf("namespace %s: %w", k.Namespace, err)
 	}
+	readConfiguration(ctx, k, f)
 	readSecrets(ctx, k, f)
 	return examineRead(ctx, a, k, f), nil
 }

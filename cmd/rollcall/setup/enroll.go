@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor/database"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/enroll"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
 )
@@ -30,7 +31,7 @@ type enrolling struct {
 
 // Enroll puts running StatefulSets under Rollcall.
 func Enroll(a *cli.App) *cobra.Command {
-	var engine string
+	var engine, primary string
 	e := enrolling{timeout: 3 * time.Minute}
 	cmd := &cobra.Command{
 		Use:   "enroll STATEFULSET...",
@@ -43,6 +44,11 @@ and a DatabaseCluster.
 None of it restarts a pod, and what is there is left as it is. Then this waits until
 Kubernetes refuses to remove their pods, and says what is left for a person: the label in
 the pod template, and to approve that each pod restarts once for its agent.
+
+Of MySQL and MariaDB it says the topology and the reason, and writes spec.update.primary:
+RestartInPlace for a fixed primary or a single server, and engine Galera for Galera. Where the
+topology cannot be told, say it by --primary or --engine. Name all StatefulSets of a database.
+Nothing is written where a switchover would leave the Service for writes behind.
 
 MySQL and MariaDB need a Secret with the keys username and password first: NAME` + `-rollcall-credentials
 of the DatabaseCluster, or the one that --credentials-secret names. For other fields of the
@@ -58,6 +64,7 @@ The exit status is 0 when all of it is done, 1 when it could not be, 2 when the 
 errors, so that nothing was written, and 3 when all is written and the time is up. The same
 command again goes on from there.`,
 		Example: fmt.Sprintf(`  %[1]s enroll solr -n prod
+  %[1]s enroll db-primary db-secondary -n prod --name db
   %[1]s enroll os-data os-managers -n prod --name logs --engine OpenSearch
   %[1]s enroll mysql -n prod --credentials-secret mysql-rollcall-accounts --dry-run
   %[1]s enroll solr -n prod --dry-run -o yaml --network-policy --metrics-from monitoring`, a.Name),
@@ -71,6 +78,11 @@ command again goes on from there.`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if cmd.Flags().Changed("engine") {
 				if e.Engine, err = enroll.ParseEngine(engine); err != nil {
+					return err
+				}
+			}
+			if cmd.Flags().Changed("primary") {
+				if e.Primary, err = enroll.ParsePrimary(primary); err != nil {
 					return err
 				}
 			}
@@ -100,6 +112,8 @@ command again goes on from there.`,
 	}
 	cmd.Flags().StringVar(&engine, "engine", "", "kind of database: "+strings.Join(engines, ", ")+"; default: what the image says")
 	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engines, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().StringVar(&primary, "primary", "", "what the primary of MySQL or MariaDB does before its pod goes: Switchover, RestartInPlace, Hold; default: by the topology")
+	_ = cmd.RegisterFlagCompletionFunc("primary", cobra.FixedCompletions([]string{"Switchover", "RestartInPlace", "Hold"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().StringVar(&e.Name, "name", "", "name of the DatabaseCluster; default: what the label says, or the name of the first StatefulSet")
 	cmd.Flags().StringVar(&e.CredentialsSecret, "credentials-secret", "", "Secret with the username and password of the agents")
 	cmd.Flags().BoolVar(&e.Observe, "observe", false, "make a DatabaseCluster that only shows what it would do")
@@ -120,6 +134,7 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 	if err != nil {
 		return err
 	}
+	readConfiguration(ctx, k, facts)
 	e.Namespace = k.Namespace
 	plan, err := enroll.Decide(facts, e.Options)
 	if err != nil {
@@ -131,6 +146,9 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 	found := examineRead(ctx, a, k, after)
 	if plan.Image != "" {
 		fmt.Fprintf(a.ErrOut, "note: the engine is %s, as the image %s says\n", plan.Cluster.Spec.Engine, show.Clean(plan.Image))
+	}
+	if plan.Topology != "" {
+		fmt.Fprintf(a.ErrOut, "note: the topology is %s\n", show.Clean(database.InWords(plan.Topology)+": "+plan.Why))
 	}
 	writeObstacles(a, plan, found, e)
 	objects := []any{plan.Manifest()}

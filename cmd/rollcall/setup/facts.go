@@ -59,6 +59,23 @@ func readFacts(ctx context.Context, k cli.API, install string) (*doctor.Facts, e
 	return f, nil
 }
 
+// readConfiguration reads what tells the topology of MySQL and MariaDB: the Services of the namespace,
+// and the ConfigMaps that the pod templates of such databases name.
+func readConfiguration(ctx context.Context, k cli.API, f *doctor.Facts) {
+	if !f.HasSQL() {
+		return
+	}
+	if list, err := k.Core.CoreV1().Services(k.Namespace).List(ctx, metav1.ListOptions{}); f.Live.Tried("Services", err) {
+		f.Services = list.Items
+	}
+	for _, name := range f.NamedConfigMaps() {
+		c, err := k.Core.CoreV1().ConfigMaps(k.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) && f.Live.Tried("ConfigMap "+name, err) {
+			f.ConfigMaps = append(f.ConfigMaps, *c)
+		}
+	}
+}
+
 // readSecrets reads the named Secrets. It keeps their metadata and which keys have a value.
 func readSecrets(ctx context.Context, k cli.API, f *doctor.Facts) {
 	wanted := f.CredentialsSecrets()

@@ -1,0 +1,72 @@
+package doctor
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+)
+
+var update = flag.Bool("update", false, "write what the doctor says into testdata")
+
+// chart is a manifest of testdata/databases, with a DatabaseCluster of the spec for all of its
+// StatefulSets; an empty spec means that there is none.
+func chart(t *testing.T, name, spec string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "databases", name+".yaml"))
+	require.NoError(t, err)
+	if spec == "" {
+		return string(data)
+	}
+	out := strings.ReplaceAll(string(data), "metadata: {labels: {app", "metadata: {labels: {rollcall.dev/cluster: db, app")
+	out = strings.ReplaceAll(out, "      labels: {app", "      labels: {rollcall.dev/cluster: db, app")
+	require.NotEqual(t, string(data), out)
+	return out + "\n---\n{apiVersion: rollcall.dev/v1alpha1, kind: DatabaseCluster, metadata: {name: db, namespace: prod}, spec: {" + spec + "}}\n"
+}
+
+// found returns what the checks of databases of MySQL and MariaDB say of a manifest.
+func found(t *testing.T, manifest string, change func(*Facts)) []string {
+	t.Helper()
+	var out []string
+	for _, line := range examine(t, manifest, change) {
+		_, check, _ := strings.Cut(line, " ")
+		switch check, _, _ = strings.Cut(check, ":"); check {
+		case "topology", "service", "configuration", "container":
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// TestDatabases shows all that is said of a chart of each topology, before it is enrolled.
+func TestDatabases(t *testing.T) {
+	for name, want := range map[string]model.Topology{
+		"fixed-primary": model.TopologyFixedPrimary, "galera-environment": model.TopologyGalera, "galera-included": model.TopologyGalera,
+		"group-replication": model.TopologyGroupReplication, "single-server": model.TopologySingleServer, "switchable": model.TopologySwitchable,
+	} {
+		f, err := Manifest([]byte(chart(t, name, "")))
+		require.NoError(t, err)
+		require.NoError(t, f.Only(nil))
+		f.eachDatabase(func(d *sqlDatabase) []Finding {
+			got, _ := f.known(d)
+			require.Equal(t, want, got, name)
+			return nil
+		})
+		var text strings.Builder
+		for _, found := range Examine(f) {
+			text.WriteString(string(found.Severity) + " " + found.Check + " " + found.Object + "\n  " + found.Found + "\n  fix: " + found.Fix + "\n")
+		}
+		golden := filepath.Join("testdata", "databases", name+".txt")
+		if *update {
+			require.NoError(t, os.WriteFile(golden, []byte(text.String()), 0o644))
+		}
+		wanted, err := os.ReadFile(golden)
+		require.NoError(t, err)
+		require.Equal(t, string(wanted), text.String(), name)
+	}
+}
