@@ -6,6 +6,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/foundationdb"
+	"github.com/rollcall-dev/rollcall/engines/galera"
 	"github.com/rollcall-dev/rollcall/engines/mysql"
 	"github.com/rollcall-dev/rollcall/engines/opensearch"
 	"github.com/rollcall-dev/rollcall/engines/solr"
@@ -27,6 +28,8 @@ func engineFacts(engine model.Engine) engines.Facts {
 		return mysql.FactsOf(mysql.MariaDB)
 	case model.FoundationDB:
 		return new(foundationdb.Engine).Facts()
+	case model.Galera:
+		return new(galera.Engine).Facts()
 	}
 	return engines.Facts{MaxMajorStep: 1}
 }
@@ -53,8 +56,8 @@ func plainAdapter(spec model.Spec, ip string) (engines.Engine, error) {
 		return solr.New(solr.Options{Access: web.Access{Host: ip, Port: int(c.Port)}})
 	case model.OpenSearch:
 		return opensearch.New(opensearch.Options{Access: web.Access{Host: ip, Port: int(c.Port)}})
-	case model.MySQL, model.MariaDB:
-		return nil, errNoHandoffWithoutAgents // several agents hand over together
+	case model.MySQL, model.MariaDB, model.Galera:
+		return nil, errNoHandoffWithoutAgents // it takes several agents
 	case model.FoundationDB:
 		return nil, errNoHandoffWithoutAgents // its program is in the database's pods
 	}

@@ -28,7 +28,7 @@ func TestHandoffWithoutAgentsTakesNoCredentials(t *testing.T) {
 			require.ErrorIs(t, err, errNoHandoffWithoutAgents, name)
 		}
 	}
-	for _, together := range []model.Engine{model.MySQL, model.MariaDB, model.FoundationDB} {
+	for _, together := range []model.Engine{model.MySQL, model.MariaDB, model.FoundationDB, model.Galera} {
 		_, err := plainAdapter(model.Spec{Engine: together}, "10.0.0.1")
 		require.ErrorIs(t, err, errNoHandoffWithoutAgents)
 	}
@@ -50,6 +50,10 @@ func TestFactsAreThoseOfTheAdapter(t *testing.T) {
 	}
 	require.Equal(t, "8.4.0", engineFacts(model.MySQL).MinSource[9])
 	require.Zero(t, engineFacts(model.MariaDB).MaxMajorStep, "any step")
+	require.EqualValues(t, model.Galera, engineFacts(model.Galera).Name)
+	require.EqualValues(t, 15, FactsOf(model.Galera).SettleSeconds)
+	require.True(t, FactsOf(model.Galera).OneAtATime)
+	require.Zero(t, engineFacts(model.Galera).MaxMajorStep, "any step, as MariaDB")
 	require.EqualValues(t, model.FoundationDB, engineFacts(model.FoundationDB).Name)
 	require.EqualValues(t, 60, FactsOf(model.FoundationDB).SettleSeconds)
 	require.True(t, FactsOf(model.FoundationDB).SameMinor)

@@ -123,8 +123,8 @@ func TestNoOutputHasASecret(t *testing.T) {
 	require.NoError(t, err, string(output))
 	for name, database := range databases {
 		sql := strings.Contains(name, "MySQL")
-		for _, engine := range []string{"Solr", "OpenSearch", "MySQL", "MariaDB"} {
-			if sql != (engine == "MySQL" || engine == "MariaDB") {
+		for _, engine := range []string{"Solr", "OpenSearch", "MySQL", "MariaDB", "Galera"} {
+			if sql != (engine == "MySQL" || engine == "MariaDB" || engine == "Galera") {
 				continue
 			}
 			t.Run(engine+" "+name, func(t *testing.T) {

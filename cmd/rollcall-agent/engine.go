@@ -9,6 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/credentials"
+	"github.com/rollcall-dev/rollcall/engines/galera"
 	"github.com/rollcall-dev/rollcall/engines/mysql"
 	"github.com/rollcall-dev/rollcall/engines/opensearch"
 	"github.com/rollcall-dev/rollcall/engines/solr"
@@ -40,10 +41,12 @@ func engineFrom(from source) func(config.File, engines.Peers) (engines.Engine, e
 			return openSearchEngine(f.Connection, files)
 		case string(mysql.MySQL), string(mysql.MariaDB):
 			return sqlEngine(mysql.Flavor(f.Engine), f.Connection, files, from.pod, peers)
+		case galera.Name:
+			return galera.New(galera.Options{Access: accessOf(f.Connection, files), Peers: peers})
 		case "FoundationDB":
 			return foundationDBEngine(f.Connection, files, from)
 		default:
-			return nil, fmt.Errorf("engine %q is not supported by this version; supported: Solr, OpenSearch, MySQL, MariaDB, FoundationDB", f.Engine)
+			return nil, fmt.Errorf("engine %q is not supported by this version; supported: Solr, OpenSearch, MySQL, MariaDB, FoundationDB, Galera", f.Engine)
 		}
 	}
 }

@@ -14,7 +14,7 @@ const (
 )
 
 // Engines returns all engines.
-func Engines() []Engine { return []Engine{Solr, OpenSearch, MySQL, MariaDB, FoundationDB} }
+func Engines() []Engine { return []Engine{Solr, OpenSearch, MySQL, MariaDB, FoundationDB, Galera} }
 
 // EngineFacts are facts of the adapter.
 type EngineFacts struct {

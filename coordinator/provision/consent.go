@@ -111,7 +111,7 @@ func (p *Provisioner) look(ctx context.Context, cluster *v1alpha1.DatabaseCluste
 }
 
 func wantsCredentials(spec *model.Spec) bool {
-	return spec.Connection.CredentialsSecret != "" || spec.Engine == model.MySQL || spec.Engine == model.MariaDB
+	return spec.Connection.CredentialsSecret != "" || spec.Engine == model.MySQL || spec.Engine == model.MariaDB || spec.Engine == model.Galera
 }
 
 // at is where agents are to connect to: a port of 0 is the usual one.

@@ -241,7 +241,7 @@ func TestCoordinatorsAreConfined(t *testing.T) {
 
 func TestExamplesAreUnderstood(t *testing.T) {
 	for file, engine := range map[string]model.Engine{
-		"solr": model.Solr, "opensearch": model.OpenSearch, "mysql": model.MySQL, "mariadb": model.MariaDB,
+		"solr": model.Solr, "opensearch": model.OpenSearch, "mysql": model.MySQL, "mariadb": model.MariaDB, "galera": model.Galera,
 	} {
 		text, err := os.ReadFile("../examples/" + file + ".yaml")
 		require.NoError(t, err)

@@ -30,7 +30,8 @@ type Harness struct {
 	// role.
 	Role bool
 	// Leaderless means that no member leads anything, so a handoff gives nothing away and leaves no
-	// entry. The suite checks marks and their removal with evacuations.
+	// entry. The suite checks marks and their removal with evacuations. With Role there are no marks
+	// at all, as in a database whose members all take writes and have all data: a drain only waits.
 	Leaderless bool
 	// Virtual runs each case in virtual time, for databases that are all in memory.
 	Virtual bool

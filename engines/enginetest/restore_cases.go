@@ -61,9 +61,9 @@ func restoreLeavesOthers(s *suite) {
 	s.restoreCleanly(second, undoTwo)
 }
 
-// marking is the kind of drain that leaves something behind until it is restored.
+// marking is the kind of drain that leaves something behind until it is restored, if any does.
 func (s *suite) marking() engines.Kind {
-	if s.h.Leaderless {
+	if s.h.Leaderless && !s.h.Role {
 		return engines.Evacuate
 	}
 	return engines.Handoff

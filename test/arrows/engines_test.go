@@ -18,7 +18,7 @@ import (
 var (
 	nameless   = []string{"coordinator/model", "coordinator/policy", "coordinator/view", "coordinator/status"}
 	named      = "coordinator/model/engine.go"
-	engineName = regexp.MustCompile(`(?i)solr|opensearch|mysql|mariadb|foundationdb`)
+	engineName = regexp.MustCompile(`(?i)solr|opensearch|mysql|mariadb|foundationdb|galera`)
 )
 
 // TestDecidingNamesNoEngine checks that what an engine is like is told by its adapter, so that a

@@ -32,6 +32,8 @@ type Server struct {
 	Version string
 	// Settings are the settings of my.cnf: a change counts from the next start on.
 	Settings map[string]string
+	// Env is added to the environment, and Arguments to the command line, from the next start on.
+	Env, Arguments []string
 
 	t       testing.TB
 	f       flavor
@@ -49,7 +51,9 @@ func (s *Server) Start() {
 	require.NoError(s.t, os.WriteFile(config, []byte(file(s.Settings)), 0o644))
 	s.starts++
 	log := filepath.Join(s.dir, fmt.Sprintf("start-%d.log", s.starts))
-	s.process = process.Start(s.t, log, exec.Command(filepath.Join(s.home, "bin", s.f.programs[0]), "--defaults-file="+config))
+	command := exec.Command(filepath.Join(s.home, "bin", s.f.programs[0]), append([]string{"--defaults-file=" + config}, s.Arguments...)...)
+	command.Env = append(os.Environ(), s.Env...)
+	s.process = process.Start(s.t, log, command)
 }
 
 // AwaitUp waits until the server answers.
@@ -70,6 +74,9 @@ func (s *Server) AwaitUp() {
 
 // Ended reports whether the process has ended.
 func (s *Server) Ended() bool {
+	if s.process == nil {
+		return true
+	}
 	select {
 	case <-s.process.Ended():
 		return true

@@ -30,6 +30,8 @@ type Options struct {
 	SemiSync bool
 	// Alone means that nobody follows anybody.
 	Alone bool
+	// Unstarted means that no server is started, because its settings are not complete.
+	Unstarted bool
 	// DiskMB, when not 0, puts the data of each on a small file system of its own, in
 	// memory, which FillDisk fills.
 	DiskMB int
@@ -76,7 +78,12 @@ func Start(t testing.TB, o Options) []*Server {
 		maps.Copy(s.Settings, o.Settings)
 		s.root = s.open("unix", s.socket(), "root", "", "")
 		servers = append(servers, s)
-		s.Start()
+		if !o.Unstarted {
+			s.Start()
+		}
+	}
+	if o.Unstarted {
+		return servers
 	}
 	for i, s := range servers {
 		s.AwaitUp()

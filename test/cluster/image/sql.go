@@ -43,6 +43,7 @@ type sqlServer struct {
 	programs []string
 	scripts  []string
 	parts    []string
+	tools    []host.Tool // of this machine, that a home uses
 }
 
 // packageParts are some files of a package that is not installed.
@@ -71,12 +72,13 @@ var mariadbServer = sqlServer{
 	},
 	oldest:   [2]int{10, 11},
 	only:     packageParts{"mariadb-server", []string{"./usr/bin/wsrep_sst_*"}},
-	programs: slices.Concat(mariadbPrograms, []string{"garbd", "mariadb-backup", "mbstream", "rsync", "lsof", "socat"}),
-	scripts:  []string{"wsrep_sst_common", "wsrep_sst_rsync", "wsrep_sst_mariabackup"},
+	programs: slices.Concat(mariadbPrograms, []string{"garbd"}),
+	scripts:  []string{"wsrep_sst_common", "wsrep_sst_rsync"},
 	parts: slices.Concat(mariadbParts, []string{
-		"./usr/bin/garbd", "./usr/bin/mariadb-backup", "./usr/bin/mbstream", "./usr/bin/rsync", "./usr/bin/lsof", "./usr/bin/socat*",
-		"./usr/bin/wsrep_sst_*", "./usr/lib/libgalera_smm.so", "./usr/share/mysql",
+		"./usr/bin/garbd", "./usr/bin/wsrep_sst_*", "./usr/lib/libgalera_smm.so", "./usr/share/mysql",
 	}),
+	// A state transfer looks for processes with these names, so a home uses this machine's.
+	tools: []host.Tool{{Program: "rsync", Package: "rsync"}, {Program: "lsof", Package: "lsof"}},
 }
 
 var (
@@ -159,7 +161,10 @@ mysqld | mariadbd)
     for share in "$home"/root/usr/share/mysql "$home"/root/usr/share/mariadb "$home"/root/usr/share; do
         [ ! -d "$share/english" ] || break
     done
-    set -- "$@" --basedir="$home/root/usr" --lc-messages-dir="$share" --plugin-dir="$home/root/usr/lib/mysql/plugin"
+    # A server of Galera looks in the basedir for the scripts of a state transfer.
+    base=$home
+    [ -e "$home/bin/wsrep_sst_common" ] || base=$home/root/usr
+    set -- "$@" --basedir="$base" --lc-messages-dir="$share" --plugin-dir="$home/root/usr/lib/mysql/plugin"
     [ "$(id -u)" != 0 ] || set -- "$@" --user=root
     ;;
 mariadb-install-db) exec sh "$program" --basedir="$home" "$@" ;;
@@ -180,7 +185,7 @@ func (p packageParts) hook() string {
 }
 
 func (b Builder) sqlHome(ctx context.Context, s sqlServer) (string, error) {
-	return b.alone(ctx, host.DebianTools, func(ctx context.Context) (string, error) {
+	return b.alone(ctx, slices.Concat(host.DebianTools, s.tools), func(ctx context.Context) (string, error) {
 		layer, err := b.sqlLayer(ctx, s)
 		if err != nil {
 			return "", err

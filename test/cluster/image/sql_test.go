@@ -26,7 +26,7 @@ func withDebian(t *testing.T, s sqlServer, version, says string) (asked func() s
 	write("usr/lib/x86-linux-gnu/libx.so.1", "")
 	write("usr/lib/x86-linux-gnu/ld-linux-x.so.2", "#!/bin/sh\necho \"$@\"\n")
 	for _, part := range s.parts {
-		if strings.Contains(part, "bin/") {
+		if strings.Contains(part, "bin/") || strings.HasSuffix(part, ".so") {
 			write(part, "#!/bin/sh\necho \"$@\"\n")
 		} else {
 			write(part+"/x", "")
@@ -70,6 +70,7 @@ func TestSQLImages(t *testing.T) {
 			require.Equal(t, 1, strings.Count(asked(), "\n"), "Debian is asked once")
 			require.Contains(t, asked(), "--include="+strings.Join(s.packages, ","))
 			require.Contains(t, asked(), "path-exclude=/usr/share/doc/*")
+			require.Equal(t, s.only.name != "", strings.Contains(asked(), "--customize-hook="), "no package is asked for some files of it")
 		})
 	}
 }
@@ -93,6 +94,11 @@ func TestSQLHome(t *testing.T) {
 	require.Equal(t, "--basedir="+home+" --no-defaults\n", string(out), "it is a script of its own")
 	require.FileExists(t, filepath.Join(home, "sbin", "mariadbd"))
 	require.FileExists(t, filepath.Join(home, "share", "mysql", "x"))
+	out, err = exec.Command(filepath.Join(home, "bin", "mariadbd"), "--no-defaults").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, strings.Fields(string(out)), "--basedir="+home, "where a member of Galera looks for the scripts of a state transfer")
+	require.FileExists(t, filepath.Join(home, "bin", "wsrep_sst_rsync"))
+	require.FileExists(t, filepath.Join(home, "root", "usr", "lib", "libgalera_smm.so"))
 }
 
 func TestNoMySQLIsSaidClearly(t *testing.T) {

@@ -1,0 +1,208 @@
+// Package galera is the adapter for MariaDB Galera Cluster. It speaks SQL to the local server only;
+// what the other members say of themselves their agents tell (engines.Peers). It changes nothing in
+// any server.
+package galera
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/sorted"
+	"github.com/rollcall-dev/rollcall/engines/sql"
+	"github.com/rollcall-dev/rollcall/engines/web"
+)
+
+// Name of the engine.
+const Name = "Galera"
+
+// Options say how to reach the local server and the agents of the others. The zero value is a
+// server on localhost:3306 without TLS and without a password.
+type Options struct {
+	web.Access
+	// Peers reaches the agents of the other members. Nil means that there are none.
+	Peers engines.Peers
+	// LongWrites is how long a drain waits for open transactions with changes. 0 means 30 s.
+	LongWrites time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	o.Access = sql.WithDefaults(o.Access)
+	o.LongWrites = cmp.Or(o.LongWrites, 30*time.Second)
+	return o
+}
+
+// Engine is the adapter.
+type Engine struct {
+	server  database
+	options Options
+
+	mu     sync.Mutex
+	newest State
+	// before is what was last known of members, and draining when each claim was first tried.
+	before   map[string]Past
+	draining map[string]time.Time
+}
+
+var _ engines.Peered = (*Engine)(nil)
+
+// New returns an adapter. It connects with the first request.
+func New(o Options) (*Engine, error) {
+	if o.LongWrites < 0 {
+		return nil, errors.New("long writes: must be a positive value")
+	}
+	s, err := connect(o.Access)
+	if err != nil {
+		return nil, err
+	}
+	return newEngine(s, o), nil
+}
+
+func newEngine(s database, o Options) *Engine {
+	return &Engine{server: s, options: o.withDefaults(), before: map[string]Past{}, draining: map[string]time.Time{}}
+}
+
+// Close ends all sessions with the local server.
+func (e *Engine) Close() error { return e.server.Close() }
+
+// Facts returns the facts of Galera. A member that is silent is put out after 15 s
+// (evs.inactive_timeout); MariaDB starts on data of any older version.
+func (e *Engine) Facts() engines.Facts {
+	return engines.Facts{Name: Name, SettleSeconds: 15, NamedByPod: true, OneAtATime: true}
+}
+
+// local looks at the local server now.
+func (e *Engine) local(ctx context.Context) State {
+	bounded, cancel := context.WithTimeout(ctx, e.options.Timeout)
+	defer cancel()
+	s, err := e.server.Look(bounded)
+	if err != nil {
+		s.Serving, s.Problem = false, engines.OneLine(err.Error())
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			s.Problem = "the server has not answered within " + engines.Duration(e.options.Timeout)
+		}
+	}
+	if s.Looked.IsZero() {
+		s.Looked = time.Now()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s.Node = cmp.Or(s.Node, e.newest.Node)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return s // the caller has gone, which says nothing about the server
+	}
+	e.newest = s
+	return s
+}
+
+// Look returns what the local member says of itself.
+func (e *Engine) Look(ctx context.Context, fresh bool) ([]byte, error) {
+	e.mu.Lock()
+	s := e.newest
+	e.mu.Unlock()
+	if fresh || s.Looked.IsZero() {
+		s = e.local(context.WithoutCancel(ctx)) // other callers need it too, and it has its own timeout
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	return json.Marshal(s.Told(time.Now()))
+}
+
+var errNoSteps = errors.New("members of Galera ask each other for nothing")
+
+// Step refuses: members do nothing for each other.
+func (e *Engine) Step(context.Context, engines.Step) ([]byte, error) { return nil, errNoSteps }
+
+// Repair does nothing.
+func (e *Engine) Repair(ctx context.Context) (engines.Progress, error) {
+	return engines.Progress{State: engines.ProgressDone}, ctx.Err()
+}
+
+// gather asks all members, and the local server last.
+func (e *Engine) gather(ctx context.Context, fresh bool) (View, error) {
+	var list []engines.Peer
+	if e.options.Peers != nil {
+		list = e.options.Peers.List()
+	}
+	v := View{Others: make([]Member, len(list))}
+	var wg sync.WaitGroup
+	for i, peer := range list {
+		v.Others[i] = Member{Peer: peer, Why: "its agent is unavailable"}
+		if peer.Alive {
+			wg.Go(func() { v.Others[i] = e.ask(ctx, peer, fresh) })
+		}
+	}
+	wg.Wait()
+	sorted.By(v.Others, func(a, b Member) int {
+		return cmp.Or(cmp.Compare(a.Peer.Pod, b.Peer.Pod), cmp.Compare(a.Name(), b.Name()))
+	})
+	v.Self = Member{Peer: engines.Peer{Alive: true}, State: e.local(ctx), Known: true}
+	if err := ctx.Err(); err != nil {
+		return View{}, err
+	}
+	v.Now = time.Now()
+	v.Before = e.remember(v)
+	return v, nil
+}
+
+// ask returns what another member says of itself.
+func (e *Engine) ask(ctx context.Context, peer engines.Peer, fresh bool) Member {
+	// A little longer than the agent waits for its server, so that it can report that the server
+	// does not answer.
+	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout*5/4)
+	defer cancel()
+	m := Member{Peer: peer}
+	asked := time.Now()
+	data, err := e.options.Peers.Look(ctx, peer.Name(), fresh)
+	if err == nil {
+		err = json.Unmarshal(data, &m.State)
+	}
+	switch {
+	case err != nil:
+		return Member{Peer: peer, Why: engines.OneLine(err.Error())}
+	case peer.Node != "" && m.State.Node != "" && m.State.Node != peer.Node:
+		return Member{Peer: peer, Why: fmt.Sprintf("it calls itself %q", engines.OneLine(m.State.Node))}
+	}
+	m.Known, m.State = true, m.State.Heard(asked)
+	return m
+}
+
+// remember keeps what members say of themselves for the time when they are gone.
+func (e *Engine) remember(v View) map[string]Past {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, m := range append([]Member{v.Self}, v.Others...) {
+		if name := m.Name(); name != "" && m.Serves() && m.State.Primary && (len(e.before) < maxMembers || e.before[name] != Past{}) {
+			e.before[name] = Past{Weight: m.State.Weight, Committed: m.State.Committed}
+		}
+	}
+	out := make(map[string]Past, len(e.before))
+	for name, past := range e.before {
+		out[name] = past
+	}
+	return out
+}
+
+// Observe looks at the local server, and asks the other agents for their newest looks. They look
+// again before it is said that the members do not agree or that something is red: the looks of two
+// members are up to a second apart, and the view changes in between.
+func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
+	v, err := e.gather(ctx, false)
+	if err != nil {
+		return engines.Observation{}, err
+	}
+	o := Observe(v)
+	if !v.Self.Serves() || o.Health.Verdict == engines.VerdictGreen || o.Health.Verdict == engines.VerdictRecoverable {
+		return o, nil
+	}
+	if v, err = e.gather(ctx, true); err != nil {
+		return engines.Observation{}, err
+	}
+	return Observe(v), nil
+}
