@@ -298,6 +298,7 @@ func (o *Oracle) Look() {
 	}
 	truth := o.db.Truth()
 	o.places(truth)
+	o.stays(truth)
 	for _, shard := range truth {
 		for _, c := range shard.Copies {
 			mark(o.since, c.Pod+"/"+shard.ID, !c.Active)
