@@ -58,7 +58,7 @@ const reasonOwnAgentOnly = "OWN_AGENT_ONLY"
 func (o orders) PlanDrain(ctx context.Context, to effect.Target, order effect.Order) ([]byte, effect.ClusterSetting, error) {
 	answer, err := o.agents.PlanDrain(ctx, o.key, to.UID, &rollcallv1.PlanDrainRequest{
 		Kind: kindOf(order), Claim: order.Claim, Fence: o.fence(order.Epoch), PodUid: order.For.UID, Node: order.For.Node,
-		Eligible: order.Eligible,
+		Eligible: order.Eligible, Primary: primaryOf(order),
 	}, order.NotAfter)
 	return answer.GetUndo(), effect.ClusterSetting{Name: answer.GetSetting(), Undo: answer.GetSettingUndo()}, judge(err)
 }
@@ -68,6 +68,7 @@ func (o orders) Drain(ctx context.Context, to effect.Target, order effect.Order,
 		Kind: kindOf(order), Claim: order.Claim, Fence: o.fence(order.Epoch), PodUid: order.For.UID, Node: order.For.Node,
 		Eligible: order.Eligible, Undo: undo,
 		Setting: order.Setting.Name, SettingUndo: order.Setting.Undo, Recheck: order.Anew,
+		Primary: primaryOf(order),
 	}, order.NotAfter)
 	if err != nil {
 		return effect.Progress{}, judge(err)
@@ -83,6 +84,18 @@ func (o orders) Drain(ctx context.Context, to effect.Target, order effect.Order,
 		progress.Detail = fmt.Sprintf("%s (%d of %d)", progress.Detail, answer.GetDone(), total)
 	}
 	return progress, nil
+}
+
+// primaryOf is what the order says of the primary. Hold says nothing: the pod of a primary that is
+// held goes only where a person overrides that.
+func primaryOf(order effect.Order) rollcallv1.Primary {
+	switch order.Primary {
+	case model.PrimarySwitchover:
+		return rollcallv1.Primary_PRIMARY_SWITCHOVER
+	case model.PrimaryRestartInPlace:
+		return rollcallv1.Primary_PRIMARY_RESTART_IN_PLACE
+	}
+	return rollcallv1.Primary_PRIMARY_UNSPECIFIED
 }
 
 func kindOf(order effect.Order) rollcallv1.DrainKind {

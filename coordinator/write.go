@@ -291,7 +291,7 @@ func standing(holds []model.Hold) []model.Rule {
 	for _, hold := range holds {
 		switch hold.Rule {
 		case model.RuleBadInput, model.RuleObserveOnly, model.RulePaused, model.RuleOutsideWindow, model.RuleApproval,
-			model.RuleRolloutHalted, model.RuleVersionRefused, model.RuleShutdown:
+			model.RuleRolloutHalted, model.RuleVersionRefused, model.RuleShutdown, model.RulePrimary:
 			if !slices.Contains(rules, hold.Rule) {
 				rules = append(rules, hold.Rule)
 			}

@@ -61,6 +61,9 @@ type Order struct {
 	// handed over (Handoff). Another member may be evacuated only if Facts.EvacuatesOthers is set
 	// and its process does not run.
 	Node string
+	// Primary is what the member does if it is the primary. Drain does nothing else: it waits as
+	// long as the topology, as the member sees it, does not allow that.
+	Primary Primary
 	// Eligible are the nodes (Member.Node) that may take over duties. Empty means any.
 	Eligible []string
 	// Setting is the cluster setting that Drain of a SettingChanger may change, with its value from

@@ -83,6 +83,20 @@ func (v Verdict) String() string {
 	return name(v, "Unknown", "Green", "Recoverable", "Yellow", "Red")
 }
 
+// Primary says what a primary does before it stops.
+type Primary uint8
+
+const (
+	// PrimaryUnknown leaves it to the topology, as the primary's own agent sees it.
+	PrimaryUnknown Primary = iota
+	// Switchover hands the role to another member.
+	Switchover
+	// RestartInPlace keeps the role: nobody takes writes until the primary is back.
+	RestartInPlace
+)
+
+func (p Primary) String() string { return name(p, "Unknown", "Switchover", "RestartInPlace") }
+
 // Topology says how the members of a database share the role of primary.
 type Topology uint8
 

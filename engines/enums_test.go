@@ -13,13 +13,13 @@ import (
 // out of range is too.
 func TestEnumsDefaultToUnknown(t *testing.T) {
 	for _, e := range []fmt.Stringer{
-		engines.KindUnknown, engines.ProgressUnknown, engines.MembershipUnknown, engines.GroupUnknown, engines.MemberUnknown, engines.VerdictUnknown, engines.TopologyUnknown,
-		engines.Kind(99), engines.ProgressState(99), engines.Membership(99), engines.GroupKind(99), engines.MemberState(99), engines.Verdict(99), engines.Topology(99),
+		engines.KindUnknown, engines.ProgressUnknown, engines.MembershipUnknown, engines.GroupUnknown, engines.MemberUnknown, engines.VerdictUnknown, engines.TopologyUnknown, engines.PrimaryUnknown,
+		engines.Kind(99), engines.ProgressState(99), engines.Membership(99), engines.GroupKind(99), engines.MemberState(99), engines.Verdict(99), engines.Topology(99), engines.Primary(99),
 	} {
 		require.Equal(t, "Unknown", e.String())
 	}
-	require.Equal(t, "Evacuate Refused NotLive Role Down Red SingleServer", fmt.Sprint(
-		engines.Evacuate, engines.ProgressRefused, engines.MembershipNotLive, engines.GroupRole, engines.MemberDown, engines.VerdictRed, engines.SingleServer))
+	require.Equal(t, "Evacuate Refused NotLive Role Down Red SingleServer RestartInPlace", fmt.Sprint(
+		engines.Evacuate, engines.ProgressRefused, engines.MembershipNotLive, engines.GroupRole, engines.MemberDown, engines.VerdictRed, engines.SingleServer, engines.RestartInPlace))
 }
 
 func TestGroupHas(t *testing.T) {

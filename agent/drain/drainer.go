@@ -158,7 +158,7 @@ func (d *Drainer) Drain(o Order) (refused string, err error) {
 	}
 	var rechecks, drained bool
 	if j := d.job; j != nil && j.Claim == o.Claim && j.kind == o.Kind && o.Claim != "" {
-		j.epoch, j.notAfter, j.eligible, j.setting = o.Epoch, o.NotAfter, o.Eligible, o.Setting
+		j.epoch, j.notAfter, j.eligible, j.setting, j.primary = o.Epoch, o.NotAfter, o.Eligible, o.Setting, o.Primary
 		refused := j.State == rollcallv1.Drain_DRAIN_REFUSED
 		again := refused && now.Sub(j.since) >= RetryRefused
 		rechecks = o.Recheck && j.State == rollcallv1.Drain_DRAIN_DRAINED
@@ -174,7 +174,7 @@ func (d *Drainer) Drain(o Order) (refused string, err error) {
 		d.job.cancel()
 	}
 	j := &Job{
-		Claim: o.Claim, kind: o.Kind, epoch: o.Epoch, eligible: o.Eligible, Undo: o.Undo, setting: o.Setting, notAfter: o.NotAfter,
+		Claim: o.Claim, kind: o.Kind, epoch: o.Epoch, eligible: o.Eligible, Undo: o.Undo, setting: o.Setting, primary: o.Primary, notAfter: o.NotAfter,
 		State: rollcallv1.Drain_DRAIN_DRAINING, Detail: "started", since: now, rechecks: rechecks, drained: rechecks && drained,
 	}
 	j.ctx, j.cancel = context.WithCancel(d.ctx)
@@ -252,7 +252,7 @@ func (d *Drainer) drainOnce(j *Job) (engines.Progress, error) {
 	}
 	defer d.release()
 	d.mu.Lock()
-	o := Order{Claim: j.Claim, Kind: j.kind, Epoch: j.epoch, Eligible: j.eligible, Setting: j.setting, NotAfter: j.notAfter}
+	o := Order{Claim: j.Claim, Kind: j.kind, Epoch: j.epoch, Eligible: j.eligible, Setting: j.setting, Primary: j.primary, NotAfter: j.notAfter}
 	d.mu.Unlock()
 	if !o.NotAfter.IsZero() && !time.Now().Before(o.NotAfter) {
 		return engines.Progress{}, errOutOfTime

@@ -20,6 +20,7 @@ type Job struct {
 	eligible []string // pods
 	Undo     []byte
 	setting  engines.Setting
+	primary  engines.Primary
 	notAfter time.Time
 
 	State       rollcallv1.Drain
@@ -73,6 +74,7 @@ type Order struct {
 	Eligible []string
 	Undo     []byte
 	Setting  engines.Setting
+	Primary  engines.Primary
 	NotAfter time.Time
 	// Recheck means that the adapter is asked again if the pod was drained already.
 	Recheck bool
@@ -102,6 +104,6 @@ func (d *Drainer) conflict(o Order, now time.Time) string {
 
 func (d *Drainer) engineOrder(o Order) engines.Order {
 	return engines.Order{
-		Kind: o.Kind, Claim: cmp.Or(o.Claim, d.OwnClaim), Eligible: d.Translate(o.Eligible), Setting: o.Setting, Epoch: o.Epoch, NotAfter: o.NotAfter,
+		Kind: o.Kind, Primary: o.Primary, Claim: cmp.Or(o.Claim, d.OwnClaim), Eligible: d.Translate(o.Eligible), Setting: o.Setting, Epoch: o.Epoch, NotAfter: o.NotAfter,
 	}
 }

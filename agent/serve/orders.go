@@ -27,11 +27,21 @@ type drainRequest interface {
 	GetClaim() string
 	GetPodUid() string
 	GetNode() string
+	GetPrimary() rollcallv1.Primary
 }
 
 // drainOrder checks a request and returns the order in it.
 func (s *Service) drainOrder(r drainRequest, undo []byte, setting engines.Setting) (drain.Order, error) {
 	o := drain.Order{Claim: r.GetClaim(), Epoch: r.GetFence().GetEpoch(), Eligible: r.GetEligible(), Undo: undo, Setting: setting}
+	switch r.GetPrimary() {
+	case rollcallv1.Primary_PRIMARY_UNSPECIFIED:
+	case rollcallv1.Primary_PRIMARY_SWITCHOVER:
+		o.Primary = engines.Switchover
+	case rollcallv1.Primary_PRIMARY_RESTART_IN_PLACE:
+		o.Primary = engines.RestartInPlace
+	default:
+		return o, status.Error(codes.InvalidArgument, "primary must be PRIMARY_SWITCHOVER, PRIMARY_RESTART_IN_PLACE or nothing")
+	}
 	switch r.GetKind() {
 	case rollcallv1.DrainKind_DRAIN_KIND_HANDOFF:
 		o.Kind = engines.Handoff

@@ -40,7 +40,7 @@ func engineFrom(from source) func(config.File, engines.Peers) (engines.Engine, e
 		case "OpenSearch":
 			return openSearchEngine(f.Connection, files)
 		case string(mysql.MySQL), string(mysql.MariaDB):
-			return sqlEngine(mysql.Flavor(f.Engine), f.Connection, files, peers)
+			return sqlEngine(mysql.Flavor(f.Engine), f.Connection, files, from.pod, peers)
 		case galera.Name:
 			return galera.New(galera.Options{Access: accessOf(f.Connection, files), Peers: peers})
 		case "FoundationDB":
@@ -76,11 +76,24 @@ func openSearchEngine(c config.Connection, files secretFiles) (engines.Engine, e
 	return opensearch.New(opensearch.Options{Access: accessOf(c, files)})
 }
 
-func sqlEngine(flavor mysql.Flavor, c config.Connection, files secretFiles, peers engines.Peers) (engines.Engine, error) {
+func sqlEngine(flavor mysql.Flavor, c config.Connection, files secretFiles, pod string, peers engines.Peers) (engines.Engine, error) {
 	return mysql.New(mysql.Options{
+		Pod: pod, Primary: primaryOf(c.Primary),
 		Access: accessOf(c, files), Flavor: flavor, ReplicationCredentials: files.user("replication-"),
 		Peers: peers, Failover: c.Failover, Domain: podDomain(), MaxLag: time.Duration(c.MaxLagSeconds) * time.Second,
 	})
+}
+
+// primaryOf returns what the configuration says of the primary. Hold is the coordinator's: a pod that
+// goes all the same does what fits the topology.
+func primaryOf(text string) engines.Primary {
+	switch text {
+	case "Switchover":
+		return engines.Switchover
+	case "RestartInPlace":
+		return engines.RestartInPlace
+	}
+	return engines.PrimaryUnknown
 }
 
 func accessOf(c config.Connection, files secretFiles) web.Access {

@@ -35,6 +35,8 @@ const (
 	RuleClaimed          Rule = "claimed"
 	RuleVeto             Rule = "veto"
 	RuleBusy             Rule = "busy"
+	RuleTopology         Rule = "topology"
+	RulePrimary          Rule = "primary"
 	RuleVersionOrder     Rule = "version-order"
 	RuleRankOrder        Rule = "rank-order"
 	RuleLeaderLast       Rule = "leader-last"
@@ -57,7 +59,7 @@ var allRules = []Rule{
 	RuleBadInput, RuleObserveOnly, RulePaused, RuleOutsideWindow, RuleFleetFull, RuleApproval, RuleCanary,
 	RulePoolUnobserved, RuleRolloutHalted, RuleViewSplit, RuleNoLeader, RuleTwoLeaders, RuleVersionRefused, RuleHealth,
 	RuleFailureDetection, RuleOtherOperation, RuleShutdown, RuleOrderedReady, RuleNodeGone, RuleNoReport, RuleStaleReport, RuleTerminating,
-	RuleClaimed, RuleVeto, RuleBusy, RuleVersionOrder, RuleRankOrder, RuleLeaderLast, RuleZoneUnknown, RuleZoneBudget, RulePodBudget,
+	RuleClaimed, RuleVeto, RuleBusy, RuleTopology, RulePrimary, RuleVersionOrder, RuleRankOrder, RuleLeaderLast, RuleZoneUnknown, RuleZoneBudget, RulePodBudget,
 	RuleMoving, RuleShardBudget, RuleQuorum, RuleAcks, RuleRole, RuleEligible, RuleSoleCopy, RuleCatchingUp,
 	RuleForeignBudget, RuleConflict,
 }

@@ -286,6 +286,9 @@ func (d *decision) take(c *candidate, notes []string) {
 
 func (d *decision) step(c *candidate, notes []string) model.Step {
 	all := append(make([]string, 0, len(notes)), notes...)
+	if note := d.inPlaceNote(c); note != "" {
+		all = append(all, note)
+	}
 	all = append(all, d.unprotectedNotes(c)...)
 	if c.action == model.ActionReplace {
 		all = append(all, "replaced: "+d.replaceText(c))

@@ -102,11 +102,15 @@ func (c *candidate) underway() bool {
 }
 
 func (d *decision) secondsUnavailable(p *cluster.Pod) float64 {
-	estimate := p.EstimateSeconds
-	if !(estimate > 0 && estimate <= model.MaxSeconds) {
-		estimate = model.DefaultEstimateSeconds
+	return estimateOf(p) + d.x.Soak.Seconds()
+}
+
+// estimateOf returns for how many seconds the pod is expected to be unavailable.
+func estimateOf(p *cluster.Pod) float64 {
+	if e := p.EstimateSeconds; e > 0 && e <= model.MaxSeconds {
+		return e
 	}
-	return estimate + d.x.Soak.Seconds()
+	return model.DefaultEstimateSeconds
 }
 
 // secondsLeft returns the remaining time of a pod that is going. One that takes longer than

@@ -58,7 +58,32 @@ func (g *generator) snapshot() model.Snapshot {
 	}
 	drawn := s()
 	g.spells(&drawn)
+	g.topology(&drawn)
 	return drawn
+}
+
+// topology draws how the role of primary is shared, for one snapshot in four, and has a pod lead.
+func (g *generator) topology(s *model.Snapshot) {
+	if g.apart.IntN(4) > 0 || len(s.Pods) == 0 {
+		return
+	}
+	c := &s.Cluster
+	c.Topology = pick(g.apart, append(model.Topologies(), model.TopologyUnknown, model.TopologyUnknown)...)
+	c.Spec.Update.Primary = pick(g.apart, "", "", model.PrimarySwitchover, model.PrimaryRestartInPlace, model.PrimaryHold, model.PrimaryHold)
+	for i := range s.Groups {
+		if s.Groups[i].ID == "primary" {
+			return
+		}
+	}
+	one, all := int32(1), model.Group{ID: "primary", Kind: model.GroupRole, NeedsLeader: g.apart.IntN(8) > 0}
+	all.MinAvailable = &one
+	leader := g.apart.IntN(len(s.Pods))
+	for i := range s.Pods {
+		if i == leader || c.Topology != model.TopologyFixedPrimary {
+			all.Members = append(all.Members, model.Member{ID: s.Pods[i].Name, Pod: s.Pods[i].Name, State: model.MemberActive, Leader: i == leader, Eligible: true})
+		}
+	}
+	s.Groups = append(s.Groups, all)
 }
 
 // spells sets for how long pods that are not live have been so: unknown, a blip, or around and

@@ -59,6 +59,8 @@ var rules = []rule{
 	{name: model.RuleClaimed, pod: (*decision).isClaimed},
 	{name: model.RuleVeto, pod: (*decision).vetoed},
 	{name: model.RuleBusy, pod: (*decision).isBusy},
+	{name: model.RuleTopology, sparesBroken: true, sparesDead: true, pod: (*decision).topologyUnknown},
+	{name: model.RulePrimary, sparesBroken: true, sparesDead: true, pod: (*decision).primaryHeld},
 	{name: model.RuleVersionOrder, sparesBroken: true, pod: (*decision).versionOrder},
 	{name: model.RuleRankOrder, sparesBroken: true, aboutUpdates: true, pod: (*decision).rankOrder},
 	{name: model.RuleLeaderLast, sparesBroken: true, pod: (*decision).leaderLast},

@@ -23,7 +23,7 @@ func (d *decision) needsApproval(c *candidate) *finding {
 			"the label rollcall.dev/cluster in the pod template and a webhook that answers; then delete the pod, or wait").
 			until(c.Since.Add(AdoptAgain))
 	case u.ApproveLeader && c.Last && !d.approved(model.ApprovedLeader, c.OwnPool.Revision):
-		return found(fmt.Sprintf("it holds %s, and update.approveLeader waits for a person", rolesText(c.OwnReport)),
+		return found(fmt.Sprintf("it holds %s, and update.approveLeader waits for a person%s", rolesText(c.OwnReport), d.thenInPlace(c)),
 			d.approve(model.ApprovedLeader))
 	}
 	return nil

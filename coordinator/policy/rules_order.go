@@ -66,7 +66,7 @@ func (d *decision) versionOrder(c *candidate) *finding {
 		case d.waitsFor(&d.x.Pods[at], c) && c.prepare == model.PrepareHandoff && !d.drained:
 			// One of the two must go first. It is rechecked after its handoff.
 		case d.x.Pods[at].Revision != d.x.Pods[at].OwnPool.Revision || !d.x.Pods[at].Live:
-			f := found(fmt.Sprintf("%s must carry the new version first", name), name+" up to date and live")
+			f := found(fmt.Sprintf("%s must carry the new version first%s", name, d.thenInPlace(c)), name+" up to date and live")
 			if cluster.GoesForGood(&d.x.Pods[at]) {
 				f = found(name+", which is to be removed, must have gone first", name+" gone")
 			}
@@ -139,14 +139,14 @@ func (d *decision) leaderLast(c *candidate) *finding {
 	}
 	for i := range d.order[:c.place] {
 		if earlier := &d.order[i]; d.lastWaitsFor(c, earlier) && !d.behindAnotherLast(earlier, c) {
-			return found(fmt.Sprintf("it holds %s and goes last: %s before it, such as %s",
-				rolesText(c.OwnReport), counted(c.place, "pod goes", "pods go"), earlier.Name), "everybody else up to date and back").forOthers()
+			return found(fmt.Sprintf("it holds %s and goes last: %s before it, such as %s%s",
+				rolesText(c.OwnReport), counted(c.place, "pod goes", "pods go"), earlier.Name, d.thenInPlace(c)), "everybody else up to date and back").forOthers()
 		}
 	}
 	for _, p := range slices.Concat(d.ledger.Unavailable, d.ledger.Chosen) {
 		waits := d.waitsFor(p, c) && (d.byHand(p) && p.Phase == model.PodPhaseReady && c.frees() || d.corrects(p))
 		if p != c.Pod && !waits && !d.goesWith(p) {
-			return found(fmt.Sprintf("it holds %s and goes last: %s is unavailable (%s)", rolesText(c.OwnReport), p.Name, p.Unavailability()),
+			return found(fmt.Sprintf("it holds %s and goes last: %s is unavailable (%s)%s", rolesText(c.OwnReport), p.Name, p.Unavailability(), d.thenInPlace(c)),
 				p.Name+" back").forOthers()
 		}
 	}

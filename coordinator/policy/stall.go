@@ -10,7 +10,7 @@ import (
 
 // onRequest are the rules by which a person or a clock decides when to continue.
 var onRequest = map[model.Rule]bool{
-	model.RuleObserveOnly: true, model.RulePaused: true, model.RuleOutsideWindow: true, model.RuleFleetFull: true, model.RuleApproval: true, model.RuleCanary: true,
+	model.RuleObserveOnly: true, model.RulePaused: true, model.RuleOutsideWindow: true, model.RuleFleetFull: true, model.RuleApproval: true, model.RuleCanary: true, model.RulePrimary: true,
 }
 
 // OnRequest reports whether a rule holds because a person or a clock decides when to continue. For

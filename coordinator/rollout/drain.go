@@ -11,7 +11,7 @@ import (
 
 // order returns the order for the agent of a claimed pod.
 func (a *step) order(claim model.Claim) effect.Order {
-	order := effect.Order{Claim: claim.ID, Epoch: a.s.epoch, Prepare: claim.Prepare, Eligible: policy.Successors(a.Snapshot, claim.Pod)}
+	order := effect.Order{Claim: claim.ID, Epoch: a.s.epoch, Prepare: claim.Prepare, Primary: a.Snapshot.Cluster.SpecWithDefaults().Update.Primary, Eligible: policy.Successors(a.Snapshot, claim.Pod)}
 	if record := settingOfClaim(&a.Record, claim.ID); record != nil {
 		order.Setting = effect.ClusterSetting{Name: record.Name, Undo: record.Undo}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
@@ -23,6 +24,7 @@ const (
 	EventRolloutHalted       = "RolloutHalted"
 	EventUnplannedUpdate     = "UnplannedUpdate"
 	EventUnprotectedRestart  = "UnprotectedRestart"
+	EventRestartsInPlace     = "RestartsInPlace"
 	EventOverrideUsed        = "OverrideUsed"
 	EventVersionRefused      = "VersionRefused"
 	EventRolloutFinished     = "RolloutFinished"
@@ -56,6 +58,7 @@ func Events(previous *Decision, next Decision) []Event {
 		return nil
 	}
 	t := &transition{from: *previous, to: next}
+	t.announce()
 	t.claims()
 	t.unplanned()
 	t.partitions()
@@ -87,6 +90,16 @@ func (t *transition) add(pod, uid string, warning bool, reason, format string, a
 		Reason:     reason,
 		Note:       fmt.Sprintf(format, args...),
 	})
+}
+
+// announce reports, as soon as a rollout includes it, that a primary will restart in place.
+func (t *transition) announce() {
+	pod, note := policy.RestartsInPlace(t.to.Snapshot)
+	if pod == "" || slices.Contains(t.from.Plan.Order, pod) {
+		return
+	}
+	at, _ := t.to.Pod(pod)
+	t.add(pod, at.UID, true, EventRestartsInPlace, "%s: goes last and %s", pod, note)
 }
 
 // unplanned reports pods that took the update revision although nobody claimed them.

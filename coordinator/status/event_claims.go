@@ -54,6 +54,8 @@ func (t *transition) selected(c model.Claim) {
 		switch {
 		case strings.HasPrefix(note, overrideNote):
 			t.add(c.Pod, c.UID, true, EventOverrideUsed, "%s: %s", c.Pod, note)
+		case strings.HasPrefix(note, policy.InPlaceNote):
+			t.add(c.Pod, c.UID, true, EventRestartsInPlace, "%s: %s", c.Pod, note)
 		case strings.HasPrefix(note, forcedNote):
 			t.add(c.Pod, c.UID, true, EventRollingUpdateForced, "%s: %s", c.Pod, note)
 		default:

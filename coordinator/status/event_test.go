@@ -276,6 +276,33 @@ func TestUnprotectedRestart(t *testing.T) {
 	require.Contains(t, e.Note, "logs/s1")
 }
 
+// A primary that restarts in place is announced when a rollout begins that includes it, long before
+// its turn, and again when it is chosen.
+func TestRestartInPlaceIsAnnounced(t *testing.T) {
+	fixed := func(s *model.Snapshot) {
+		s.Cluster.Topology = model.TopologyFixedPrimary
+		s.Groups = []model.Group{{ID: "primary", Kind: model.GroupRole, MinAvailable: new(int32(1)), NeedsLeader: true, Members: []model.Member{
+			{ID: "search-1", Pod: "search-1", State: model.MemberActive, Leader: true, Eligible: true},
+		}}}
+	}
+	updated := func(s *model.Snapshot) {
+		for i := range s.Pods {
+			s.Pods[i].Revision = s.Pools[0].Revision
+		}
+	}
+	idle, before := search(t, fixed, updated), search(t, fixed)
+	require.NotContains(t, idle.Plan.Order, "search-1")
+	e := eventOf(t, Events(&idle, before), EventRestartsInPlace)
+	require.Equal(t, "search-1", e.Pod)
+	require.True(t, e.Warning)
+	require.Contains(t, e.Note, "goes last and restarts in place: nobody writes until it is back, in about ")
+	for _, e := range Events(&before, before) {
+		require.NotEqual(t, EventRestartsInPlace, e.Reason, "once")
+	}
+	e = eventOf(t, Events(&before, search(t, fixed, claimed(model.PhaseClaimed))), EventRestartsInPlace)
+	require.Contains(t, e.Note, "search-1: restarts in place: nobody writes")
+}
+
 // One Event for all of them: a pod may have thousands of such shards.
 func TestUnprotectedRestartOfMany(t *testing.T) {
 	many := func(s *model.Snapshot) {

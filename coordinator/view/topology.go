@@ -1,7 +1,6 @@
 package view
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
@@ -13,11 +12,8 @@ import (
 // not have heard of them: what it says counts only where Kubernetes wants no others. Of an idle
 // cluster the last known one is shown.
 func (w *world) topology() (model.Topology, string) {
-	if !w.in.Topologies {
-		return "", ""
-	}
 	if w.in.Idle {
-		return cmp.Or(w.in.Kube.Cluster.Status.Topology, model.TopologyUnknown), ""
+		return w.lastTopology(), ""
 	}
 	found, by := model.Topology(""), ""
 	for _, i := range w.witnesses {
@@ -31,6 +27,8 @@ func (w *world) topology() (model.Topology, string) {
 		}
 	}
 	switch {
+	case found == "" && !w.in.Topologies:
+		return "", ""
 	case found == "":
 		return model.TopologyUnknown, "no live member tells it"
 	case found == model.TopologySingleServer && len(w.pods) > 1:
@@ -42,6 +40,14 @@ func (w *world) topology() (model.Topology, string) {
 		}
 	}
 	return found, ""
+}
+
+// lastTopology returns the topology that was known last.
+func (w *world) lastTopology() model.Topology {
+	if last := w.in.Kube.Cluster.Status.Topology; last != "" || !w.in.Topologies {
+		return last
+	}
+	return model.TopologyUnknown
 }
 
 // leadingWitness returns the place of a witness that leads a group by its own report, or -1.

@@ -32,7 +32,7 @@ func TestTopology(t *testing.T) {
 		want  model.Topology
 		why   string
 	}{
-		"the engine has none":                  {[]edit{allSay(all, tells(fixed))}, "", ""},
+		"the engine has none":                  {nil, "", ""},
 		"all agree":                            {[]edit{tell, allSay(all, tells(switchable))}, model.TopologySwitchable, ""},
 		"nobody tells":                         {[]edit{tell}, model.TopologyUnknown, "no live member tells it"},
 		"an agent of an earlier version":       {[]edit{tell, allSay([]int{1, 2}, tells(switchable))}, model.TopologySwitchable, ""},

@@ -54,7 +54,8 @@ type suite struct {
 
 func runCase(t *testing.T, h Harness, c testCase) {
 	logs := captureLogs(t)
-	before := len(strays())
+	labelled(t)
+	before, _ := strays(t)
 	s := &suite{T: t, h: h, db: h.Start(t)}
 	require.GreaterOrEqual(t, len(s.db.Members), 3, "the harness must start three members")
 	defer func() {

@@ -44,6 +44,8 @@ type memory struct {
 	over map[string]time.Time
 	// domains that follow members' names in the addresses that replicas use.
 	domains replication.Domains
+	// resolved says which names resolve here.
+	resolved map[string]resolution
 	// again is when a failed switchover is tried again, failed why it failed, inARow how many have
 	// failed in a row.
 	again  time.Time
@@ -64,13 +66,21 @@ type memory struct {
 	// own, so that somebody else has stopped writes if they stop next.
 	watched time.Time
 	opened  bool
+	// fixed is the fixed primary that was seen last.
+	fixed topology.Fixed
+	// wanted is what the replicas must have before the local server restarts in place.
+	wanted struct {
+		claim     string
+		began, at time.Time
+		state     replication.State
+	}
 	// asked is the claim for which the other manager was called.
 	asked string
 }
 
 // newEngine returns an engine for a server that is already connected.
 func newEngine(s database, options Options) *Engine {
-	return &Engine{server: s, options: options.withDefaults(), each: atOnce, memory: memory{over: map[string]time.Time{}, domains: replication.Domains{}}}
+	return &Engine{server: s, options: options.withDefaults(), each: atOnce, memory: memory{over: map[string]time.Time{}, domains: replication.Domains{}, resolved: map[string]resolution{}}}
 }
 
 // interrupted notes that an action here may have left replication stopped by accident. Replication
@@ -102,6 +112,19 @@ func (e *Engine) closedElsewhere() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.opened
+}
+
+// stays returns the primary that keeps its role, as far as this member knows; empty means none.
+func (e *Engine) stays() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.options.Primary == engines.Switchover:
+		return ""
+	case e.fixed.Name == "" && e.options.Primary == engines.RestartInPlace:
+		return "the primary"
+	}
+	return e.fixed.Name
 }
 
 // openNote returns a copy of the note, and forgets one of another member's switchover
@@ -138,6 +161,9 @@ func New(o Options) (*Engine, error) {
 	l, err := server.New(serverOptions(o))
 	if err != nil {
 		return nil, err
+	}
+	if o.Resolve == nil {
+		o.Resolve = lookUp
 	}
 	return newEngine(l, o), nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 	"github.com/rollcall-dev/rollcall/engines/mysql/switchover"
 	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 	"github.com/rollcall-dev/rollcall/engines/sorted"
@@ -24,9 +25,9 @@ func (e *Engine) peers() []engines.Peer {
 func (e *Engine) gather(ctx context.Context, t task, fresh bool) (switchover.Input, error) {
 	list := e.peers()
 	v := switchover.Input{
-		Claim: t.claim, Eligible: t.eligible, NotAfter: t.notAfter, Wrote: t.wrote, Undoing: t.undoing, Refusals: t.refusals, Limits: e.options.Limits,
+		Claim: t.claim, Primary: t.primary, Wanted: t.wanted, Waited: t.waited, Eligible: t.eligible, NotAfter: t.notAfter, Wrote: t.wrote, Undoing: t.undoing, Refusals: t.refusals, Limits: e.options.Limits,
 		View: topology.View{
-			Others: make([]topology.Member, len(list)), MaxLag: e.options.MaxLag, BrokenAfter: e.options.Limits.BrokenAfter, External: e.options.Failover != "",
+			Others: make([]topology.Member, len(list)), MaxLag: e.options.MaxLag, BrokenAfter: e.options.Limits.BrokenAfter, External: e.options.Failover != "", Asked: e.options.Primary,
 			Past: e.past(), // as of before the others are looked at
 		},
 	}
@@ -37,17 +38,18 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (switchover.Inp
 		}
 	})
 	sorted.By(v.Others, topology.ByOrdinal)
-	v.Self = topology.Member{State: e.local(ctx), Known: true, Peer: engines.Peer{Alive: true}}
+	v.Self = topology.Member{State: e.local(ctx), Known: true, Peer: engines.Peer{Pod: e.options.Pod, Alive: true}}
 	if err := ctx.Err(); err != nil {
 		return switchover.Input{}, err
 	}
 	v.Dropped = t.dropped != nil && *t.dropped
+	v.Domains = e.knownDomains(v.Others)
+	if fresh || v.Self.Allows() { // a primary says before any order whom nobody can follow
+		e.lookUpNames(ctx, v)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, m := range v.Others {
-		e.domains.Join(m.State.Domains)
-	}
-	v.Domains = e.domains.Clone()
+	v.Unresolved = e.unresolved()
 	v.Again, v.Failed = e.again, e.failed
 	v.ClosedElsewhere = e.opened
 	v.Ran = !e.ran.IsZero() && e.ran.Equal(v.Self.State.Started)
@@ -55,8 +57,20 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (switchover.Inp
 	if v.Followed(e.predecessor) {
 		e.predecessor = ""
 	}
+	v.Fixed = e.fixed
+	e.fixed = v.Remembered()
 	v.Now = time.Now()
 	return v, nil
+}
+
+// knownDomains are those that any member has told.
+func (e *Engine) knownDomains(others []topology.Member) replication.Domains {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, m := range others {
+		e.domains.Join(m.State.Domains)
+	}
+	return e.domains.Clone()
 }
 
 // after looks at the member again, after the local server: the local server may receive what the

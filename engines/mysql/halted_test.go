@@ -26,6 +26,7 @@ func TestHaltedSince(t *testing.T) {
 	restarted := func(s *replication.State) { s.Started = began.Add(2 * time.Minute); stopped(s) }
 	require.Equal(t, began.Add(3*time.Minute), look(3*time.Minute, restarted), "a start may mend it")
 	require.Equal(t, began.Add(3*time.Minute), look(4*time.Minute, restarted))
-	require.Zero(t, look(5*time.Minute, func(s *replication.State) { s.Writes = replication.Allowed; restarted(s) }))
+	require.Equal(t, began.Add(3*time.Minute), look(5*time.Minute, func(s *replication.State) { s.Writes = replication.Allowed; restarted(s) }), "of a fixed primary")
+	require.Zero(t, look(5*time.Minute, func(s *replication.State) { s.Writes = replication.Allowed; restarted(s); s.Source = nil }))
 	require.Zero(t, look(5*time.Minute, func(*replication.State) {}))
 }

@@ -71,7 +71,7 @@ func (e *Engine) local(ctx context.Context) replication.State {
 // halt returns since when the server has not replicated as a replica should. A restarted server
 // starts again. Callers hold the lock.
 func (e *Engine) halt(s replication.State) time.Time {
-	if s.Writes == replication.Allowed || s.Group != nil || s.Source != nil && s.Source.Receiving && s.Source.Applying {
+	if s.Writes == replication.Allowed && s.Source == nil || s.Group != nil || s.Source != nil && s.Source.Receiving && s.Source.Applying {
 		e.halted.since = time.Time{}
 	} else if e.halted.since.IsZero() || !e.halted.started.Equal(s.Started) {
 		e.halted.since = s.Looked
@@ -138,7 +138,7 @@ func (e *Engine) Facts() engines.Facts { return FactsOf(e.options.Flavor) }
 
 // FactsOf a flavor. Empty means of MySQL.
 func FactsOf(flavor replication.Flavor) engines.Facts {
-	f := engines.Facts{Name: string(cmp.Or(flavor, replication.MySQL)), SettleSeconds: 5, Unlisted: true, OwnAgentOnly: true}
+	f := engines.Facts{Name: string(cmp.Or(flavor, replication.MySQL)), SettleSeconds: 5, Unlisted: true, OwnAgentOnly: true, Topologies: true}
 	if flavor != replication.MariaDB {
 		f.MaxMajorStep, f.MinSource = 1, map[int]string{9: "8.4.0"}
 	}

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"time"
 
@@ -27,10 +28,16 @@ type Options struct {
 	// Domain is the DNS domain behind members' names, with a leading dot. It is used while no
 	// replica shows how it reaches its source. Empty means that there is none.
 	Domain string
+	// Resolve looks up a name. Nil, for New, means in the DNS.
+	Resolve func(ctx context.Context, host string) error
 	// Failover says who moves the role of primary. Empty means the agents. External means another
 	// manager, for which the agents wait. A URL means another manager that is asked there, and for
 	// which the agents wait.
 	Failover string
+	// Primary is what the primary does before it stops. Unknown means by the topology.
+	Primary engines.Primary
+	// Pod is the name of the local pod. Empty means that it is that of the server.
+	Pod string
 	// MaxLag is the most that a replica may lag that counts as caught up. 0 means 10 s.
 	MaxLag time.Duration
 	// Limits are the limits of switchovers.

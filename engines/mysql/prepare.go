@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
@@ -27,6 +28,16 @@ func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, er
 	}
 	u := undo{Undo: order.UndoOn(order.Subject(s.Node))}
 	u.Wrote = u.Node == s.Node && (s.Writes == replication.Allowed || s.Switch != nil && s.Switch.From == s.Node)
+	if !u.Wrote || e.options.Failover != "" {
+		return u.encode()
+	}
+	v, err := e.gather(ctx, task{}, true)
+	if err != nil {
+		return nil, err
+	}
+	if v.InPlace() && !v.Mine() {
+		u.Wrote, u.InPlace = false, s.Source == nil
+	}
 	return u.encode()
 }
 
@@ -56,10 +67,42 @@ func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byt
 	case e.options.Failover != "":
 		return e.elsewhere(ctx, order, s)
 	}
+	if will := planned.primary(); will != engines.PrimaryUnknown && order.Primary != engines.PrimaryUnknown && order.Primary != will {
+		return engines.Progress{State: engines.ProgressRunning, Detail: fmt.Sprintf("the order is %s for the primary, and %s planned %s", order.Primary, s.Node, will)}, nil
+	}
 	return e.handOver(ctx, task{
 		claim: order.Claim, eligible: order.Eligible, notAfter: order.NotAfter, epoch: order.Epoch, wrote: planned.Wrote,
+		primary: planned.primary(), wanted: e.target(order.Claim, s),
+		waited:   order.Epoch == 0 && e.waited(order.Claim) > e.options.Limits.Follow,
 		evacuate: order.Kind == engines.Evacuate,
 	})
+}
+
+// target returns the state of the local server that its replicas must come to before it restarts in
+// place: that of the first call of the claim, or one of at most MaxLag ago. Its clients go on
+// writing, so replicas never have what it has now.
+func (e *Engine) target(claim string, s replication.State) *replication.State {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	if e.wanted.claim != claim {
+		e.wanted.claim, e.wanted.began, e.wanted.at = claim, now, time.Time{}
+	}
+	if now.Sub(e.wanted.at) > e.options.MaxLag {
+		e.wanted.at, e.wanted.state = now, s
+	}
+	state := e.wanted.state
+	return &state
+}
+
+// waited returns for how long the replicas have been waited for under the claim.
+func (e *Engine) waited(claim string) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.wanted.claim != claim {
+		return 0
+	}
+	return time.Since(e.wanted.began)
 }
 
 // task is what an Input needs besides the States.
@@ -69,6 +112,9 @@ type task struct {
 	notAfter time.Time
 	epoch    int64
 	wrote    bool
+	primary  engines.Primary
+	wanted   *replication.State // what the replicas of a primary that stays must have
+	waited   bool               // they were waited for as long as a pod that is stopped anyway may
 	undoing  bool
 	evacuate bool
 	refusals map[string]string

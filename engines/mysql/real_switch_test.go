@@ -1,8 +1,10 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
+	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
 // realMembers are real servers, each with the code under test, connected in one
@@ -22,6 +25,7 @@ type realMembers struct {
 	servers []*mysqltest.Server
 	wire    *enginetest.Wire
 	engines []*Engine
+	names   []string // on the wire, where they are not addresses
 }
 
 func startMembers(t *testing.T, flavor mysqltest.Flavor, count int) *realMembers {
@@ -40,13 +44,24 @@ func membersAt(t *testing.T, servers []*mysqltest.Server) *realMembers {
 // agent starts one that knows nothing, in the place of an earlier one.
 func (m *realMembers) agent(i int) {
 	o := realOptions(m.servers[i])
-	o.Peers = m.wire.From(m.servers[i].Address())
+	o.Peers = m.wire.From(m.name(i))
 	o.Limits.Quiet, o.Limits.RetryAfter, o.Limits.BrokenAfter = time.Second, time.Second, 3*time.Second
 	e, err := New(o)
 	require.NoError(m.t, err)
 	m.t.Cleanup(func() { require.NoError(m.t, e.Close()) })
 	m.engines[i] = e
-	m.wire.Connect(map[string]engines.Peered{m.servers[i].Address(): e})
+	m.wire.Connect(map[string]engines.Peered{m.name(i): e})
+}
+
+// name is what the member calls itself.
+func (m *realMembers) name(i int) string {
+	if m.names != nil {
+		return m.names[i]
+	}
+	s := m.servers[i]
+	host, err := os.Hostname()
+	require.NoError(m.t, err)
+	return replication.JoinName(cmp.Or(s.Settings["report_host"], host), s.Settings["report_port"])
 }
 
 // until calls f, as an agent does, until it is done, and lets the others repair.
@@ -55,13 +70,13 @@ func (m *realMembers) until(i int, f func(e *Engine) (engines.Progress, error)) 
 	var p engines.Progress
 	var err error
 	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		m.wire.Alone(m.servers[i].Address(), func() { p, err = f(m.engines[i]) })
+		m.wire.Alone(m.name(i), func() { p, err = f(m.engines[i]) })
 		if err == nil && p.State == engines.ProgressDone {
 			return p
 		}
 		for j, other := range m.engines {
 			if j != i {
-				m.wire.Alone(m.servers[j].Address(), func() { _, _ = other.Repair(m.t.Context()) })
+				m.wire.Alone(m.name(j), func() { _, _ = other.Repair(m.t.Context()) })
 			}
 		}
 	}

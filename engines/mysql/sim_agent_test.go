@@ -36,6 +36,7 @@ func (a *simAgent) begin() {
 	a.alive, a.since, a.busy, a.cancel = true, time.Now(), false, func() {}
 	a.life++
 	options := Options{Peers: simPeers{a, a.life}, Limits: switchover.Limits{Quiet: 2 * time.Second}}
+	a.w.stays.configure(&options, a.name)
 	if a.w.dns {
 		options.Domain = ".db.ns.svc"
 	}

@@ -129,7 +129,7 @@ func kinds(members int) []*simKind {
 		{name: "stopping writes does not work in time", do: func(w *simWorld, _ *simBreak) { w.busyOnce = true }},
 	}
 	for i := 1; i < members; i++ {
-		name := fmt.Sprintf("db-%d", i)
+		name := fmt.Sprintf("member %d", i)
 		out = append(out,
 			&simKind{name: name + "'s agent dies and comes back", do: func(w *simWorld, _ *simBreak) { w.endAgent(i, 5*time.Second) }},
 			&simKind{name: name + "'s agent dies for long", do: func(w *simWorld, _ *simBreak) { w.endAgent(i, 60*time.Second) }},
@@ -158,6 +158,7 @@ func kinds(members int) []*simKind {
 func (w *simWorld) orderHandover() {
 	a := w.agents[0]
 	a.order = engines.Order{Kind: engines.Handoff, Claim: "claim-1", NotAfter: time.Now().Add(3 * time.Minute)}
+	w.ordered = len(a.server.log)
 	undo, err := a.engine.PlanDrain(context.Background(), a.order)
 	if err != nil {
 		panic(err)
@@ -169,6 +170,7 @@ func (w *simWorld) orderHandover() {
 // restored.
 func (w *simWorld) handedOver(a *simAgent) {
 	w.note("%s handed over; its pod is restarted", a.name)
+	w.leavesInPlace(a)
 	a.undoing = true
 	a.end()
 	a.server.crash()
@@ -225,7 +227,7 @@ func (w *simWorld) judge() {
 		if s.up && w.agents[i].alive {
 			living++
 		}
-		if s.up && s.writes == replication.Allowed {
+		if s.up && s.writes == replication.Allowed && !(w.stays.writableReplicas && i > 0) {
 			primary = s
 		}
 	}

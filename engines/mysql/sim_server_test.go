@@ -171,7 +171,7 @@ func (s *simServer) crash() {
 
 // boot starts it again: read-only by its configuration, replication goes on.
 func (s *simServer) boot() {
-	s.up, s.started, s.writes = true, time.Now(), replication.RefusedAtStart
+	s.up, s.started, s.writes = true, time.Now(), s.w.startsAs(s.id)
 	s.threads, s.failure = s.source != "" && !s.w.skipStart, ""
 	s.semiSource = false
 	s.w.note("%s is back", s.name)
@@ -212,6 +212,7 @@ func (s *simServer) state() replication.State {
 			st.Replicas = append(st.Replicas, replication.Replica{ID: s.w.idOf(other), Host: other.name, Port: 3306})
 		}
 	}
+	s.w.stays.tell(s, &st)
 	return st
 }
 
@@ -228,6 +229,7 @@ func (c simConn) do(ctx context.Context, what string, f func(s *simServer) error
 	if err := c.check(ctx); err != nil {
 		return err
 	}
+	a.w.writesToServer(a.server, what)
 	err := f(a.server)
 	a.w.note("%s: %s: %v", a.name, what, err)
 	a.w.boundary()

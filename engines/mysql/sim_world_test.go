@@ -25,6 +25,7 @@ type simSetup struct {
 	skipStart bool
 	silent    int  // ticks before anybody writes; negative means nobody ever does
 	dns       bool // agents know the domain of their pods from the beginning
+	stays     simStays
 }
 
 func (s simSetup) String() string {
@@ -57,6 +58,7 @@ type simWorld struct {
 	tells      bool // every event is kept
 	log        []string
 	restored   int // boundary at which the order was
+	ordered    int // transactions that the primary had when it was ordered
 	promoted   int // boundary at which somebody was first told to take over
 	start      time.Time
 }
@@ -69,11 +71,12 @@ type simLater struct {
 func newWorld(setup simSetup, tells bool, breaks ...simBreak) *simWorld {
 	w := &simWorld{tells: tells, simSetup: setup, servers: map[string]*simServer{}, acked: map[int]txn{}, waiting: map[int]txn{}, breaks: breaks, start: time.Now()}
 	for i := range setup.members {
-		s := &simServer{w: w, name: fmt.Sprintf("db-%d", i), id: i, up: true, started: time.Now(), writes: replication.RefusedAtStart, pace: 1 + 2*i}
+		s := &simServer{w: w, name: w.nameOf(i), id: i, up: true, started: time.Now(), writes: replication.RefusedAtStart, pace: 1 + 2*i}
 		if i == 0 {
 			s.writes, s.semiSource = replication.Allowed, setup.acks > 0
 		} else {
-			s.source, s.threads, s.semiSelf = "db-0", true, setup.acks > 0
+			s.source, s.threads, s.semiSelf = w.nameOf(0), true, setup.acks > 0
+			s.writes = w.startsAs(i)
 		}
 		w.list = append(w.list, s)
 		w.servers[s.name] = s
@@ -111,7 +114,7 @@ func (w *simWorld) tick() {
 	w.ticks++
 	var allowing []string
 	for _, s := range w.list {
-		if s.up && s.writes == replication.Allowed {
+		if s.up && s.writes == replication.Allowed && !(s.id > 0 && w.stays.writableReplicas) {
 			allowing = append(allowing, s.name)
 			if w.ticks%3 == 0 && w.n < 80 && w.writing() {
 				t := s.write()

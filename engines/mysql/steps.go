@@ -136,6 +136,8 @@ func (e *Engine) intend(_ context.Context, step engines.Step, b body, own replic
 		return own.Node + " knows of a later try", nil
 	case own.Writes == replication.Allowed:
 		return own.Node + " allows writes itself", nil
+	case e.stays() != "":
+		return fmt.Sprintf("%s knows that %s keeps its role", own.Node, e.stays()), nil
 	case open.Same(&n):
 		return "", nil
 	}
@@ -278,6 +280,8 @@ func (e *Engine) followed(ctx context.Context, step engines.Step, b body, own re
 		return fmt.Sprintf("%s does not see that %s allows writes", own.Node, engines.OneLine(b.Primary)), nil
 	case v.Self.State.Writes == replication.Allowed:
 		return own.Node + " allows writes itself", nil
+	case v.Kind() == engines.FixedPrimary:
+		return own.Node + " follows a primary that keeps its role", nil
 	}
 	if why := v.CannotFollow(v.Self, to); why != "" {
 		return why, nil

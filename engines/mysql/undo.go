@@ -14,6 +14,19 @@ type undo struct {
 	// Wrote means that the node allowed writes when this was planned, so that Rollcall made it
 	// read-only.
 	Wrote bool `json:"wrote"`
+	// InPlace means that the node keeps the role, so that nothing is written to any server.
+	InPlace bool `json:"inPlace,omitempty"`
+}
+
+// primary returns what was planned for the role.
+func (u undo) primary() engines.Primary {
+	switch {
+	case u.InPlace:
+		return engines.RestartInPlace
+	case u.Wrote:
+		return engines.Switchover
+	}
+	return engines.PrimaryUnknown
 }
 
 func (u undo) encode() ([]byte, error) { return json.Marshal(u) }

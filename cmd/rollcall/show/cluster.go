@@ -138,6 +138,10 @@ func Cluster(w io.Writer, p Palette, c *rollcallv1.Cluster, source string, now t
 	}
 	head.Row(phaseMark(c.GetPhase()), "phase", phase)
 	if topology := c.GetTopology(); topology != "" {
+		switch model.Topology(topology) {
+		case model.TopologyFixedPrimary, model.TopologySingleServer:
+			topology += ": its primary restarts in place, last, and nobody writes meanwhile"
+		}
 		if why := c.GetTopologyWhy(); why != "" {
 			topology += ": " + Clean(why)
 		}

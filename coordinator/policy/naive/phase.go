@@ -10,7 +10,7 @@ import (
 
 // onRequest are the holds that somebody asked for.
 var onRequest = []model.Rule{
-	model.RuleObserveOnly, model.RulePaused, model.RuleOutsideWindow, model.RuleFleetFull, model.RuleApproval, model.RuleCanary,
+	model.RuleObserveOnly, model.RulePaused, model.RuleOutsideWindow, model.RuleFleetFull, model.RuleApproval, model.RuleCanary, model.RulePrimary,
 }
 
 // phase returns the first phase that applies.

@@ -75,6 +75,8 @@ func rules() []rule {
 		{name: model.RuleVeto, pod: simply((*world).vetoed)},
 		{name: model.RuleVeto, pod: simply((*world).nobodyCanEmpty), firm: true},
 		{name: model.RuleBusy, pod: simply((*world).busy)},
+		{name: model.RuleTopology, spares: correctionsAndDead, pod: simply((*world).topologyNotKnown)},
+		{name: model.RulePrimary, spares: correctionsAndDead, pod: simply((*world).primaryOnHold)},
 		{name: model.RuleVersionOrder, spares: corrections, pod: simply((*world).versionOrder)},
 		{name: model.RuleRankOrder, spares: correctionsAndNoUpdate, pod: simply((*world).rankOrder)},
 		{name: model.RuleLeaderLast, spares: corrections, pod: simply((*world).leaderLast)},

@@ -14,6 +14,8 @@ type Order struct {
 	Claim   string
 	Epoch   int64
 	Prepare model.Prepare
+	// Primary is what the pod's member does if it is the primary. Empty leaves it to the topology.
+	Primary model.Primary
 	// Eligible are the pods that may take over duties. Empty means any.
 	Eligible []string
 	// Setting is the cluster setting that may be written, with the value that it had before anybody

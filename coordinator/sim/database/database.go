@@ -56,6 +56,9 @@ type Database struct {
 	foreign []string
 	// acks is how many replicas must acknowledge, of a database with one primary.
 	acks, handovers int
+	// fixed is the node of a primary that keeps its role; nobody else ever leads. It is empty if there
+	// is none.
+	fixed string
 	// Included is called when data may come again to a pod from which a claim has kept it. It must
 	// not call the database.
 	Included func(pod, claim string)
@@ -266,7 +269,7 @@ func (d *Database) elect(s *shard) {
 			return
 		}
 		for _, r := range s.copies {
-			if r.active {
+			if r.active && (d.fixed == "" || r.node == d.fixed) {
 				s.leader = r.node
 				d.loop.Log("db", "%s leads %s", PodName(r.node), s.id)
 				return

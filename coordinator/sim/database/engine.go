@@ -260,6 +260,10 @@ func (d *Database) handOver(self string, order engines.Order) int {
 		if s.leader != self {
 			continue
 		}
+		if d.fixed != "" {
+			left += d.lacking(s)
+			continue
+		}
 		to := d.successor(s, order)
 		if to == "" && d.acks > 0 {
 			left++ // until one can

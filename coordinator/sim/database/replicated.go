@@ -12,6 +12,30 @@ func (d *Database) Replicate(acks int, pods ...string) {
 	d.AddShard("data", pods...)
 }
 
+// Fix makes the primary one that keeps its role.
+func (d *Database) Fix() { d.fixed = d.shards[0].leader }
+
+// Fixed is the pod of a primary that keeps its role. It is empty if there is none.
+func (d *Database) Fixed() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fixed == "" {
+		return ""
+	}
+	return PodName(d.fixed)
+}
+
+// lacking is how many of the others, as far as they run, are not yet as the fixed primary is. d.mu is
+// held.
+func (d *Database) lacking(s *shard) (n int) {
+	for _, r := range s.copies {
+		if at := d.nodes[r.node]; r.node != d.fixed && at.up && at.listed && !r.active && !r.ails {
+			n++
+		}
+	}
+	return n
+}
+
 // Acks is how many replicas must be there; 0: it is not such a database.
 func (d *Database) Acks() int {
 	d.mu.Lock()
@@ -36,7 +60,10 @@ func (d *Database) replicated(self string, o *engines.Observation) {
 	for i := range data.Members {
 		m := data.Members[i]
 		m.Eligible = m.State == engines.MemberActive
-		primary.Members = append(primary.Members, m)
+		if d.fixed == "" || m.Node == d.fixed {
+			m.Leader = m.Leader && m.State == engines.MemberActive
+			primary.Members = append(primary.Members, m)
+		}
 		if m.Leader {
 			if m.Node == self {
 				o.Roles = []string{"primary"}
@@ -49,6 +76,9 @@ func (d *Database) replicated(self string, o *engines.Observation) {
 	}
 	if len(o.Roles) == 0 {
 		o.Roles, o.After = []string{"replica"}, nil
+	}
+	if d.fixed != "" {
+		o.Topology, o.Last = engines.FixedPrimary, len(o.Roles) > 0
 	}
 	o.Groups = append(o.Groups, primary, acks)
 }

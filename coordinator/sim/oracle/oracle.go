@@ -304,6 +304,7 @@ func (o *Oracle) Look() {
 	truth := o.db.Truth()
 	o.places(truth)
 	o.labels.follows(o)
+	o.stays(truth)
 	for _, shard := range truth {
 		for _, c := range shard.Copies {
 			mark(o.since, c.Pod+"/"+shard.ID, !c.Active)

@@ -218,6 +218,12 @@ func (o *Oracle) primary(removed *corev1.Pod, shard database.Shard, left int) {
 	if acks == 0 {
 		return
 	}
+	if fixed := o.db.Fixed(); fixed != "" {
+		o.fixed(removed, fixed, shard)
+		if pod == fixed {
+			return
+		}
+	}
 	if now := o.leads[shard.ID]; now.pod == pod {
 		if o.loop.Now()-now.at > shown && o.asks(removed, primaries) {
 			o.Accuse("I8", "%s goes and is the primary", pod)

@@ -57,10 +57,16 @@ func draw(seed uint64, o Options) Scenario {
 	case 7:
 		s.Kind = AtOnce
 	}
+	if o.Fixed {
+		s.Kind, s.Fixed = Primary, true
+	}
 	s.drawPools(r)
 	s.drawLimits(r)
 	s.drawCopies(r)
 	s.drawManners(r)
+	if o.Fixed {
+		s.fix()
+	}
 	s.Faults = drawFaults(r, o, o.classes())
 	if r.IntN(15) == 0 {
 		s.Veto = 28 * time.Second
@@ -175,6 +181,16 @@ func (s *Scenario) drawManners(r *rand.Rand) {
 		s.Rolls, s.Replace = "", true
 	case Ephemeral:
 		s.Ephemeral = true
+	}
+}
+
+// fix puts the primary into a StatefulSet of its own, behind that of the others.
+func (s *Scenario) fix() {
+	n := s.Replicas
+	s.Pools = []Pool{{Replicas: n - 1}, {Replicas: 1}}
+	s.Shards = [][]int{{n - 1}}
+	for i := range n - 1 {
+		s.Shards[0] = append(s.Shards[0], i)
 	}
 }
 

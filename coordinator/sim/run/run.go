@@ -31,6 +31,8 @@ type Options struct {
 	Wide bool
 	// Primary, when not 0, makes databases of so many pods with one primary.
 	Primary int
+	// Fixed makes databases whose primary is in a StatefulSet of its own, and keeps its role.
+	Fixed bool
 	// Replace makes databases whose pods are replaced, on volumes of their own.
 	Replace bool
 	// Bug is planted.

@@ -126,6 +126,33 @@ func TestHandoversUndisturbed(t *testing.T) {
 	require.Len(t, ways, 3)
 }
 
+// A primary that keeps its role goes last, nobody else ever leads, and all that holds elsewhere does,
+// too.
+func TestFixedPrimarySeeds(t *testing.T) {
+	for seed := *from; seed < *from+*seeds/4; seed++ {
+		r, err := Seed(seed, Options{Fixed: true})
+		require.NoError(t, err)
+		for _, b := range r.Breaks {
+			t.Errorf("seed %d: %s\n  %s", seed, b, r.Scenario)
+		}
+		require.Zero(t, r.Handovers, "seed %d", seed)
+	}
+}
+
+// Undisturbed, each pod goes once, the fixed primary last. Those that their controller takes in the
+// first moments of a template are not counted.
+func TestFixedPrimaryUndisturbed(t *testing.T) {
+	for seed := *from; seed < *from+12; seed++ {
+		r, err := Seed(seed, Options{Fixed: true, Quiet: true})
+		require.NoError(t, err)
+		require.Empty(t, r.Breaks, "seed %d: %s\n%s", seed, r.Scenario, r.Log)
+		require.Zero(t, r.Handovers)
+		if r.Scenario.Guarded || r.Scenario.Rolls == "" {
+			require.Equal(t, r.Scenario.Replicas, r.Removals, "seed %d: %s", seed, r.Scenario)
+		}
+	}
+}
+
 // A rollout that nothing disturbs takes every pod once. Where only the line keeps pods from their
 // controller, and no guard, those that it takes in the first moments of a template are not counted.
 func TestUndisturbed(t *testing.T) {

@@ -32,6 +32,8 @@ type Scenario struct {
 	// Acks, when not 0, makes it a database with one primary, whose commits so many
 	// replicas must acknowledge.
 	Acks int
+	// Fixed is true if the primary keeps its role.
+	Fixed bool
 	// Replace is true if pods are replaced, and keep their data on volumes of their own. Hollow is
 	// a planted bug: evacuations move nothing, and nobody tells.
 	Replace, Hollow bool
@@ -179,6 +181,9 @@ func (s Scenario) manners() string {
 	}
 	if len(s.Pools) > 0 {
 		text += fmt.Sprintf(", pools (replicas, start, rank) %v", s.Pools)
+	}
+	if s.Fixed {
+		text += ", the primary stays"
 	}
 	if s.Acks > 0 {
 		text += fmt.Sprintf(", one primary and %d of its replicas acknowledge", s.Acks)

@@ -93,6 +93,9 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 		}
 		if s.Acks > 0 {
 			w.db.Replicate(s.Acks, pods...)
+			if s.Fixed {
+				w.db.Fix()
+			}
 			continue
 		}
 		w.db.AddShard(fmt.Sprintf("books/s%d", i+1), pods...)

@@ -2,12 +2,15 @@ package mysqltest
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
 )
@@ -100,3 +103,48 @@ func (f flavor) ofVersion(version string) flavor {
 	f.semiSync = nil // its plug-ins are not there
 	return f
 }
+
+// Become ends the server and starts another version with its data, without waiting. The version may
+// be an older one: what the server makes of that is its own business.
+func (s *Server) Become(version string) {
+	s.t.Helper()
+	if !s.Ended() {
+		s.Stop()
+	}
+	s.home = homeOf(s.t, s.Flavor, version)
+	have, err := versionOf(filepath.Join(s.home, "bin", s.f.programs[0]))
+	require.NoError(s.t, err)
+	before := s.f.settings
+	s.Version, s.f = have, flavors[s.Flavor].ofVersion(have)
+	for name := range before { // settings that one version knows and another does not
+		if _, known := s.f.settings[name]; !known {
+			delete(s.Settings, name)
+		}
+	}
+	for name, value := range s.f.settings {
+		if _, known := before[name]; !known {
+			s.Settings[name] = value
+		}
+	}
+	s.Start()
+}
+
+// Upgrade mends the system tables after another version was started, as the entry point of an image
+// does, and returns what that says. It reports false where the version comes without mariadb-upgrade.
+func (s *Server) Upgrade() (said string, there bool) {
+	s.t.Helper()
+	program := filepath.Join(s.home, "bin", "mariadb-upgrade")
+	if _, err := os.Stat(program); err != nil {
+		return "", false
+	}
+	args := []string{"--no-defaults", "--user=root", "--socket=" + s.socket()}
+	if s.Settings["ssl"] == "OFF" { // clients of 11.4 and later demand TLS
+		args = append(args, "--skip-ssl")
+	}
+	out, err := exec.Command(program, args...).CombinedOutput()
+	require.NoError(s.t, err, "%s", out)
+	return string(out), true
+}
+
+// Said is all that the server has printed since its last start.
+func (s *Server) Said() string { return s.process.Output() }

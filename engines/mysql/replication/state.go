@@ -19,9 +19,11 @@ type State struct {
 	// Unnamed means that it has no report_host, so that nobody is told to follow it.
 	Unnamed bool `json:"unnamed,omitempty"`
 	// ID is @@server_uuid, on MariaDB @@server_id.
-	ID      string `json:"id"`
-	Version string `json:"version,omitempty"`
-	Flavor  Flavor `json:"flavor,omitempty"`
+	ID string `json:"id"`
+	// ServerID is @@server_id of either flavor, by which servers tell what they wrote themselves.
+	ServerID string `json:"serverID,omitempty"`
+	Version  string `json:"version,omitempty"`
+	Flavor   Flavor `json:"flavor,omitempty"`
 	// Serving means that the server answered all that this State needs.
 	Serving bool `json:"serving"`
 	// Down means that no server listens.
@@ -51,9 +53,12 @@ type State struct {
 	// received from the source, Purged those that are no longer in the binary logs; in the notation
 	// of the server, or gtid.None. Empty means not known, or, of Received, nothing since it began
 	// to follow.
-	Executed string   `json:"executed,omitempty"`
-	Received string   `json:"received,omitempty"`
-	Purged   string   `json:"purged,omitempty"`
+	Executed string `json:"executed,omitempty"`
+	Received string `json:"received,omitempty"`
+	Purged   string `json:"purged,omitempty"`
+	// Log is the end of the binary log of a server without GTIDs; nil means not known, or that it has
+	// GTIDs.
+	Log      *Place   `json:"log,omitempty"`
 	SemiSync SemiSync `json:"semiSync"`
 	// Group is the group of group replication or Galera; nil means none.
 	Group *GroupState `json:"group,omitempty"`
@@ -136,6 +141,8 @@ type Source struct {
 	Lag *time.Duration `json:"lag,omitempty"`
 	// Failure is the failure of either thread, in the server's words.
 	Failure string `json:"failure,omitempty"`
+	// Applied is how far in the source's binary log it has executed; nil means not known.
+	Applied *Place `json:"applied,omitempty"`
 	// ByPosition means that it follows without GTIDs, so it cannot be given another source.
 	ByPosition bool `json:"byPosition,omitempty"`
 	// Filtered means that it leaves out some of the source's data, though its GTIDs say that it has
@@ -184,12 +191,14 @@ type GroupState struct {
 
 // GroupMember is one of them.
 type GroupMember struct {
-	ID      string `json:"id"`
-	Host    string `json:"host"`
-	Port    int    `json:"port"`
-	State   string `json:"state"` // ONLINE, RECOVERING, UNREACHABLE, OFFLINE, ERROR
-	Role    string `json:"role"`  // PRIMARY, SECONDARY
-	Version string `json:"version,omitempty"`
+	ID string `json:"id"`
+	// ServerID is @@server_id of either flavor, by which servers tell what they wrote themselves.
+	ServerID string `json:"serverID,omitempty"`
+	Host     string `json:"host"`
+	Port     int    `json:"port"`
+	State    string `json:"state"` // ONLINE, RECOVERING, UNREACHABLE, OFFLINE, ERROR
+	Role     string `json:"role"`  // PRIMARY, SECONDARY
+	Version  string `json:"version,omitempty"`
 }
 
 // Switch is a switchover that a member has agreed to.

@@ -19,12 +19,13 @@ const maxListed = 64
 func (a answers) state(d *dialect, now time.Time) replication.State {
 	i := a.identity
 	s := replication.State{
-		Node:    replication.JoinName(cmp.Or(i.Text("report_host"), i.Text("hostname")), cmp.Or(trimZero(i.Text("report_port")), i.Text("port"))),
-		ID:      i.Words("id"),
-		Unnamed: i.Text("report_host") == "",
-		Version: i.Words("version"),
-		Flavor:  d.flavor,
-		Looked:  now,
+		Node:     replication.JoinName(cmp.Or(i.Text("report_host"), i.Text("hostname")), cmp.Or(trimZero(i.Text("report_port")), i.Text("port"))),
+		ID:       i.Words("id"),
+		ServerID: i.Words("server_id"),
+		Unnamed:  i.Text("report_host") == "",
+		Version:  i.Words("version"),
+		Flavor:   d.flavor,
+		Looked:   now,
 	}
 	problems := a.missing
 	s.Started = a.started()
@@ -43,6 +44,7 @@ func (a answers) state(d *dialect, now time.Time) replication.State {
 	for _, r := range a.replicas {
 		s.Replicas = append(s.Replicas, replica(r))
 	}
+	s.Log = a.log()
 	s.SemiSync = a.semiSync(d)
 	s.Group = a.group(d, s)
 	s.Busy = a.busy()
@@ -179,6 +181,7 @@ func (a answers) sources(s *replication.State) string {
 		Started:    (io != "No" || failed(r, "last_io_errno")) && (applier != "No" || failed(r, "last_sql_errno")) && io != "" && applier != "",
 		Failure:    failure(r),
 		ByPosition: byPosition(r),
+		Applied:    applied(r),
 		Filtered:   filtered(r),
 	}
 	src.Delay, _ = r.Seconds("sql_delay")

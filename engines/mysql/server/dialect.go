@@ -27,6 +27,7 @@ type dialect struct {
 	clones    []string
 	members   []string
 	oldest    []string // the beginning of the oldest log
+	end       []string // of the newest log
 	clients   string
 	needs     privileges
 	writes    string   // whether they are allowed
@@ -85,7 +86,7 @@ func openTransactions(processes string) string {
 var dialects = map[replication.Flavor]*dialect{
 	replication.MySQL: {
 		flavor: replication.MySQL,
-		identity: `SELECT VERSION() AS version, @@server_uuid AS id, @@report_host AS report_host, @@report_port AS report_port, @@hostname AS hostname, @@port AS port, ` +
+		identity: `SELECT VERSION() AS version, @@server_uuid AS id, @@server_id AS server_id, @@report_host AS report_host, @@report_port AS report_port, @@hostname AS hostname, @@port AS port, ` +
 			`UNIX_TIMESTAMP() AS now, @@read_only AS read_only, @@super_read_only AS super_read_only, ` +
 			`@@gtid_mode AS gtid_mode, @@gtid_executed AS executed, @@gtid_purged AS purged, @@log_bin AS log_bin`,
 		origin: `SELECT VARIABLE_NAME AS name, VARIABLE_SOURCE AS origin FROM performance_schema.variables_info WHERE VARIABLE_NAME IN ('read_only', 'super_read_only') ` +
@@ -99,6 +100,7 @@ var dialects = map[replication.Flavor]*dialect{
 			`AND OBJECT_TYPE IN ('BACKUP LOCK', 'GLOBAL') LIMIT 5`},
 		clones:  []string{`SELECT STATE AS state FROM performance_schema.clone_status WHERE STATE = 'In Progress'`},
 		members: []string{`SELECT MEMBER_ID AS id, MEMBER_HOST AS host, MEMBER_PORT AS port, MEMBER_STATE AS state, MEMBER_ROLE AS role, MEMBER_VERSION AS version FROM performance_schema.replication_group_members`},
+		end:     []string{`SHOW BINARY LOG STATUS`, `SHOW MASTER STATUS`},
 		clients: `SELECT ID AS id FROM performance_schema.processlist WHERE ` + others,
 		needs: privileges{
 			source: "REPLICATION CLIENT", replicas: "REPLICATION SLAVE", process: "PROCESS", schema: "SELECT on performance_schema", logs: "REPLICATION CLIENT",
@@ -119,7 +121,7 @@ var dialects = map[replication.Flavor]*dialect{
 	},
 	replication.MariaDB: {
 		flavor: replication.MariaDB,
-		identity: `SELECT VERSION() AS version, @@server_id AS id, @@report_host AS report_host, @@report_port AS report_port, @@hostname AS hostname, @@port AS port, ` +
+		identity: `SELECT VERSION() AS version, @@server_id AS id, @@server_id AS server_id, @@report_host AS report_host, @@report_port AS report_port, @@hostname AS hostname, @@port AS port, ` +
 			`UNIX_TIMESTAMP() AS now, @@read_only AS read_only, @@gtid_binlog_state AS binlog_state, @@gtid_slave_pos AS slave_pos, @@log_bin AS log_bin`,
 		origin:   `SELECT LOWER(VARIABLE_NAME) AS name, GLOBAL_VALUE_ORIGIN AS origin, ENUM_VALUE_LIST AS 'levels' FROM information_schema.SYSTEM_VARIABLES WHERE VARIABLE_NAME = 'READ_ONLY'`,
 		source:   []string{`SHOW ALL REPLICAS STATUS`, `SHOW ALL SLAVES STATUS`},

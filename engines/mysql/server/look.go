@@ -51,7 +51,7 @@ type answers struct {
 	source, replicas   []sql.Row
 	running, locks     []sql.Row
 	clones, members    []sql.Row
-	oldest             []sql.Row
+	oldest, end        []sql.Row
 	open               sql.Row
 	missing            []string
 }
@@ -90,6 +90,9 @@ func (l *Server) ask(ctx context.Context) (answers, *dialect, error) {
 	}
 	if err == nil {
 		err = l.beginning(ctx, s, d, &a)
+	}
+	if err == nil {
+		err = s.newest(ctx, d, &a)
 	}
 	return a, d, err
 }

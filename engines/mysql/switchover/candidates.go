@@ -66,7 +66,7 @@ func (v Input) unfit(m topology.Member, beginning bool) string {
 	if _, _, err := v.AddressOf(m); err != nil {
 		return err.Error()
 	}
-	return ""
+	return v.Twin(m)
 }
 
 // receives reports whether a connected replica really has what the local member had executed longer

@@ -32,3 +32,16 @@ func TestDelayedReplicaHoldsNoHandover(t *testing.T) {
 	v.Others[1].State.Source.Receiving = false
 	require.Equal(t, Wait, Next(v).Kind, "it would, and cannot")
 }
+
+// TestMembersWithOneServerID checks that the role goes to nobody whom another member could not follow.
+func TestMembersWithOneServerID(t *testing.T) {
+	v := seen()
+	v.Self.State.ServerID, v.Others[0].State.ServerID, v.Others[1].State.ServerID = "1", "2", "3"
+	require.Equal(t, Start, Next(v).Kind)
+	v.Others[1].State.ServerID = "2"
+	a := Next(v)
+	require.Equal(t, Wait, a.Kind)
+	require.Contains(t, a.Reason, "db-1 and db-2 have the same server_id, 2, so that neither can follow the other")
+	v.Others[0].State.ServerID, v.Others[1].State.ServerID = "", ""
+	require.Equal(t, Start, Next(v).Kind, "an agent of an earlier version does not tell")
+}

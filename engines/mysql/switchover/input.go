@@ -3,6 +3,7 @@ package switchover
 import (
 	"time"
 
+	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
@@ -18,9 +19,16 @@ type Input struct {
 	Eligible []string
 	NotAfter time.Time
 	Wrote    bool
+	// Primary is what the order is to do with the role; Unknown means by the topology.
+	Primary engines.Primary
 	// Undoing means that the order is over, and no other member is asked to take over.
 	Undoing bool
 
+	// Wanted is what the replicas of a primary that keeps its role must have before it goes; nil means
+	// what it has now.
+	Wanted *replication.State
+	// Waited means that they were waited for as long as the stop hook may: the pod goes anyway.
+	Waited bool
 	// Before is the local server before the others were looked at; nil means not known.
 	Before *replication.State
 	// Again is when the next try may begin, Failed why the last one failed.

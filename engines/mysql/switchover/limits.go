@@ -15,6 +15,9 @@ type Limits struct {
 	// RetryAfter is the pause after a failed switchover. It doubles with each further failure up to
 	// RetryMost, because each may have stopped writes for a while. 0 means 10 s and 5 min.
 	RetryAfter, RetryMost time.Duration
+	// Follow is how long a primary that keeps its role waits for its replicas if its pod is stopped
+	// without a claim. 0 means 5 s.
+	Follow time.Duration
 	// Quiet is how long all other agents must be known before a server allows writes without an
 	// order. 0 means 10 s.
 	Quiet time.Duration
@@ -29,7 +32,7 @@ func (l Limits) WithDefaults() Limits {
 		value time.Duration
 	}{
 		{&l.Patience, 30 * time.Second}, {&l.StopWithin, 5 * time.Second}, {&l.LongWrite, time.Second},
-		{&l.RetryAfter, 10 * time.Second}, {&l.RetryMost, 5 * time.Minute}, {&l.Quiet, 10 * time.Second}, {&l.BrokenAfter, 2 * time.Minute},
+		{&l.RetryAfter, 10 * time.Second}, {&l.RetryMost, 5 * time.Minute}, {&l.Follow, 5 * time.Second}, {&l.Quiet, 10 * time.Second}, {&l.BrokenAfter, 2 * time.Minute},
 	} {
 		if *d.field <= 0 {
 			*d.field = d.value

@@ -63,6 +63,11 @@ func Next(v Input) Action {
 		return Action{Kind: Done, Reason: "every member of Galera takes writes"}
 	case s.Group != nil:
 		return v.nextInGroup()
+	case v.InPlace() && !v.Mine() && v.Began() == nil && (s.Writes == replication.Allowed || !v.Wrote):
+		return v.inPlace()
+	case v.InPlace() && !v.Undoing:
+		v.Undoing = true // what was begun before the primary was told to stay is undone
+		return Next(v)
 	case len(writers) > 1:
 		return waiting("%s and %s both allow writes: somebody must say which is right", writers[0].Name(), writers[1].Name())
 	case s.Writes == replication.Allowed && s.Source != nil && len(writers) == 1 && v.Follows(v.Self, writers[0]):
@@ -108,8 +113,8 @@ func (v Input) begin() Action {
 	if own.Source != nil {
 		return Action{Kind: Refused, Reason: fmt.Sprintf("%s allows writes and follows %s", v.Self.Name(), engines.OneLine(own.Source.Host))}
 	}
-	if len(v.Others) == 0 && len(own.Replicas) == 0 {
-		return Action{Kind: Done, Reason: "nobody else is there to take over"}
+	if v.Primary == engines.RestartInPlace {
+		return waiting("%s is to restart in place, and as it looks now a replica may take over its role", v.Self.Name())
 	}
 	if own.StartsWritable {
 		return Action{Kind: Refused, Reason: v.Self.Name() + " would allow writes beside the new primary when it is started again: its configuration must say read_only, and on MySQL nothing else may be persisted"}

@@ -32,6 +32,8 @@ func (v Input) Default() Action {
 		return waiting("%s", v.Self.Silence())
 	case s.Switch != nil && s.Switch.Promoting && s.Switch.From != v.Self.Name():
 		return v.promised(s.Switch)
+	case v.Kind() == engines.FixedPrimary:
+		return v.keep()
 	case len(writers) > 1 || len(writers) == 1 && s.Writes == replication.Allowed && !v.Follows(v.Self, writers[0]):
 		return waiting("%s both allow writes: somebody must say which is right", engines.Some(names(append(writers, v.Self)[:2])))
 	case s.Writes == replication.Allowed && len(writers) == 1:

@@ -37,7 +37,7 @@ func (v Input) MayLead(node string) string {
 	if silent.Refuses() && silent.State.Source != nil {
 		return ""
 	}
-	if slices.ContainsFunc(v.All(), func(m topology.Member) bool { return m.Name() != node && m.Allows() }) {
+	if slices.ContainsFunc(v.All(), func(m topology.Member) bool { return m.Name() != node && m.Allows() && m.State.Source == nil }) {
 		return ""
 	}
 	fed := false

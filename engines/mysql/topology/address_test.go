@@ -72,3 +72,38 @@ func TestMembersWithoutReportHost(t *testing.T) {
 	}
 	require.Empty(t, Observe(v).Veto, "nobody need follow a replica")
 }
+
+// TestNamesThatDoNotResolve checks that nobody is told to follow a name that is known not to resolve,
+// whole or with a domain behind it, and that a primary of which that holds for all replicas stays.
+func TestNamesThatDoNotResolve(t *testing.T) {
+	v := View{Domains: replication.Domains{"db": ".db.ns"}, Unresolved: map[string]string{"db-0.mysql": "no such host", "db-1.db.ns": "timeout"}}
+	for name, why := range map[string]string{"db-0.mysql": "no such host", "db-1": "timeout", "db-2": "", "10.0.0.7": ""} {
+		_, _, err := v.AddressOf(Member{State: replication.State{Node: name}})
+		if why == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.EqualError(t, err, "the name by which "+name+" is followed does not resolve, so that nobody can be told to follow it: "+why)
+	}
+	v = fromPrimary()
+	host := func(i int) string {
+		h, _, err := v.AddressOf(v.Others[i])
+		require.NoError(t, err)
+		return h
+	}
+	first, second := host(0), host(1)
+	v.Unresolved = map[string]string{first: "no such host"}
+	require.Empty(t, Observe(v).Veto, "the other one can be followed")
+	v.Unresolved[second] = "no such host"
+	require.Contains(t, Observe(v).Veto, "does not resolve")
+}
+
+// TestPrimaryWhoseReplicasAreTwins checks that it is not restarted: whoever took over, the other one
+// could not follow.
+func TestPrimaryWhoseReplicasAreTwins(t *testing.T) {
+	v := fromPrimary()
+	v.Self.State.ServerID, v.Others[0].State.ServerID, v.Others[1].State.ServerID = "1", "2", "2"
+	require.Contains(t, Observe(v).Veto, "have the same server_id, 2")
+	v.Others[1].State.ServerID = "3"
+	require.Empty(t, Observe(v).Veto)
+}

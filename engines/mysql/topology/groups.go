@@ -18,9 +18,15 @@ func (s assessment) groups() []engines.Group {
 		}
 		copy := engines.Member{ID: m.Name(), Node: m.Name(), State: s.copyState(m), Leader: s.leads(m) || s.presumed(m)}
 		copy.Eligible = copy.State == engines.MemberActive && s.couldLead(m)
-		data.Members, primary.Members = append(data.Members, copy), append(primary.Members, copy)
+		data.Members = append(data.Members, copy)
+		if !s.fixed || copy.Leader || s.Keeps(m) {
+			primary.Members = append(primary.Members, copy)
+		}
 	}
-	out := []engines.Group{primary, data}
+	out := []engines.Group{data}
+	if len(primary.Members) > 0 {
+		out = []engines.Group{primary, data}
+	}
 	if acks, ok := s.acks(); ok {
 		out = append(out, acks)
 	}
@@ -33,6 +39,9 @@ func (s assessment) groups() []engines.Group {
 // couldLead reports whether the member is the primary, or follows it closely enough to take over.
 func (s assessment) couldLead(m Member) bool {
 	src := m.State.Source
+	if s.fixed {
+		return s.leads(m) || s.Keeps(m)
+	}
 	if s.primary == nil || s.leads(m) || m.State.Group != nil || src == nil {
 		return true
 	}
@@ -174,9 +183,10 @@ func (s assessment) lacks(m Member) string {
 }
 
 // diverged returns what a replica has and the primary has not. Empty means nothing, or they follow
-// without GTIDs and nothing can be said.
+// without GTIDs and nothing can be said. Beside a fixed primary it costs nothing: nobody will follow
+// the replica.
 func (s assessment) diverged(m Member) (string, error) {
-	if s.primary == nil || !s.primary.Serves() || s.primary.Name() == m.Name() || m.State.Executed == "" || s.primary.State.Executed == "" {
+	if s.fixed || s.primary == nil || !s.primary.Serves() || s.primary.Name() == m.Name() || m.State.Executed == "" || s.primary.State.Executed == "" {
 		return "", nil
 	}
 	extra, err := Errant(m, *s.primary)
@@ -192,7 +202,7 @@ func (s assessment) diverged(m Member) (string, error) {
 // comesFrom reports whether the replica follows the primary, directly or through others.
 func (s assessment) comesFrom(m, primary Member) bool {
 	for range s.members {
-		if Feeds(primary, m) {
+		if Feeds(primary, m) || s.fixed && hasID(m.State.Source, primary) {
 			return true
 		}
 		i := slices.IndexFunc(s.members, func(o Member) bool { return o.Name() != m.Name() && Feeds(o, m) })
@@ -202,6 +212,12 @@ func (s assessment) comesFrom(m, primary Member) bool {
 		m = s.members[i]
 	}
 	return false
+}
+
+// hasID reports whether the server that is followed has the member's ID, whatever name it is
+// followed by.
+func hasID(src *replication.Source, m Member) bool {
+	return src != nil && src.ID != "" && src.ID == m.State.ID
 }
 
 // quorum returns the quorum of group replication or Galera.

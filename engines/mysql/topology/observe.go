@@ -29,6 +29,8 @@ type assessment struct {
 	writers []Member // that are known to allow writes
 	// adopting means that the primary has no agent yet.
 	adopting bool
+	// fixed means that the primary keeps its role.
+	fixed bool
 }
 
 // Observe is pure: values in, facts out, and Unknown for the rest.
@@ -45,12 +47,14 @@ func Observe(v View) engines.Observation {
 	}
 	s := see(v)
 	o.Member = standing(v.Self)
+	o.Topology = v.Kind()
 	o.Groups, o.Nodes, o.Health = s.groups(), s.nodes(), s.verdict()
 	o.Veto = s.veto()
 	o.Settled = s.settled()
 	switch {
 	case s.leads(v.Self):
 		o.Roles, o.After = []string{primaryRole}, s.followers()
+		o.Last = s.fixed || o.Topology == engines.SingleServer
 	case v.Self.Allows():
 		o.Roles = []string{primaryRole} // though it is not the only one
 	case self.Source != nil || self.Group != nil:
@@ -67,17 +71,18 @@ func plainVersion(text string) string {
 }
 
 func see(v View) assessment {
-	s := assessment{View: v}
+	s := assessment{View: v, fixed: v.Kind() == engines.FixedPrimary}
 	for i, m := range s.Others {
 		if m.Known && v.Now.Sub(m.State.Looked) > staleAfter {
 			s.Others = slices.Clone(s.Others)
 			s.Others[i] = Member{Peer: m.Peer, Why: "its agent has not looked at it for long"}
 		}
 	}
+	s.recall()
 	s.members = append(s.All(), s.inferred()...)
 	sorted.By(s.members, func(a, b Member) int { return cmp.Compare(a.Name(), b.Name()) })
 	for i, m := range s.members {
-		if m.Allows() {
+		if m.Allows() && !(s.fixed && m.State.Source != nil) {
 			s.writers = append(s.writers, m)
 			s.primary = &s.members[i]
 		}
@@ -94,6 +99,16 @@ func see(v View) assessment {
 		s.primary = s.elected(group)
 	}
 	return s
+}
+
+// recall gives a fixed primary that does not report the ID by which its replicas know it.
+func (s *assessment) recall() {
+	for i, m := range s.Others {
+		if s.fixed && !m.Known && m.State.ID == "" && m.Name() == s.Fixed.Name {
+			s.Others = slices.Clone(s.Others)
+			s.Others[i].State.ID = s.Fixed.ID
+		}
+	}
 }
 
 // elected by group replication, as this member sees it.
@@ -157,14 +172,14 @@ func (s assessment) inferred() []Member {
 func (s assessment) withoutAgent() *Member {
 	var found *Member
 	for i, m := range s.members {
-		if m.Peer.Pod == "" && !m.Known && s.sibling(m) && slices.ContainsFunc(s.All(), func(o Member) bool { return s.receives(o, m) }) {
+		if m.Peer.Pod == "" && !m.Known && (s.fixed || s.sibling(m)) && slices.ContainsFunc(s.All(), func(o Member) bool { return s.receives(o, m) }) {
 			found = &s.members[i]
 		}
 	}
 	if found == nil || slices.ContainsFunc(s.All(), func(m Member) bool {
 		switch {
 		case m.Serves():
-			return !m.Refuses() || m.State.Group != nil || m.State.Source == nil || !s.comesFrom(m, *found)
+			return !m.Refuses() && !s.fixed || m.State.Group != nil || m.State.Source == nil || !s.comesFrom(m, *found)
 		case m.Known:
 			return !m.State.Down
 		}
@@ -177,7 +192,12 @@ func (s assessment) withoutAgent() *Member {
 
 // receives reports whether a serving member is connected to the source.
 func (s assessment) receives(m, source Member) bool {
-	return m.Serves() && m.State.Source != nil && m.State.Source.Receiving && Sends(source, m)
+	return m.Serves() && m.State.Source != nil && m.State.Source.Receiving && s.sends(source, m)
+}
+
+// sends is Sends, also for replicas of a fixed primary that follow a Service's name.
+func (s assessment) sends(source, replica Member) bool {
+	return Sends(source, replica) || s.fixed && hasID(replica.State.Source, source)
 }
 
 // sibling reports whether the name is that of a pod of the local StatefulSet and of no known
@@ -212,7 +232,7 @@ func (s assessment) followers() []string {
 	}
 	var out []string
 	for _, m := range s.members {
-		if m.Name() != "" && m.Name() != s.Self.Name() && (s.Follows(m, s.Self) || lists(s.Self, m) || s.Self.State.Group != nil) {
+		if m.Name() != "" && m.Name() != s.Self.Name() && (s.Follows(m, s.Self) || lists(s.Self, m) || s.fixed && s.comesFrom(m, s.Self) || s.Self.State.Group != nil) {
 			out = append(out, m.Name())
 		}
 	}
@@ -276,7 +296,7 @@ func (s assessment) connected(m Member) bool {
 		if !other.Serves() {
 			continue
 		}
-		if src := other.State.Source; lists(other, m) || src != nil && src.Receiving && Sends(m, other) {
+		if src := other.State.Source; lists(other, m) || src != nil && src.Receiving && s.sends(m, other) {
 			return true
 		}
 		if g := other.State.Group; g != nil && slices.ContainsFunc(g.Members, func(o replication.GroupMember) bool {
@@ -299,7 +319,7 @@ func (s assessment) missed(m Member) bool {
 	}
 	replicas := 0
 	for _, other := range s.members {
-		if other.Serves() && Sends(m, other) {
+		if other.Serves() && s.sends(m, other) {
 			replicas++
 		}
 	}

@@ -163,7 +163,7 @@ func (s assessment) veto() string {
 	own := s.Self
 	alone := len(s.members) == 1
 	switch {
-	case own.State.Group != nil:
+	case own.State.Group != nil, s.fixed:
 		return ""
 	case own.State.StartsWritable && !alone:
 		return "the server starts writable: it would come back as a second primary; its configuration must say read_only=ON (MySQL: super_read_only=ON, and no read_only=OFF may be persisted)"
@@ -185,11 +185,14 @@ func (s assessment) unreachable() string {
 		if !m.Serves() || !s.Follows(m, s.Self) {
 			continue
 		}
-		_, _, err := s.AddressOf(m)
-		if err == nil {
+		obstacle := s.Twin(m)
+		if _, _, err := s.AddressOf(m); err != nil {
+			obstacle = err.Error()
+		}
+		if obstacle == "" {
 			return ""
 		}
-		why = cmp.Or(why, err.Error())
+		why = cmp.Or(why, obstacle)
 	}
 	return why
 }

@@ -4,6 +4,7 @@ package topology
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -18,6 +19,8 @@ type View struct {
 	Others []Member // by ordinal
 	// Domains by which members are followed, behind their bare names.
 	Domains replication.Domains
+	// Unresolved are names that do not resolve here, with why.
+	Unresolved map[string]string
 	// Past is what the local server had executed longer than MaxLag ago; zero means not known.
 	Past   Checkpoint
 	MaxLag time.Duration
@@ -25,7 +28,15 @@ type View struct {
 	BrokenAfter time.Duration
 	// External means that another manager owns the topology.
 	External bool
+	// Asked is what people say that the primary does; Unknown means by the topology.
+	Asked engines.Primary
+	// Fixed is the fixed primary that was seen last; zero means that none was, or that another
+	// topology was seen since.
+	Fixed Fixed
 }
+
+// Fixed is a fixed primary: its name, and the ID of its server.
+type Fixed struct{ Name, ID string }
 
 // Member is a member of the database with the result of its look.
 type Member struct {
@@ -52,6 +63,17 @@ func (m Member) Refuses() bool {
 // nothing over.
 func (m Member) Delayed() bool {
 	return m.Serves() && m.State.Source != nil && m.State.Source.Delay > 0
+}
+
+// Twin explains that the member has the same server_id as another one. As replicas of a third server
+// both may work, but neither can follow the other: it takes what the other wrote for its own.
+func (v View) Twin(m Member) string {
+	for _, o := range v.All() {
+		if o.Name() != m.Name() && o.Known && m.State.ServerID != "" && o.State.ServerID == m.State.ServerID {
+			return fmt.Sprintf("%s and %s have the same server_id, %s, so that neither can follow the other: each must have its own", m.Name(), o.Name(), engines.OneLine(m.State.ServerID))
+		}
+	}
+	return ""
 }
 
 // Silence returns why nothing is known.

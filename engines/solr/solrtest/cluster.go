@@ -32,7 +32,8 @@ type Options struct {
 	User, Password string
 	// TLS means that nodes speak HTTPS with a certificate of the cluster's own CA.
 	TLS bool
-	// SessionTimeout is how long ZooKeeper keeps a dead node live. 0 means 4 s.
+	// SessionTimeout is how long ZooKeeper keeps a dead node live. 0 means 20 s, for tests in which no
+	// node dies: several clusters at once may be slow.
 	SessionTimeout time.Duration
 }
 
@@ -71,7 +72,7 @@ type Node struct {
 func Start(t testing.TB, options Options) *Cluster {
 	t.Helper()
 	if options.SessionTimeout == 0 {
-		options.SessionTimeout = 4 * time.Second
+		options.SessionTimeout = 20 * time.Second
 	}
 	c := &Cluster{t: t, home: Home(t, options.Versions...), dir: t.TempDir(), options: options}
 	transport := &http.Transport{DisableKeepAlives: true}

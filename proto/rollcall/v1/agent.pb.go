@@ -73,6 +73,59 @@ func (DrainKind) EnumDescriptor() ([]byte, []int) {
 	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{0}
 }
 
+// Primary is what the member does if it is the database's primary.
+type Primary int32
+
+const (
+	// By the topology, as the member sees it.
+	Primary_PRIMARY_UNSPECIFIED Primary = 0
+	// Hand the role over.
+	Primary_PRIMARY_SWITCHOVER Primary = 1
+	// Keep it: nobody takes writes until the member is back.
+	Primary_PRIMARY_RESTART_IN_PLACE Primary = 2
+)
+
+// Enum value maps for Primary.
+var (
+	Primary_name = map[int32]string{
+		0: "PRIMARY_UNSPECIFIED",
+		1: "PRIMARY_SWITCHOVER",
+		2: "PRIMARY_RESTART_IN_PLACE",
+	}
+	Primary_value = map[string]int32{
+		"PRIMARY_UNSPECIFIED":      0,
+		"PRIMARY_SWITCHOVER":       1,
+		"PRIMARY_RESTART_IN_PLACE": 2,
+	}
+)
+
+func (x Primary) Enum() *Primary {
+	p := new(Primary)
+	*p = x
+	return p
+}
+
+func (x Primary) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Primary) Descriptor() protoreflect.EnumDescriptor {
+	return file_rollcall_v1_agent_proto_enumTypes[1].Descriptor()
+}
+
+func (Primary) Type() protoreflect.EnumType {
+	return &file_rollcall_v1_agent_proto_enumTypes[1]
+}
+
+func (x Primary) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Primary.Descriptor instead.
+func (Primary) EnumDescriptor() ([]byte, []int) {
+	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{1}
+}
+
 type GetReportRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Start a new observation after this request has arrived, and return that one.
@@ -365,7 +418,9 @@ type PlanDrainRequest struct {
 	// See DrainRequest.
 	Node string `protobuf:"bytes,6,opt,name=node,proto3" json:"node,omitempty"`
 	// Until when the request is valid; a request without a term is refused.
-	Term          *Term `protobuf:"bytes,7,opt,name=term,proto3" json:"term,omitempty"`
+	Term *Term `protobuf:"bytes,7,opt,name=term,proto3" json:"term,omitempty"`
+	// What the member does if it is the primary; it does nothing else.
+	Primary       Primary `protobuf:"varint,8,opt,name=primary,proto3,enum=rollcall.v1.Primary" json:"primary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -447,6 +502,13 @@ func (x *PlanDrainRequest) GetTerm() *Term {
 		return x.Term
 	}
 	return nil
+}
+
+func (x *PlanDrainRequest) GetPrimary() Primary {
+	if x != nil {
+		return x.Primary
+	}
+	return Primary_PRIMARY_UNSPECIFIED
 }
 
 type PlanDrainResponse struct {
@@ -532,7 +594,9 @@ type DrainRequest struct {
 	// Until when the order is valid; an order without a term is refused.
 	Term *Term `protobuf:"bytes,10,opt,name=term,proto3" json:"term,omitempty"`
 	// Check again a drain that is done, and repeat what did not last. DRAIN_DRAINED is then true of the database after this call.
-	Recheck       bool `protobuf:"varint,11,opt,name=recheck,proto3" json:"recheck,omitempty"`
+	Recheck bool `protobuf:"varint,11,opt,name=recheck,proto3" json:"recheck,omitempty"`
+	// See PlanDrainRequest.
+	Primary       Primary `protobuf:"varint,12,opt,name=primary,proto3,enum=rollcall.v1.Primary" json:"primary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -642,6 +706,13 @@ func (x *DrainRequest) GetRecheck() bool {
 		return x.Recheck
 	}
 	return false
+}
+
+func (x *DrainRequest) GetPrimary() Primary {
+	if x != nil {
+		return x.Primary
+	}
+	return Primary_PRIMARY_UNSPECIFIED
 }
 
 type DrainResponse struct {
@@ -1108,7 +1179,7 @@ const file_rollcall_v1_agent_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\"Y\n" +
 	"\x04Term\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\x12/\n" +
-	"\x05until\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05until\"\xee\x01\n" +
+	"\x05until\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05until\"\x9e\x02\n" +
 	"\x10PlanDrainRequest\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.rollcall.v1.DrainKindR\x04kind\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\tR\x05claim\x12(\n" +
@@ -1116,11 +1187,12 @@ const file_rollcall_v1_agent_proto_rawDesc = "" +
 	"\apod_uid\x18\x04 \x01(\tR\x06podUid\x12\x1a\n" +
 	"\beligible\x18\x05 \x03(\tR\beligible\x12\x12\n" +
 	"\x04node\x18\x06 \x01(\tR\x04node\x12%\n" +
-	"\x04term\x18\a \x01(\v2\x11.rollcall.v1.TermR\x04term\"d\n" +
+	"\x04term\x18\a \x01(\v2\x11.rollcall.v1.TermR\x04term\x12.\n" +
+	"\aprimary\x18\b \x01(\x0e2\x14.rollcall.v1.PrimaryR\aprimary\"d\n" +
 	"\x11PlanDrainResponse\x12\x12\n" +
 	"\x04undo\x18\x01 \x01(\fR\x04undo\x12\x18\n" +
 	"\asetting\x18\x02 \x01(\tR\asetting\x12!\n" +
-	"\fsetting_undo\x18\x03 \x01(\fR\vsettingUndo\"\xd5\x02\n" +
+	"\fsetting_undo\x18\x03 \x01(\fR\vsettingUndo\"\x85\x03\n" +
 	"\fDrainRequest\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.rollcall.v1.DrainKindR\x04kind\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\tR\x05claim\x12(\n" +
@@ -1133,7 +1205,8 @@ const file_rollcall_v1_agent_proto_rawDesc = "" +
 	"\x04node\x18\t \x01(\tR\x04node\x12%\n" +
 	"\x04term\x18\n" +
 	" \x01(\v2\x11.rollcall.v1.TermR\x04term\x12\x18\n" +
-	"\arecheck\x18\v \x01(\bR\arecheck\"{\n" +
+	"\arecheck\x18\v \x01(\bR\arecheck\x12.\n" +
+	"\aprimary\x18\f \x01(\x0e2\x14.rollcall.v1.PrimaryR\aprimary\"{\n" +
 	"\rDrainResponse\x12(\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x12.rollcall.v1.DrainR\x05state\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x12\n" +
@@ -1167,7 +1240,11 @@ const file_rollcall_v1_agent_proto_rawDesc = "" +
 	"\tDrainKind\x12\x1a\n" +
 	"\x16DRAIN_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12DRAIN_KIND_HANDOFF\x10\x01\x12\x17\n" +
-	"\x13DRAIN_KIND_EVACUATE\x10\x022\xa9\x05\n" +
+	"\x13DRAIN_KIND_EVACUATE\x10\x02*X\n" +
+	"\aPrimary\x12\x17\n" +
+	"\x13PRIMARY_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12PRIMARY_SWITCHOVER\x10\x01\x12\x1c\n" +
+	"\x18PRIMARY_RESTART_IN_PLACE\x10\x022\xa9\x05\n" +
 	"\fAgentService\x12?\n" +
 	"\tGetReport\x12\x1d.rollcall.v1.GetReportRequest\x1a\x13.rollcall.v1.Report\x12E\n" +
 	"\vWatchReport\x12\x1f.rollcall.v1.WatchReportRequest\x1a\x13.rollcall.v1.Report0\x01\x12?\n" +
@@ -1193,68 +1270,71 @@ func file_rollcall_v1_agent_proto_rawDescGZIP() []byte {
 	return file_rollcall_v1_agent_proto_rawDescData
 }
 
-var file_rollcall_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_rollcall_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_rollcall_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_rollcall_v1_agent_proto_goTypes = []any{
 	(DrainKind)(0),                  // 0: rollcall.v1.DrainKind
-	(*GetReportRequest)(nil),        // 1: rollcall.v1.GetReportRequest
-	(*WatchReportRequest)(nil),      // 2: rollcall.v1.WatchReportRequest
-	(*GetRosterRequest)(nil),        // 3: rollcall.v1.GetRosterRequest
-	(*WatchRosterRequest)(nil),      // 4: rollcall.v1.WatchRosterRequest
-	(*Fence)(nil),                   // 5: rollcall.v1.Fence
-	(*Term)(nil),                    // 6: rollcall.v1.Term
-	(*PlanDrainRequest)(nil),        // 7: rollcall.v1.PlanDrainRequest
-	(*PlanDrainResponse)(nil),       // 8: rollcall.v1.PlanDrainResponse
-	(*DrainRequest)(nil),            // 9: rollcall.v1.DrainRequest
-	(*DrainResponse)(nil),           // 10: rollcall.v1.DrainResponse
-	(*RestoreRequest)(nil),          // 11: rollcall.v1.RestoreRequest
-	(*RestoreResponse)(nil),         // 12: rollcall.v1.RestoreResponse
-	(*RestoreSettingRequest)(nil),   // 13: rollcall.v1.RestoreSettingRequest
-	(*RestoreSettingResponse)(nil),  // 14: rollcall.v1.RestoreSettingResponse
-	(*HandoffOnBehalfRequest)(nil),  // 15: rollcall.v1.HandoffOnBehalfRequest
-	(*HandoffOnBehalfResponse)(nil), // 16: rollcall.v1.HandoffOnBehalfResponse
-	(*durationpb.Duration)(nil),     // 17: google.protobuf.Duration
-	(Drain)(0),                      // 18: rollcall.v1.Drain
-	(*Report)(nil),                  // 19: rollcall.v1.Report
-	(*Roster)(nil),                  // 20: rollcall.v1.Roster
+	(Primary)(0),                    // 1: rollcall.v1.Primary
+	(*GetReportRequest)(nil),        // 2: rollcall.v1.GetReportRequest
+	(*WatchReportRequest)(nil),      // 3: rollcall.v1.WatchReportRequest
+	(*GetRosterRequest)(nil),        // 4: rollcall.v1.GetRosterRequest
+	(*WatchRosterRequest)(nil),      // 5: rollcall.v1.WatchRosterRequest
+	(*Fence)(nil),                   // 6: rollcall.v1.Fence
+	(*Term)(nil),                    // 7: rollcall.v1.Term
+	(*PlanDrainRequest)(nil),        // 8: rollcall.v1.PlanDrainRequest
+	(*PlanDrainResponse)(nil),       // 9: rollcall.v1.PlanDrainResponse
+	(*DrainRequest)(nil),            // 10: rollcall.v1.DrainRequest
+	(*DrainResponse)(nil),           // 11: rollcall.v1.DrainResponse
+	(*RestoreRequest)(nil),          // 12: rollcall.v1.RestoreRequest
+	(*RestoreResponse)(nil),         // 13: rollcall.v1.RestoreResponse
+	(*RestoreSettingRequest)(nil),   // 14: rollcall.v1.RestoreSettingRequest
+	(*RestoreSettingResponse)(nil),  // 15: rollcall.v1.RestoreSettingResponse
+	(*HandoffOnBehalfRequest)(nil),  // 16: rollcall.v1.HandoffOnBehalfRequest
+	(*HandoffOnBehalfResponse)(nil), // 17: rollcall.v1.HandoffOnBehalfResponse
+	(*durationpb.Duration)(nil),     // 18: google.protobuf.Duration
+	(Drain)(0),                      // 19: rollcall.v1.Drain
+	(*Report)(nil),                  // 20: rollcall.v1.Report
+	(*Roster)(nil),                  // 21: rollcall.v1.Roster
 }
 var file_rollcall_v1_agent_proto_depIdxs = []int32{
-	17, // 0: rollcall.v1.Term.until:type_name -> google.protobuf.Duration
+	18, // 0: rollcall.v1.Term.until:type_name -> google.protobuf.Duration
 	0,  // 1: rollcall.v1.PlanDrainRequest.kind:type_name -> rollcall.v1.DrainKind
-	5,  // 2: rollcall.v1.PlanDrainRequest.fence:type_name -> rollcall.v1.Fence
-	6,  // 3: rollcall.v1.PlanDrainRequest.term:type_name -> rollcall.v1.Term
-	0,  // 4: rollcall.v1.DrainRequest.kind:type_name -> rollcall.v1.DrainKind
-	5,  // 5: rollcall.v1.DrainRequest.fence:type_name -> rollcall.v1.Fence
-	6,  // 6: rollcall.v1.DrainRequest.term:type_name -> rollcall.v1.Term
-	18, // 7: rollcall.v1.DrainResponse.state:type_name -> rollcall.v1.Drain
-	5,  // 8: rollcall.v1.RestoreRequest.fence:type_name -> rollcall.v1.Fence
-	5,  // 9: rollcall.v1.RestoreSettingRequest.fence:type_name -> rollcall.v1.Fence
-	6,  // 10: rollcall.v1.RestoreSettingRequest.term:type_name -> rollcall.v1.Term
-	5,  // 11: rollcall.v1.HandoffOnBehalfRequest.fence:type_name -> rollcall.v1.Fence
-	6,  // 12: rollcall.v1.HandoffOnBehalfRequest.term:type_name -> rollcall.v1.Term
-	1,  // 13: rollcall.v1.AgentService.GetReport:input_type -> rollcall.v1.GetReportRequest
-	2,  // 14: rollcall.v1.AgentService.WatchReport:input_type -> rollcall.v1.WatchReportRequest
-	3,  // 15: rollcall.v1.AgentService.GetRoster:input_type -> rollcall.v1.GetRosterRequest
-	4,  // 16: rollcall.v1.AgentService.WatchRoster:input_type -> rollcall.v1.WatchRosterRequest
-	7,  // 17: rollcall.v1.AgentService.PlanDrain:input_type -> rollcall.v1.PlanDrainRequest
-	9,  // 18: rollcall.v1.AgentService.Drain:input_type -> rollcall.v1.DrainRequest
-	11, // 19: rollcall.v1.AgentService.Restore:input_type -> rollcall.v1.RestoreRequest
-	13, // 20: rollcall.v1.AgentService.RestoreSetting:input_type -> rollcall.v1.RestoreSettingRequest
-	15, // 21: rollcall.v1.AgentService.HandoffOnBehalf:input_type -> rollcall.v1.HandoffOnBehalfRequest
-	19, // 22: rollcall.v1.AgentService.GetReport:output_type -> rollcall.v1.Report
-	19, // 23: rollcall.v1.AgentService.WatchReport:output_type -> rollcall.v1.Report
-	20, // 24: rollcall.v1.AgentService.GetRoster:output_type -> rollcall.v1.Roster
-	20, // 25: rollcall.v1.AgentService.WatchRoster:output_type -> rollcall.v1.Roster
-	8,  // 26: rollcall.v1.AgentService.PlanDrain:output_type -> rollcall.v1.PlanDrainResponse
-	10, // 27: rollcall.v1.AgentService.Drain:output_type -> rollcall.v1.DrainResponse
-	12, // 28: rollcall.v1.AgentService.Restore:output_type -> rollcall.v1.RestoreResponse
-	14, // 29: rollcall.v1.AgentService.RestoreSetting:output_type -> rollcall.v1.RestoreSettingResponse
-	16, // 30: rollcall.v1.AgentService.HandoffOnBehalf:output_type -> rollcall.v1.HandoffOnBehalfResponse
-	22, // [22:31] is the sub-list for method output_type
-	13, // [13:22] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	6,  // 2: rollcall.v1.PlanDrainRequest.fence:type_name -> rollcall.v1.Fence
+	7,  // 3: rollcall.v1.PlanDrainRequest.term:type_name -> rollcall.v1.Term
+	1,  // 4: rollcall.v1.PlanDrainRequest.primary:type_name -> rollcall.v1.Primary
+	0,  // 5: rollcall.v1.DrainRequest.kind:type_name -> rollcall.v1.DrainKind
+	6,  // 6: rollcall.v1.DrainRequest.fence:type_name -> rollcall.v1.Fence
+	7,  // 7: rollcall.v1.DrainRequest.term:type_name -> rollcall.v1.Term
+	1,  // 8: rollcall.v1.DrainRequest.primary:type_name -> rollcall.v1.Primary
+	19, // 9: rollcall.v1.DrainResponse.state:type_name -> rollcall.v1.Drain
+	6,  // 10: rollcall.v1.RestoreRequest.fence:type_name -> rollcall.v1.Fence
+	6,  // 11: rollcall.v1.RestoreSettingRequest.fence:type_name -> rollcall.v1.Fence
+	7,  // 12: rollcall.v1.RestoreSettingRequest.term:type_name -> rollcall.v1.Term
+	6,  // 13: rollcall.v1.HandoffOnBehalfRequest.fence:type_name -> rollcall.v1.Fence
+	7,  // 14: rollcall.v1.HandoffOnBehalfRequest.term:type_name -> rollcall.v1.Term
+	2,  // 15: rollcall.v1.AgentService.GetReport:input_type -> rollcall.v1.GetReportRequest
+	3,  // 16: rollcall.v1.AgentService.WatchReport:input_type -> rollcall.v1.WatchReportRequest
+	4,  // 17: rollcall.v1.AgentService.GetRoster:input_type -> rollcall.v1.GetRosterRequest
+	5,  // 18: rollcall.v1.AgentService.WatchRoster:input_type -> rollcall.v1.WatchRosterRequest
+	8,  // 19: rollcall.v1.AgentService.PlanDrain:input_type -> rollcall.v1.PlanDrainRequest
+	10, // 20: rollcall.v1.AgentService.Drain:input_type -> rollcall.v1.DrainRequest
+	12, // 21: rollcall.v1.AgentService.Restore:input_type -> rollcall.v1.RestoreRequest
+	14, // 22: rollcall.v1.AgentService.RestoreSetting:input_type -> rollcall.v1.RestoreSettingRequest
+	16, // 23: rollcall.v1.AgentService.HandoffOnBehalf:input_type -> rollcall.v1.HandoffOnBehalfRequest
+	20, // 24: rollcall.v1.AgentService.GetReport:output_type -> rollcall.v1.Report
+	20, // 25: rollcall.v1.AgentService.WatchReport:output_type -> rollcall.v1.Report
+	21, // 26: rollcall.v1.AgentService.GetRoster:output_type -> rollcall.v1.Roster
+	21, // 27: rollcall.v1.AgentService.WatchRoster:output_type -> rollcall.v1.Roster
+	9,  // 28: rollcall.v1.AgentService.PlanDrain:output_type -> rollcall.v1.PlanDrainResponse
+	11, // 29: rollcall.v1.AgentService.Drain:output_type -> rollcall.v1.DrainResponse
+	13, // 30: rollcall.v1.AgentService.Restore:output_type -> rollcall.v1.RestoreResponse
+	15, // 31: rollcall.v1.AgentService.RestoreSetting:output_type -> rollcall.v1.RestoreSettingResponse
+	17, // 32: rollcall.v1.AgentService.HandoffOnBehalf:output_type -> rollcall.v1.HandoffOnBehalfResponse
+	24, // [24:33] is the sub-list for method output_type
+	15, // [15:24] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_rollcall_v1_agent_proto_init() }
@@ -1268,7 +1348,7 @@ func file_rollcall_v1_agent_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_rollcall_v1_agent_proto_rawDesc), len(file_rollcall_v1_agent_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,

@@ -168,10 +168,8 @@ mysqld | mariadbd)
     [ "$(id -u)" != 0 ] || set -- "$@" --user=root
     ;;
 mariadb-install-db) exec sh "$program" --basedir="$home" "$@" ;;
-mariadb-upgrade)
-    PATH=$home/bin:$PATH # it runs the other programs
-    export PATH
-    ;;
+mariadb-upgrade) # it runs the other programs of the folder in which it is
+    exec "$libs"/ld-linux-*.so.* --argv0 "$home/bin/$name" --library-path "$libs" "$program" "$@" ;;
 esac
 exec "$libs"/ld-linux-*.so.* --library-path "$libs" "$program" "$@"
 `
