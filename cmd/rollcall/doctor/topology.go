@@ -59,7 +59,7 @@ func topology(f *Facts) []Finding {
 				return one(Error, fmt.Sprintf("spec.engine is %s, and these are members of Galera: %s", engine, why), "set spec.engine: Galera")
 			case engine == model.Galera && t != model.TopologyGalera && t != model.TopologyUnknown:
 				return one(Error, fmt.Sprintf("spec.engine is Galera, and it looks like %s: %s", database.InWords(t), why), "set spec.engine to MySQL or MariaDB")
-			case engine == model.Galera || t == model.TopologyUnknown && f.primaryOf(d) != "":
+			case t == model.TopologyUnknown && (engine == model.Galera || f.primaryOf(d) != ""):
 				return nil // it is said
 			}
 		}
