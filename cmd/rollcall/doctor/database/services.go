@@ -15,8 +15,8 @@ import (
 // RoleLabel is the label that the coordinator keeps on pods, and RolePrimary the value that the
 // primary's pod has.
 const (
-	RoleLabel   = v1alpha1.Group + "/role"
-	RolePrimary = "primary"
+	RoleLabel   = v1alpha1.LabelRole
+	RolePrimary = v1alpha1.RolePrimary
 )
 
 // Kind is how a Service selects a part of a database's pods.
