@@ -1,6 +1,7 @@
 package galera
 
 import (
+	"encoding/json"
 	"maps"
 	"testing"
 	"time"
@@ -105,5 +106,37 @@ func FuzzDecode(f *testing.F) {
 				require.True(t, m.Progress >= 0 && m.Progress <= 1)
 			}
 		}
+	})
+}
+
+// FuzzPeers: whatever another agent says of its member, nothing is taken for more than the own
+// server has seen, and a report is bounded.
+func FuzzPeers(f *testing.F) {
+	for _, s := range synced(3)[1:] {
+		data, err := json.Marshal(s.Told(time.Unix(1000, 0)))
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Add([]byte(`{"node":"db-0","serving":true,"primary":true,"operational":true,"weight":-5,"age":-1}`))
+	f.Add([]byte(`{"node":"db-1","serving":true,"primary":true,"operational":true,"weight":1000000000,"seen":null}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var s State
+		if json.Unmarshal(data, &s) != nil {
+			return
+		}
+		v := healthy(3, nil)
+		v.Others[0].State = s.Heard(v.Now)
+		o := Observe(v)
+		for _, g := range o.Groups {
+			require.LessOrEqual(t, len(g.Members), maxVotes)
+			active := 0
+			for _, m := range g.Members {
+				if m.State == engines.MemberActive {
+					active++
+				}
+			}
+			require.LessOrEqual(t, active, 3, "the own server has seen three votes")
+		}
+		require.Equal(t, engines.OneLine(o.Health.Reason), o.Health.Reason)
 	})
 }

@@ -12,7 +12,7 @@ import (
 func Observe(v View) engines.Observation {
 	a := assess(v)
 	self := v.Self.State
-	o := engines.Observation{Node: self.Node, Version: self.Version}
+	o := engines.Observation{Node: self.Node, Version: self.Version, Topology: engines.Galera}
 	switch {
 	case self.Down:
 		o.Member = engines.MembershipNotLive

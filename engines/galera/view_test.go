@@ -141,6 +141,7 @@ func TestObserve(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Observe(healthy(3, c.change))
+			require.Equal(t, engines.Galera, o.Topology)
 			require.Equal(t, c.member, o.Member)
 			require.Equal(t, c.verdict, o.Health.Verdict, o.Health.Reason)
 			require.Contains(t, o.Health.Reason, c.reason)
