@@ -126,7 +126,7 @@ func sameReport(x, y agents.Received) bool {
 	}
 	return (a.GetError() == "") == (b.GetError() == "") && a.GetIdentity().GetIncarnation() == b.GetIdentity().GetIncarnation() &&
 		a.GetEngineVersion() == b.GetEngineVersion() && a.GetNode() == b.GetNode() && a.GetMember() == b.GetMember() &&
-		slices.Equal(a.GetRoles(), b.GetRoles()) && a.GetRank() == b.GetRank() && a.GetLast() == b.GetLast() &&
+		slices.Equal(a.GetRoles(), b.GetRoles()) && a.GetRank() == b.GetRank() && a.GetLast() == b.GetLast() && a.GetTopology() == b.GetTopology() &&
 		a.GetSettled() == b.GetSettled() && (!a.GetSettled() || sameSince(x, y, settledSince)) &&
 		(a.GetMember() != rollcallv1.Membership_MEMBERSHIP_NOT_LIVE || sameSince(x, y, notLiveSince)) &&
 		a.GetBusy() == b.GetBusy() && a.GetExcluded() == b.GetExcluded() && a.GetVeto() == b.GetVeto() && slices.Equal(a.GetAfter(), b.GetAfter()) && a.GetDrain() == b.GetDrain() && a.GetDrainDetail() == b.GetDrainDetail() &&

@@ -55,7 +55,7 @@ func Observe(v View) engines.Observation {
 	case s.leads(v.Self):
 		o.Roles, o.After = []string{primaryRole}, s.followers()
 		o.Last = s.fixed || o.Topology == engines.SingleServer
-	case v.Self.Allows():
+	case v.Self.Allows() && !(s.fixed && self.Source != nil):
 		o.Roles = []string{primaryRole} // though it is not the only one
 	case self.Source != nil || self.Group != nil:
 		o.Roles = []string{replicaRole}
