@@ -143,7 +143,8 @@ func TestLabelsAreWrittenOnce(t *testing.T) {
 
 // A label that the API server has not confirmed is there, and is not there.
 func TestALabelWithoutAnAnswerIsWrittenAgain(t *testing.T) {
-	l := newLabelled("", model.RoleReplica, model.RoleReplica)
+	l := newLabelled(model.RoleReplica, model.RoleReplica, model.RoleReplica)
+	l.state.labels.fenced = true
 	require.Equal(t, "s-0=primary", l.step())
 	lost := effect.RolesLabelled{Primary: effect.Target{Pod: "s-0", UID: "0"}, Err: errors.New("timeout"), Unanswered: true}
 	require.Empty(t, l.step(lost), "after a pause")
