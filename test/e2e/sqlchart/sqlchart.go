@@ -93,16 +93,8 @@ func Start(ctx context.Context, bed *testbed.Bed, chart Chart) (*Cluster, error)
 // createTable makes the table that clients use, through the Service, and waits until all have it.
 func (c *Cluster) createTable(ctx context.Context) error {
 	return c.Bed.Eventually(ctx, "the table", 2*time.Minute, func(ctx context.Context) error {
-		first, err := c.Server(c.Sets[0] + "-0")
-		if err != nil {
+		if err := c.Exec(ctx, c.Sets[0]+"-0", load.Statements()...); err != nil {
 			return err
-		}
-		db := sqlpod.Open(first.Address, Admin)
-		defer func() { _ = db.Close() }()
-		for _, s := range load.Statements() {
-			if _, err := db.ExecContext(ctx, s); err != nil {
-				return err
-			}
 		}
 		return c.each(func(s sqlpod.Server) error {
 			db := sqlpod.Open(s.Address, Admin)
@@ -111,6 +103,22 @@ func (c *Cluster) createTable(ctx context.Context) error {
 			return err
 		})
 	})
+}
+
+// Exec runs statements on a pod's server, as an administrator.
+func (c *Cluster) Exec(ctx context.Context, pod string, statements ...string) error {
+	server, err := c.Server(pod)
+	if err != nil {
+		return err
+	}
+	db := sqlpod.Open(server.Address, Admin)
+	defer func() { _ = db.Close() }()
+	for _, s := range statements {
+		if _, err := db.ExecContext(ctx, s); err != nil {
+			return fmt.Errorf("%s: %w", pod, err)
+		}
+	}
+	return nil
 }
 
 func (c *Cluster) each(f func(sqlpod.Server) error) error {
