@@ -53,6 +53,8 @@ func (s assessment) copyState(m Member) engines.MemberState {
 	switch {
 	case m.Known && m.State.Down:
 		return engines.MemberDown
+	case s.Self.State.Group != nil && m.unheard():
+		return s.groupMemberState(m) // the group says so, whoever its members are
 	case s.adopting && s.leads(m):
 		return engines.MemberActive // it sends what others follow
 	case !m.Serves():

@@ -97,6 +97,7 @@ func see(v View) assessment {
 	}
 	if group := s.Self.State.Group; group != nil && group.Primary && !group.Galera {
 		s.primary = s.elected(group)
+		s.adopting = s.primary != nil && s.primary.unheard()
 	}
 	return s
 }

@@ -52,6 +52,9 @@ func (m Member) Name() string { return cmp.Or(m.State.Node, m.Peer.Name()) }
 // Serves reports whether everything that was asked for is known.
 func (m Member) Serves() bool { return m.Known && m.State.Serving }
 
+// unheard reports whether no agent of the member was ever known, as while a database is adopted.
+func (m Member) unheard() bool { return m.Peer.Pod == "" && !m.Known }
+
 func (m Member) Allows() bool { return m.Serves() && m.State.Writes == replication.Allowed }
 
 // Refuses reports whether the member is known to refuse writes.

@@ -59,7 +59,7 @@ func TestSQLGalera(t *testing.T) {
 	c := startInstalled(t, sqlchart.Galera, "galera")
 	c.exec(t, "galera-0", "CREATE USER 'rollcall'@'127.0.0.1' IDENTIFIED BY 'agent-password'",
 		"GRANT SELECT ON mysql.wsrep_cluster_members TO 'rollcall'@'127.0.0.1'", "GRANT PROCESS ON *.* TO 'rollcall'@'127.0.0.1'")
-	c.enroll(t, "Galera")
+	c.enroll(t)
 	out := c.rehearse(t, "Rollcall", retries, "rollcall")
 	require.NoError(t, out.RestartedOnce())
 	require.NoError(t, c.cluster.Delete(t.Context()))
@@ -68,7 +68,7 @@ func TestSQLGalera(t *testing.T) {
 // TestSQLGroup is a replication group whose write Service selects its primary by the role label.
 func TestSQLGroup(t *testing.T) {
 	c := startInstalled(t, sqlchart.Group, "group")
-	c.enroll(t, "GroupReplication")
+	c.enroll(t)
 	out := c.rehearse(t, "Rollcall", retries, "rollcall")
 	require.NoError(t, out.RestartedOnce())
 	require.Equal(t, 1, out.Load.Writes.Changes(), "one switchover, as those who write saw it")
