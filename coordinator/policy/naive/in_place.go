@@ -67,6 +67,17 @@ func (w *world) standIn() {
 	}
 }
 
+// GroupsFor returns the groups as they count for pods that go together: those of which some are only
+// known to be Ready count for pods without an agent alone.
+func (j *Judge) GroupsFor(s *model.Snapshot, names []string) []model.Group {
+	for _, name := range names {
+		if p := j.Pod(name); p != nil && p.Agent {
+			return s.Groups
+		}
+	}
+	return j.w.s.Groups
+}
+
 // saidNotLive reports whether its report says anything but Live or Unknown.
 func saidNotLive(p *model.Pod) bool {
 	r := report(p)
