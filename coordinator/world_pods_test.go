@@ -129,6 +129,9 @@ func (db *database) goLive(m *member) {
 
 // mayLead reports whether managers lead where there are any, else who holds data.
 func (db *database) mayLead(m *member) bool {
+	if db.fixed != "" {
+		return m.pod == db.fixed
+	}
 	return m.pool.manages || !m.pool.empty && !slices.ContainsFunc(db.pools, func(p *pool) bool { return p.manages })
 }
 

@@ -89,7 +89,11 @@ type database struct {
 
 	// onePrimary is true if the leader alone takes the writes. labels is what is seen of that.
 	onePrimary bool
-	labels     labelOracle
+	// fixed is the only pod that may lead. It is empty if several may.
+	fixed string
+	// nameless is true if a fixed primary does not know which replicas it has.
+	nameless bool
+	labels   labelOracle
 
 	// said is what somebody in between makes of a pod's report. It is nil if nobody is.
 	said func(pod string, r *rollcallv1.Report) *rollcallv1.Report

@@ -52,3 +52,13 @@ func (t Topology) defaultPrimary() Primary {
 	}
 	return ""
 }
+
+// AdoptsInPlace reports whether pods without an agent need no handover: the spec says that the
+// primary restarts in place, and no agent says that another one may lead.
+func (c *Cluster) AdoptsInPlace() bool {
+	switch c.Topology {
+	case TopologyFixedPrimary, TopologySingleServer, TopologyUnknown:
+		return c.Spec.Update.Primary == PrimaryRestartInPlace
+	}
+	return false
+}

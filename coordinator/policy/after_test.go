@@ -68,8 +68,9 @@ func requireSafeAfterwards(t testing.TB, s *model.Snapshot, steps []model.Step) 
 			require.False(t, ordered && !j.Broken(p) && !early && !alone, "%s and %s of an ordered pool unavailable at once", p.Name, o.Name)
 		}
 	}
-	for i := range s.Groups {
-		requireEnough(t, s, j, &s.Groups[i], names)
+	groups := j.GroupsFor(s, names)
+	for i := range groups {
+		requireEnough(t, s, j, &groups[i], names)
 	}
 }
 

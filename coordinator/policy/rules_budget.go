@@ -51,8 +51,11 @@ func (d *decision) podBudget(c *candidate) *finding {
 	if f := d.replaceLimit(model.RulePodBudget, c); f != nil {
 		return f
 	}
-	if c.dead {
+	switch {
+	case c.dead:
 		return d.oneAtATime(c)
+	case d.x.StandsIn && c.Agent && c.Counted && !c.OwnPool.Shutdown:
+		return found("some pods have no agent yet and are only known to be Ready: that is enough for those that get theirs", "the adoption ending")
 	}
 	b := d.ledger
 	limit := b.LimitFor(c.Pod)

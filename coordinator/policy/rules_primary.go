@@ -52,11 +52,16 @@ func (d *decision) isPrimary(c *candidate) bool {
 
 // inPlaceNote says of a primary that restarts in place that nobody writes meanwhile.
 func (d *decision) inPlaceNote(c *candidate) string {
-	topology := d.x.Snapshot.Cluster.Topology
-	if topology != model.TopologyFixedPrimary && topology != model.TopologySingleServer || !d.isPrimary(c) {
+	adopted := d.x.InPlace && !c.Agent && c.Last
+	if !adopted && (!inPlace(d.x.Snapshot.Cluster.Topology) || !d.isPrimary(c)) {
 		return ""
 	}
 	return fmt.Sprintf("%snobody writes until it is back, in about %s", InPlaceNote, seconds(time.Duration(estimateOf(c.Pod)*float64(time.Second))))
+}
+
+// inPlace reports whether a primary keeps its role in this topology.
+func inPlace(t model.Topology) bool {
+	return t == model.TopologyFixedPrimary || t == model.TopologySingleServer
 }
 
 // thenInPlace announces that in the reason of a hold.
@@ -73,7 +78,7 @@ const InPlaceNote = "restarts in place: "
 // RestartsInPlace returns the note of the primary that is in the order and restarts in place, with
 // its pod; empty means that none does.
 func RestartsInPlace(s model.Snapshot) (pod, note string) {
-	if t := s.Cluster.Topology; t != model.TopologyFixedPrimary && t != model.TopologySingleServer {
+	if !inPlace(s.Cluster.Topology) && !s.Cluster.AdoptsInPlace() {
 		return "", ""
 	}
 	d := newDecision(&s, "", false)

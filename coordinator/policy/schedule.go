@@ -25,7 +25,7 @@ func (d *decision) schedule() []int32 {
 // ordinals.
 func (d *decision) keepsOrder() bool {
 	u := &d.x.Spec.Update
-	if u.Schedule != model.Fast || u.RollingUpdate == model.RollingUpdateByPartition || d.x.ByUnit() || d.x.NoAgents || len(d.order) < 2 {
+	if u.Schedule != model.Fast || u.RollingUpdate == model.RollingUpdateByPartition || d.x.ByUnit() || d.x.OneByOne || len(d.order) < 2 {
 		return true
 	}
 	for i := range d.canary {

@@ -16,6 +16,7 @@ import (
 // be newer than another member's. If that leaves no pod, the pod itself is returned, because an
 // empty list means any pod.
 func Successors(s model.Snapshot, name string) []string {
+	s.Cluster.Spec.Update.Primary = "" // that Kubernetes finds a pod Ready makes it no successor
 	d := newDecision(&s, name, true)
 	var fit []*cluster.Pod
 	for i := range d.x.Pods {

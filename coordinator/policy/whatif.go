@@ -194,7 +194,7 @@ func (d *decision) soleCopy(c *candidate) *finding {
 	if c.OwnPool.Shutdown {
 		return nil
 	}
-	if c.lost && d.x.NoAgents {
+	if c.lost && (d.x.NoAgents || d.x.StandsIn) {
 		return found("its data does not survive, and nobody can say which other copies there are", "an agent that can")
 	}
 	if c.action == model.ActionReplace && d.x.Dead {

@@ -83,11 +83,12 @@ func (a *step) learnHandedOff(res effect.HandedOff) {
 }
 
 // alone reports whether the pod serves and has no agent, and somebody can hand over for it or must
-// say that it may go. If no pod has an agent yet, the coordinator hands over.
+// say that it may go. If no pod has an agent yet, the coordinator hands over. A primary that restarts
+// in place needs no handover.
 func (a *step) alone(claim model.Claim) bool {
 	pod := podNamed(a.Snapshot, claim.Pod)
 	switch {
-	case pod == nil || pod.Agent:
+	case pod == nil || pod.Agent, a.Snapshot.Cluster.AdoptsInPlace():
 		return false
 	case a.mustBeAnswered(a.Snapshot): // a primary may be busy, and may have been broken before
 		return pod.Phase == model.PodPhaseReady || pod.Phase == model.PodPhaseStarted && !broken(claim)

@@ -108,6 +108,9 @@ func (w *world) byOthers(i int, whole bool) *model.Report {
 	case w.in.Unlisted && p.kube.Phase == kube.Ready && !w.listed(p) && !w.leaderTells():
 		// No agent would know it: Ready is all there is, as before the first agent.
 		out.Member, out.Settled = model.MembershipLive, whole
+	case w.in.Unlisted && p.kube.Phase == kube.Ready && !w.listed(p) && w.adoptsInPlace():
+		// Nobody is told to follow a replica of such a primary, so its server needs no name by which
+		// others would list it.
 	case 2*live > total:
 		out.Member, out.Settled = model.MembershipLive, whole
 	case 2*notLive > total:
@@ -141,6 +144,13 @@ func (w *world) listed(p *pod) bool {
 	return slices.ContainsFunc(w.lists, func(l *list) bool {
 		return slices.ContainsFunc(p.names, func(name string) bool { return l.byName[name] != nil })
 	})
+}
+
+// adoptsInPlace reports whether pods get their agents without a handover.
+func (w *world) adoptsInPlace() bool {
+	topology, _ := w.topology()
+	c := model.Cluster{Topology: topology, Spec: w.in.Kube.Cluster.Spec}
+	return c.AdoptsInPlace()
 }
 
 // leaderTells reports whether a witness leads, by its own report. It knows which members belong to

@@ -30,9 +30,13 @@ type Index struct {
 
 	// Guards is true if Kubernetes refuses to remove a pod whose guard is closed.
 	Guards bool
-	// NoAgents is true if there are pods and none has an agent. Then Ready has to stand for live,
-	// and pods go one at a time.
+	// NoAgents is true if there are pods and none has an agent. Then Ready has to stand for live.
 	NoAgents bool
+	// InPlace is true if some pods have no agent yet, and get it without a handover. Then Ready stands
+	// for what these would say. StandsIn is true if it does for something that nobody knows.
+	InPlace, StandsIn bool
+	// OneByOne is true in both cases: pods go one at a time.
+	OneByOne bool
 	// Soak is how long a pod must be settled before it counts as back.
 	Soak time.Duration
 	// Dead is true if no pod is live in the database.
@@ -51,7 +55,9 @@ type Pool struct {
 // New joins a snapshot. The claim of the pod ownClaim, if it has one, is ignored: that pod is
 // rechecked.
 func New(s *model.Snapshot, ownClaim string) *Index {
-	x := &Index{Snapshot: s, Now: s.Now.Time, Spec: s.Cluster.SpecWithDefaults()}
+	in := standIn(s)
+	s = in.Snapshot
+	x := &Index{Snapshot: s, Now: s.Now.Time, Spec: s.Cluster.SpecWithDefaults(), InPlace: in.adopts, StandsIn: in.raised}
 	x.Guards = x.Spec.Guard == model.GuardEnforce && s.Cluster.GuardEnforcing
 	x.addPools()
 	x.addClaims(ownClaim)

@@ -32,7 +32,7 @@ func NewLedger(x *Index) *Ledger {
 	for _, size := range b.units {
 		b.Limit = max(b.Limit, size)
 	}
-	if x.NoAgents {
+	if x.OneByOne {
 		b.most, b.Limit = 1, 1 // nobody can say what a second pod would make unavailable
 	}
 	known := map[string]bool{}

@@ -98,7 +98,8 @@ func (x *Index) addPods() {
 		agents += Count(p.Phase != model.PodPhaseMissing && p.Agent)
 	}
 	x.NoAgents = there > 0 && agents == 0
-	if x.NoAgents {
+	x.OneByOne = x.NoAgents || x.InPlace
+	if x.OneByOne {
 		x.Spec.Policy.Unit = model.UnitPod // one at a time, or no unit could ever go
 	}
 }
@@ -154,7 +155,7 @@ const leastAdoptionSoak = 30 * time.Second
 
 func (x *Index) judgePods() {
 	x.Soak = Span(x.Spec.Policy.SoakSeconds)
-	if x.NoAgents {
+	if x.OneByOne {
 		x.Soak = max(x.Soak, leastAdoptionSoak)
 	}
 	x.OnDuty = make([]bool, len(x.Pods))

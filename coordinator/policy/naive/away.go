@@ -58,7 +58,7 @@ func settledAt(p *model.Pod) time.Time {
 // pod soaks for at least 30 s.
 func (w *world) soaks(p *model.Pod) bool {
 	soak := w.spec.Policy.SoakSeconds
-	if w.noAgents() {
+	if w.oneByOne() {
 		soak = max(soak, 30)
 	}
 	at := settledAt(p)
@@ -96,7 +96,7 @@ func (w *world) podsClaimed() int {
 
 // podLimit returns maxUnavailable, at least the largest unit; 1 while there are no agents.
 func (w *world) podLimit() int {
-	if w.noAgents() {
+	if w.oneByOne() {
 		return 1
 	}
 	return max(resolve(w.spec.Policy.MaxUnavailable, w.wanted()), w.largestUnit())
@@ -106,7 +106,7 @@ func (w *world) podLimit() int {
 // desired pods of its unit, if that is more and all that are unavailable or chosen are of that
 // unit.
 func (w *world) podLimitFor(c *candidate) int {
-	if w.noAgents() {
+	if w.oneByOne() {
 		return 1
 	}
 	limit := resolve(w.spec.Policy.MaxUnavailable, w.wanted())

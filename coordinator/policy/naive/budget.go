@@ -66,6 +66,8 @@ func (w *world) podsAwayHold(c *candidate) bool {
 	switch {
 	case c.dead:
 		return w.someoneMayComeBack(c)
+	case w.assumed && c.Agent && w.way(c.Pod) == countedOn && !w.shutdown(c.Pod):
+		return true
 	case c.outside || w.shutdown(c.Pod):
 		return false
 	case w.away(c.Pod) && w.mayWellServe(c.Pod):

@@ -197,7 +197,7 @@ func (w *world) soleCopy(c *candidate) (string, bool) {
 	if w.shutdown(c.Pod) {
 		return "", false
 	}
-	if c.lost && w.noAgents() || c.action == model.ActionReplace && w.deadDatabase() {
+	if c.lost && (w.noAgents() || w.assumed) || c.action == model.ActionReplace && w.deadDatabase() {
 		return "", true
 	}
 	// A live pod that is first evacuated is checked after that.

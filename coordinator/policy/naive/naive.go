@@ -25,6 +25,8 @@ type world struct {
 	s    *model.Snapshot
 	spec model.Spec
 	pods []*model.Pod
+	// adopting is true while pods are adopted in place, assumed if something unknown counts as good.
+	adopting, assumed bool
 	// barrier is the pod that is rechecked after its drain.
 	barrier string
 
@@ -50,10 +52,12 @@ type world struct {
 }
 
 func newWorld(s *model.Snapshot) *world {
-	return &world{
+	w := &world{
 		s: s, spec: s.Cluster.SpecWithDefaults(), pods: inOrder(s),
 		asked: map[*candidate]bool{}, tried: map[string]bool{}, heldByPartition: map[*candidate]bool{},
 	}
+	w.standIn()
+	return w
 }
 
 // Decide is the plan for a snapshot.

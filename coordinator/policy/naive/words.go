@@ -247,7 +247,7 @@ func (w *world) shutdown(p *model.Pod) bool {
 
 // unit returns what goes together. While there are no agents it is Pod.
 func (w *world) unit() model.Unit {
-	if w.noAgents() {
+	if w.oneByOne() {
 		return model.UnitPod
 	}
 	return w.spec.Policy.Unit
