@@ -37,6 +37,6 @@ func TestAdoptedGroup(t *testing.T) {
 
 	// An agent that is only unavailable says nothing of its member.
 	v = inGroup(healthy(), replication.MemberOnline, replication.MemberOnline, replication.MemberOnline)
-	v.Others[1].Known = false
+	v.Others[1].Known, v.Others[1].Peer.Pod = false, "db-1"
 	require.Equal(t, engines.MemberUnknown, enginetest.States(t, Observe(v), "data")[nodeOf(1)])
 }
