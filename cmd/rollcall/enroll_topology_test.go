@@ -51,12 +51,15 @@ func TestEnrollKeepsWritesWithThePrimary(t *testing.T) {
 	code, _, stderr := e.run("enroll", "search")
 	require.Equal(t, cli.ExitFindings, code, stderr)
 	said := strings.Join(strings.Fields(stderr), " ")
-	require.Contains(t, said, "note: the topology is switchable: its servers start read-only (ConfigMap search-config, my.cnf)")
+	require.True(t, strings.HasPrefix(stderr, "topology Switchable: its servers start read-only (ConfigMap search-config, my.cnf); its primary hands over to a replica, last\n"), stderr)
 	require.Contains(t, said, "error service Service prod/search-writes it selects search-0 only")
 	require.Contains(t, said, "nothing was written")
 	require.Empty(t, e.writes)
 
-	require.Contains(t, e.must("enroll", "search", "--primary", "RestartInPlace"), "databasecluster/search created")
+	out := e.must("enroll", "search", "--primary", "RestartInPlace")
+	require.True(t, strings.HasPrefix(out, "topology Switchable: "), out)
+	require.Contains(t, out, "databasecluster/search created")
+	require.Contains(t, out, "its primary restarts in place, last, and nobody writes meanwhile\n")
 	require.Equal(t, model.PrimaryRestartInPlace, e.made.Spec.Update.Primary)
 
 	e = newEnrollWorld(t, rolling(t), mysql("search"))

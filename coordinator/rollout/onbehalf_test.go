@@ -175,6 +175,12 @@ func TestWhichAgentHandsOffOnBehalf(t *testing.T) {
 			first(a)
 			a.Snapshot.Pods[2].Phase = model.PodPhaseMissing
 		}, true, nil, "", databaseUnreachable},
+		"its primary restarts in place": {true, nil, prepared, func(a *step) {
+			a.Snapshot.Cluster.Topology, a.Snapshot.Cluster.Spec.Update.Primary = model.TopologyFixedPrimary, model.PrimaryRestartInPlace
+		}, false, nil, "", ""},
+		"the agents do not know yet that it restarts in place": {true, nil, prepared, func(a *step) {
+			a.Snapshot.Cluster.Topology, a.Snapshot.Cluster.Spec.Update.Primary = model.TopologySwitchable, model.PrimaryRestartInPlace
+		}, true, []string{"s-2"}, "s-2", ""},
 		"it serves no more for a moment": {true, nil, prepared, func(a *step) { a.Snapshot.Pods[0].Phase = model.PodPhaseStarted }, true, []string{"s-2"}, "s-2", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

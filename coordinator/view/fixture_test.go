@@ -169,6 +169,14 @@ func forgets(i int) func(*rollcallv1.Report) {
 // unlisted: members need not know of each other.
 func unlisted(in *Input) { in.Unlisted = true }
 
+// inPlace: the primary keeps its role, and so the i-th agent says.
+func inPlace(i int) edit {
+	return func(in *Input) {
+		in.Kube.Cluster.Spec.Update.Primary, in.Topologies = model.PrimaryRestartInPlace, true
+		says(i, func(r *rollcallv1.Report) { r.Topology = rollcallv1.Topology_TOPOLOGY_FIXED_PRIMARY })(in)
+	}
+}
+
 // hasCopy sets the state that a report gives to the copy on the i-th pod.
 func hasCopy(i int, state rollcallv1.MemberState) func(*rollcallv1.Report) {
 	return func(r *rollcallv1.Report) { r.Groups[0].Members[i].State = state }

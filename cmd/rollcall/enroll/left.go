@@ -87,23 +87,26 @@ func (p *Plan) leftToAdopt(program string, pods []corev1.Pod) (steps []string) {
 		return append(steps, step(approve, "Let Rollcall restart the pod once for its agent: nobody can read or write meanwhile."), step(follow, "Follow it to its end."))
 	case p.Topology == "" || p.Topology == model.TopologyGalera:
 		return append(steps, step(approve, once), step(follow, "Follow it to its end."))
+	case p.adoptsInPlace():
+		primary := "the primary"
+		if p.primaryPod != "" {
+			primary += ", " + p.primaryPod + ","
+		}
+		return append(steps, step(approve, once, "Replicas go first. Nobody can write while "+primary+" restarts, last."), step(follow, "Follow it to its end."))
 	}
-	lines := []string{"Delete the primary's pod: nobody can write while it restarts."}
+	lines := []string{"Delete the primary's pod: nobody can write for 10 to 20 seconds. With less than one, by moving", "its role by hand: deploy/docs/mysql.md#move-the-role-by-hand"}
 	if p.Topology == model.TopologyGroupReplication {
 		lines = []string{"Delete the primary's pod: the group elects another primary."}
-	} else if p.Cluster.Spec.Update.Primary != model.PrimaryRestartInPlace {
-		lines = []string{"Delete the primary's pod: nobody can write for 10 to 20 seconds. With less than one, by moving", "its role by hand: deploy/docs/mysql.md#move-the-role-by-hand"}
 	}
-	pod := "PRIMARY"
-	if p.Topology == model.TopologyFixedPrimary && p.primaryPod != "" {
-		pod = p.primaryPod
-		steps = append(steps, step(approve, once))
-	} else {
-		steps = append(steps, step(approve, once, "Before you do, see that "+p.first()+", which goes first, is not the primary."))
-	}
+	steps = append(steps, step(approve, once, "Before you do, see that "+p.first()+", which goes first, is not the primary."))
 	return append(steps,
 		step(follow, "Follow it until the primary is the only one left (veto, \"which has no agent\"), and end it with Ctrl-C."),
-		step(fmt.Sprintf("kubectl -n %[1]s label pod %[4]s rollcall.dev/guard=open --overwrite\nkubectl -n %[1]s delete pod %[4]s\n%[2]s status %[3]s -n %[1]s --wait", p.Namespace, program, p.Name, pod), lines...))
+		step(fmt.Sprintf("kubectl -n %[1]s label pod %[4]s rollcall.dev/guard=open --overwrite\nkubectl -n %[1]s delete pod %[4]s\n%[2]s status %[3]s -n %[1]s --wait", p.Namespace, program, p.Name, "PRIMARY"), lines...))
+}
+
+// adoptsInPlace reports whether the primary gets its agent without a handover.
+func (p *Plan) adoptsInPlace() bool {
+	return p.Cluster.Spec.Update.Primary == model.PrimaryRestartInPlace && p.Topology != model.TopologyGroupReplication
 }
 
 // labelValues returns the label as the values of the charts have it.

@@ -101,6 +101,30 @@ func (p *Plan) primary(engine model.Engine, o Options) (model.Primary, error) {
 	return "", nil
 }
 
+// TopologyLine is the topology, what tells it, and what the primary does before its pod goes.
+func (p *Plan) TopologyLine() string {
+	does := ""
+	switch primary := p.Cluster.Spec.Update.Primary; {
+	case p.Topology == model.TopologyGalera:
+		does = "each member takes writes, and one after the other leaves and comes back"
+	case p.Topology == model.TopologySingleServer:
+		does = "it restarts in place, and nobody reads or writes meanwhile"
+	case primary == model.PrimaryRestartInPlace, primary == "" && p.Topology == model.TopologyFixedPrimary:
+		does = "its primary restarts in place, last, and nobody writes meanwhile"
+	case primary == model.PrimaryHold:
+		does = "its primary waits for a person"
+	case p.Topology == model.TopologyGroupReplication:
+		does = "its primary hands over to another member, last"
+	default:
+		does = "its primary hands over to a replica, last"
+	}
+	why := ""
+	if p.Why != "" {
+		why = ": " + p.Why
+	}
+	return fmt.Sprintf("topology %s%s; %s", p.Topology, why, does)
+}
+
 // ParsePrimary knows what a primary does by its name, in letters of any case.
 func ParsePrimary(text string) (model.Primary, error) {
 	all := []model.Primary{model.PrimarySwitchover, model.PrimaryRestartInPlace, model.PrimaryHold}

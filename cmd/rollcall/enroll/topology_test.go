@@ -2,6 +2,7 @@ package enroll
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,19 +29,25 @@ func TestChartsAreEnrolledByTheirTopology(t *testing.T) {
 		sets    []string
 		engine  model.Engine
 		primary model.Primary
+		begins  string // the line that says it
+		ends    string
 	}{
-		"fixed-primary":      {[]string{"shop-main", "shop-secondary"}, model.MySQL, model.PrimaryRestartInPlace},
-		"galera-environment": {[]string{"ledger"}, model.Galera, ""},
-		"galera-included":    {[]string{"orders"}, model.Galera, ""},
-		"group-replication":  {[]string{"team"}, model.MySQL, ""},
-		"single-server":      {[]string{"blog"}, model.MariaDB, model.PrimaryRestartInPlace},
-		"switchable":         {[]string{"stock"}, model.MySQL, ""},
+		"fixed-primary": {[]string{"shop-main", "shop-secondary"}, model.MySQL, model.PrimaryRestartInPlace,
+			"topology FixedPrimary: StatefulSet shop-main has one server that accepts writes", "; its primary restarts in place, last, and nobody writes meanwhile"},
+		"galera-environment": {[]string{"ledger"}, model.Galera, "", "topology Galera: StatefulSet ledger", "; each member takes writes, and one after the other leaves and comes back"},
+		"galera-included":    {[]string{"orders"}, model.Galera, "", "topology Galera: StatefulSet orders", ""},
+		"group-replication":  {[]string{"team"}, model.MySQL, "", "topology GroupReplication: StatefulSet team", "; its primary hands over to another member, last"},
+		"single-server": {[]string{"blog"}, model.MariaDB, model.PrimaryRestartInPlace,
+			"topology SingleServer: StatefulSet blog has one server", "; it restarts in place, and nobody reads or writes meanwhile"},
+		"switchable": {[]string{"stock"}, model.MySQL, "", "topology Switchable: its servers ", "; its primary hands over to a replica, last"},
 	} {
 		p, err := Decide(charted(t, name), options(tt.sets...))
 		require.NoError(t, err, name)
 		require.Equal(t, tt.engine, p.Cluster.Spec.Engine, name)
 		require.Equal(t, tt.primary, p.Cluster.Spec.Update.Primary, name)
 		require.NotEmpty(t, p.Why, name)
+		require.True(t, strings.HasPrefix(p.TopologyLine(), tt.begins), p.TopologyLine())
+		require.True(t, strings.HasSuffix(p.TopologyLine(), tt.ends), p.TopologyLine())
 	}
 }
 
@@ -118,8 +125,9 @@ func TestLeftByTopology(t *testing.T) {
 	}
 	got := left("fixed-primary", Options{Namespace: "prod", Sets: []string{"shop-main", "shop-secondary"}, Name: "shop"})
 	require.Contains(t, got, "        primary:\n          podLabels:\n            rollcall.dev/cluster: shop\n        secondary:\n          podLabels:\n            rollcall.dev/cluster: shop\n")
-	require.Contains(t, got, "Delete the primary's pod: nobody can write while it restarts.\n")
-	require.Contains(t, got, "kubectl -n prod delete pod shop-main-0\n")
+	require.Contains(t, got, "Replicas go first. Nobody can write while the primary, shop-main-0, restarts, last.\n")
+	require.Contains(t, got, "Follow it to its end.")
+	require.NotContains(t, got, "Delete")
 	require.NotContains(t, got, "which goes first")
 	got = left("galera-environment", options("ledger"))
 	require.Contains(t, got, "        podLabels:\n          rollcall.dev/cluster: ledger\n")

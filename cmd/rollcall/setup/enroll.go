@@ -13,7 +13,6 @@ import (
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
-	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor/database"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/enroll"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
 )
@@ -144,11 +143,17 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 	readSecrets(ctx, k, after)
 	plan.Consent(after)
 	found := examineRead(ctx, a, k, after)
-	if plan.Image != "" {
-		fmt.Fprintf(a.ErrOut, "note: the engine is %s, as the image %s says\n", plan.Cluster.Spec.Engine, show.Clean(plan.Image))
+	// With -o and --dry-run, standard output has only manifests and commands; it is empty where nothing
+	// can be written.
+	say := a.Out
+	if e.out != cli.Text || e.dryRun || unworkable(found.Findings) != nil {
+		say = a.ErrOut
 	}
 	if plan.Topology != "" {
-		fmt.Fprintf(a.ErrOut, "note: the topology is %s\n", show.Clean(database.InWords(plan.Topology)+": "+plan.Why))
+		fmt.Fprintln(say, show.Clean(plan.TopologyLine()))
+	}
+	if plan.Image != "" {
+		fmt.Fprintf(a.ErrOut, "note: the engine is %s, as the image %s says\n", plan.Cluster.Spec.Engine, show.Clean(plan.Image))
 	}
 	writeObstacles(a, plan, found, e)
 	objects := []any{plan.Manifest()}
@@ -164,11 +169,6 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 	}
 	if err := unworkable(found.Findings); err != nil {
 		return fmt.Errorf("nothing was written: %w", err)
-	}
-	// With -o, standard output has only the manifest.
-	say := a.Out
-	if e.out != cli.Text {
-		say = a.ErrOut
 	}
 	if err := (&enrollment{API: k, plan: plan}).write(ctx, say); err != nil {
 		return err

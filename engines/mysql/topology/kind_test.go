@@ -195,3 +195,39 @@ func TestLacks(t *testing.T) {
 		})
 	}
 }
+
+// TestFixedPrimaryWithoutAgent checks that replicas that follow the name of a Service are settled
+// while the primary behind it has no agent yet, and that the primary does not say of replicas without
+// an agent that they are not there.
+func TestFixedPrimaryWithoutAgent(t *testing.T) {
+	for agents := 1; agents <= 2; agents++ {
+		v := fixedWorld()
+		v.Asked = engines.RestartInPlace
+		v.Others = v.Others[1:agents]
+		o := Observe(v)
+		require.Equal(t, engines.FixedPrimary, o.Topology)
+		require.Equal(t, engines.Health{Verdict: engines.VerdictRecoverable, Reason: "unavailable: the agent of pri"}, o.Health)
+		require.True(t, o.Settled)
+		require.Empty(t, o.Veto)
+		require.Equal(t, map[string]engines.MemberState{"pri": engines.MemberActive}, enginetest.States(t, o, "primary"))
+		require.Len(t, o.Nodes, agents+1)
+		v.Self.State.Source.Receiving = false
+		require.False(t, Observe(v).Settled, "it is not connected")
+	}
+	for name, host := range map[string]string{"nameless replicas": "", "replicas with a name": "10.0.0."} {
+		v := fixedPrimary()
+		v.Asked, v.Others = engines.RestartInPlace, nil
+		for i := range v.Self.State.Replicas {
+			if host != "" {
+				v.Self.State.Replicas[i].Host, v.Self.State.Replicas[i].Port = host+v.Self.State.Replicas[i].ID[:1], 3306
+			}
+		}
+		o := Observe(v)
+		require.Equal(t, engines.FixedPrimary, o.Topology, name)
+		require.True(t, o.Settled, name)
+		require.Empty(t, o.Veto, name)
+		for _, n := range o.Nodes {
+			require.Equal(t, engines.MembershipLive, n.State, name)
+		}
+	}
+}
