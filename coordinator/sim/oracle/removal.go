@@ -46,6 +46,9 @@ func (o *Oracle) removing(r api.Removal) {
 	o.zones(pod)
 	o.allowed(pod)
 	o.lost(pod)
+	if o.db.IsGalera() {
+		o.votes(pod)
+	}
 	if o.asks(pod, "I3") {
 		o.shards(pod)
 	}
