@@ -29,9 +29,8 @@ type galera struct {
 	members map[string]*member
 	// heard is what the agents have told each other of their members, by who was told and who told.
 	heard map[string]map[string]look
-	// tells reports whether the agent in a pod tells that in another of its member, and whether there
-	// is an agent at all.
-	tells func(from, to string) (told, agent bool)
+	// tells reports whether the agent in a pod tells that in another of its member.
+	tells func(from, to string) bool
 }
 
 // member is a node of a Galera database.
@@ -63,7 +62,7 @@ const (
 func (d *Database) Galera(arbitrator bool, keeps time.Duration, pods ...string) {
 	d.galera = &galera{
 		arbitrator: arbitrator, keeps: keeps, primary: true, last: map[string]bool{}, view: 1, members: map[string]*member{},
-		heard: map[string]map[string]look{}, tells: func(string, string) (bool, bool) { return true, true },
+		heard: map[string]map[string]look{}, tells: func(string, string) bool { return true },
 	}
 	d.AddShard("data", pods...)
 	d.shards[0].leader = ""
@@ -129,7 +128,7 @@ func (d *Database) expel() {
 		d.loop.Log("db", "%s is put out of the component", PodName(n.name))
 		d.putOut(n)
 	}
-	d.decide()
+	d.decide(out)
 	for _, n := range out {
 		if n.reaches() {
 			d.enter(n)
@@ -158,43 +157,68 @@ func (d *Database) listedNames() map[string]bool {
 	return in
 }
 
-// decide makes those that are left of the component the next one, if they are more than half of it.
-func (d *Database) decide() {
+// decide makes those that are left of the component the next one, if they are more than half of it and
+// one of them has the data; otherwise those that were put out begin it, or did before they came.
+func (d *Database) decide(out []*node) {
 	g := d.galera
 	g.view++
 	in := d.listedNames()
 	if len(in) > 0 && g.arbitrator {
 		in[Arbitrator] = true
 	}
-	if g.primary = len(in) > 0 && 2*len(in) > len(g.last); g.primary {
+	switch {
+	case 2*len(in) <= len(g.last):
+		d.loop.Log("db", "the primary component is lost: %d of %d", len(in), len(g.last))
+		d.collapse()
+	case !d.hasData():
+		d.orphan(out)
+	default:
 		g.last = in
 		d.transfer()
-		return
 	}
-	d.loop.Log("db", "the primary component is lost: %d of %d", len(in), len(g.last))
-	for name := range in {
-		if name != Arbitrator {
-			d.putOut(d.nodes[name])
+}
+
+// hasData reports whether a member of the component has the data.
+func (d *Database) hasData() bool {
+	return slices.ContainsFunc(d.names, func(name string) bool { return d.nodes[name].listed && d.galera.members[name].stage == synced })
+}
+
+// orphan is what becomes of a component that has nobody with the data any more: who had it last begins
+// the next one.
+func (d *Database) orphan(last []*node) {
+	d.galera.last = map[string]bool{}
+	for _, n := range last {
+		if m := d.galera.members[n.name]; !m.full {
+			d.galera.last[n.name] = true
+		}
+	}
+	d.loop.Log("db", "nobody in the component has the data")
+	d.collapse()
+}
+
+// collapse leaves all members without a primary component.
+func (d *Database) collapse() {
+	d.galera.primary = false
+	for _, name := range d.names {
+		if n := d.nodes[name]; n.listed {
+			d.putOut(n)
 		}
 	}
 }
 
-// leave is a member that ends in peace: the component shrinks by its vote. If nobody with data is
-// left, it is the one that has all, and begins the next component.
+// leave is a member that ends in peace: the component shrinks by its vote.
 func (d *Database) leave(n *node) {
 	g := d.galera
 	d.putOut(n)
 	if !g.primary {
 		return
 	}
-	if len(d.listedNames()) == 0 {
-		g.view++
-		g.primary, g.last = false, map[string]bool{n.name: true}
-		d.loop.Log("db", "%s was the last of the component", PodName(n.name))
+	g.view++
+	if !d.hasData() {
+		d.orphan([]*node{n})
 		return
 	}
 	delete(g.last, n.name)
-	g.view++
 	d.transfer()
 }
 

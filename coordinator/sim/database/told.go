@@ -15,14 +15,19 @@ type look struct {
 	down, primary bool
 	view          int
 	ready, synced bool
+	// unheard means that its agent tells nothing any more.
+	unheard bool
 }
 
 // old is the age from which on a look no longer counts.
 const old = 20 * time.Second
 
+// remembered is for how long an agent that tells nothing is known to the others.
+const remembered = 15 * time.Minute
+
 // Tell has the agents tell each other of their members once a second. tells reports whether the agent
-// in one pod tells that in another, and whether there is an agent at all.
-func (d *Database) Tell(tells func(from, to string) (told, agent bool)) {
+// in one pod tells that in another.
+func (d *Database) Tell(tells func(from, to string) bool) {
 	d.galera.tells = tells
 	d.tell()
 }
@@ -32,8 +37,7 @@ func (d *Database) tell() {
 	for _, to := range d.names {
 		for _, from := range d.names {
 			if from != to {
-				told, agent := d.galera.tells(PodName(from), PodName(to))
-				d.hear(from, to, told, agent)
+				d.hear(from, to, d.galera.tells(PodName(from), PodName(to)))
 			}
 		}
 	}
@@ -41,7 +45,7 @@ func (d *Database) tell() {
 }
 
 // hear notes what a member tells another.
-func (d *Database) hear(from, to string, told, agent bool) {
+func (d *Database) hear(from, to string, told bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	heard := d.galera.heard[to]
@@ -49,11 +53,15 @@ func (d *Database) hear(from, to string, told, agent bool) {
 		heard = map[string]look{}
 		d.galera.heard[to] = heard
 	}
+	x, known := heard[from]
 	switch {
-	case !agent:
-		delete(heard, from)
 	case told && !d.nodes[from].frozen: // a paused server answers nobody
 		heard[from] = d.lookAt(from)
+	case d.loop.Now()-x.at > remembered:
+		delete(heard, from)
+	case known:
+		x.unheard = true
+		heard[from] = x
 	}
 }
 
@@ -78,7 +86,7 @@ func (d *Database) vote(self, name string) (votes, data engines.MemberState) {
 		return engines.MemberDown, engines.MemberDown
 	case !agent:
 		return engines.MemberActive, engines.MemberActive
-	case d.loop.Now()-x.at > old:
+	case x.unheard, d.loop.Now()-x.at > old:
 		return engines.MemberUnknown, engines.MemberUnknown
 	case x.down:
 		return engines.MemberDown, engines.MemberDown
@@ -101,7 +109,7 @@ func (d *Database) doubt(self string) string {
 	}
 	for _, name := range d.names {
 		x, heard := d.galera.heard[self][name]
-		if heard && d.loop.Now()-x.at <= old && !x.down && x.primary && x.view != own.view {
+		if heard && !x.unheard && d.loop.Now()-x.at <= old && !x.down && x.primary && x.view != own.view {
 			return "they do not agree yet"
 		}
 	}

@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +31,11 @@ func (o *Oracle) component(mark func(m map[string]time.Duration, name string, ba
 func (o *Oracle) hasBeen(what string, longer time.Duration) bool {
 	since, is := o.since[what]
 	return is && o.loop.Now()-since > longer
+}
+
+// besideUntold reports whether a member of Galera has gone by Rollcall's hand that had no agent.
+func (o *Oracle) besideUntold(*corev1.Pod) bool {
+	return o.db.IsGalera() && slices.ContainsFunc(slices.Collect(maps.Values(o.ours)), func(d departure) bool { return d.untold })
 }
 
 // votes is G1 to G3. A member that goes leaves in peace: the component shrinks by its vote.
@@ -75,7 +82,7 @@ func (o *Oracle) votes(removed *corev1.Pod) {
 	if self.Joins {
 		return // it has no data yet
 	}
-	if 2*have <= all {
+	if 2*have <= all && o.asks(removed, "G2") {
 		o.Accuse("G2", "%s goes, and %d of %d votes are left", pod, have, all)
 	}
 	if !o.hasAgent(pod) {

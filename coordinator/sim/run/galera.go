@@ -32,6 +32,15 @@ func (s *Scenario) galera(r *rand.Rand) {
 	}
 }
 
+// patience bounds a run after the last fault and edit. Members of Galera remember for a quarter of an
+// hour that another had an agent, and count on nothing that nobody tells of it until then.
+func (s Scenario) patience() time.Duration {
+	if s.Galera {
+		return patience + 25*time.Minute
+	}
+	return patience
+}
+
 // outageLasts is how long no member is in a primary component before a person begins one.
 const outageLasts = time.Minute
 
@@ -48,13 +57,10 @@ func (w *world) person(since time.Duration) {
 	w.loop.In(w.loop.Between(9*time.Second, 11*time.Second), func() { w.person(since) })
 }
 
-// tells reports whether the agent in a pod is heard by somebody, and whether there is one.
-func (w *world) tells(from, to string) (told, agent bool) {
-	if pod := w.server.Pod(from); pod != nil && len(pod.Spec.InitContainers) == 0 {
-		return false, false
-	}
+// tells reports whether the agent in a pod is heard by somebody.
+func (w *world) tells(from, to string) bool {
 	r := w.run(from)
-	return r != nil && r.Agent != nil && !r.Agent.Stuck && r.Agent.Engine.Answering() && !w.closed(from, to), true
+	return r != nil && r.Agent != nil && !r.Agent.Stuck && r.Agent.Engine.Answering() && !w.closed(from, to)
 }
 
 // galeraBlows are those of worlds of Galera.

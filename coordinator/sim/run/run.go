@@ -230,7 +230,7 @@ func (w *world) watch(last time.Duration) {
 			w.loop.Stop()
 			return
 		}
-		if at > last+patience || at > unjoined+resigned && w.oracle.MustWait() {
+		if at > last+w.scenario.patience() || at > unjoined+resigned && w.oracle.MustWait() {
 			w.oracle.End(false, w.holds())
 			w.loop.Stop()
 			return

@@ -141,10 +141,7 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 	w.oracle = oracle.New(loop, w.server, w.db, oracle.Limits{
 		Cluster: name, Sets: s.setNames(), Pods: s.maxUnavailable(w.maxPods, w.first), Shard: s.MaxShard, ByPartition: s.Rolls == model.RollingUpdateByPartition, Zones: s.MaxZones, Ephemeral: s.Ephemeral, Replaced: s.Replace, Quiet: len(s.Faults) == 0,
 	})
-	w.oracle.Tells = func(pod string) bool {
-		told, _ := w.tells(pod, w.leader.name)
-		return told
-	}
+	w.oracle.Tells = func(pod string) bool { return w.tells(pod, w.leader.name) }
 	w.oracle.Zone = func(pod string) string { return zones[w.kubelets.Node(pod)] }
 	w.server.Changed = append(w.server.Changed, w.labelled, w.notice)
 	w.oracle.Seen, w.oracle.Secret, w.oracle.Broken = w.hub.Seen, secret, w.kubelets.Broken
