@@ -50,6 +50,8 @@ type Database struct {
 	marks    []Mark
 	// NoSweep and NoRestore are planted bugs: what is left behind stays.
 	NoSweep, NoRestore, NoRestoreShared bool
+	// BlindDrains is one, too: members of Galera leave without waiting for anything.
+	BlindDrains bool
 	// allocation is the setting of the whole database. It is empty if it has none.
 	allocation string
 	// foreign entries of the same kind as marks must never be touched.

@@ -313,20 +313,33 @@ func (d *Database) ends(n *node, graceful bool) {
 	}
 }
 
-// Bootstrap begins a primary component with a member that runs, with the newest data if that one does,
-// and returns its pod, or nothing if none can.
+// Bootstrap begins a primary component with a member that runs, the one with the newest data if it does,
+// and returns its pod, or nothing if none can. If only one runs that has not all of the data, a backup is
+// restored there.
 func (d *Database) Bootstrap() string {
 	defer d.change()()
 	g := d.galera
 	first := ""
+	worth := func(name string) int {
+		switch {
+		case name == "" || !d.nodes[name].reaches():
+			return 0
+		case g.members[name].full:
+			return 1
+		case !g.last[name]:
+			return 2
+		}
+		return 3
+	}
 	for _, name := range d.names {
-		if d.nodes[name].reaches() && !g.members[name].full && (first == "" || g.last[name] && !g.last[first]) {
+		if worth(name) > worth(first) {
 			first = name
 		}
 	}
 	if first == "" || g.primary {
 		return ""
 	}
+	g.members[first].full = false
 	g.last = map[string]bool{first: true}
 	d.reform()
 	d.again()

@@ -192,7 +192,7 @@ func (d *Database) mayLeave(leaver string) engines.Progress {
 	}
 	done := engines.Progress{State: engines.ProgressDone}
 	n := d.nodes[leaver]
-	if !n.listed || d.galera.members[leaver].ended {
+	if !n.listed || d.galera.members[leaver].ended || d.BlindDrains {
 		return done
 	}
 	if doubt := d.doubt(leaver); doubt != "" {
