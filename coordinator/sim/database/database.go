@@ -50,6 +50,8 @@ type Database struct {
 	marks    []Mark
 	// NoSweep and NoRestore are planted bugs: what is left behind stays.
 	NoSweep, NoRestore, NoRestoreShared bool
+	// BlindDrains is one, too: members of Galera leave without waiting for anything.
+	BlindDrains bool
 	// allocation is the setting of the whole database. It is empty if it has none.
 	allocation string
 	// foreign entries of the same kind as marks must never be touched.
@@ -59,6 +61,8 @@ type Database struct {
 	// fixed is the node of a primary that keeps its role; nobody else ever leads. It is empty if there
 	// is none.
 	fixed string
+	// galera is nil unless all members take writes.
+	galera *galera
 	// Included is called when data may come again to a pod from which a claim has kept it. It must
 	// not call the database.
 	Included func(pod, claim string)
@@ -235,6 +239,12 @@ func (d *Database) Stop(pod string, graceful bool) {
 	}
 	graceful = graceful && !n.frozen
 	n.up, n.frozen = false, false
+	if d.galera != nil {
+		r := d.copyOf(n)
+		r.active, r.alive = false, false
+		d.ends(n, graceful)
+		return
+	}
 	for _, s := range d.shards {
 		for _, r := range s.copies {
 			if r.node == n.name {
@@ -258,7 +268,7 @@ func (d *Database) Stop(pod string, graceful bool) {
 
 // elect gives a shard a leader after a while, if it has none.
 func (d *Database) elect(s *shard) {
-	if s.leader != "" || s.voting {
+	if s.leader != "" || s.voting || d.galera != nil {
 		return
 	}
 	s.voting = true
@@ -279,7 +289,7 @@ func (d *Database) elect(s *shard) {
 }
 
 func (d *Database) electOverseer() {
-	if d.overseer != "" || d.acks > 0 {
+	if d.overseer != "" || d.acks > 0 || d.galera != nil {
 		return
 	}
 	for _, name := range d.names {

@@ -60,6 +60,13 @@ func (e *Engine) Answer(a Answers) {
 	}
 }
 
+// Answering reports whether the answers are right.
+func (e *Engine) Answering() bool {
+	e.d.mu.Lock()
+	defer e.d.mu.Unlock()
+	return e.answers == Right
+}
+
 var errBroken = errors.New("500 internal server error")
 
 // enter waits for the answer of a member, which takes a moment where it changes something.
@@ -94,6 +101,9 @@ func (e *Engine) enter(ctx context.Context, what string, slow bool) error {
 
 // Facts of the database.
 func (e *Engine) Facts() engines.Facts {
+	if e.d.galera != nil {
+		return engines.Facts{Name: "Simulated", SettleSeconds: 15, MaxMajorStep: 1, OneAtATime: true}
+	}
 	return engines.Facts{Name: "Simulated", SettleSeconds: 30, MaxMajorStep: 1}
 }
 
@@ -141,6 +151,9 @@ func (d *Database) observation(self string) engines.Observation {
 	n := d.nodes[self]
 	if !n.up {
 		return engines.Observation{Member: engines.MembershipNotLive, Health: engines.Health{Reason: "connection refused"}}
+	}
+	if d.galera != nil {
+		return d.memberSays(self)
 	}
 	o := engines.Observation{
 		Node: self, Rank: n.rank, Version: n.version, Member: engines.MembershipLive, Busy: n.busy, Veto: n.veto, Settled: true,
@@ -222,6 +235,9 @@ func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byt
 	}
 	if err := e.throttle(ctx, order); err != nil {
 		return engines.Progress{}, err
+	}
+	if e.d.galera != nil {
+		return ask(ctx, e, "may leave", func() engines.Progress { return e.d.mayLeave(e.leaver(order)) })
 	}
 	left, err := ask(ctx, e, "hand over", func() int { return e.d.handOver(e.leaver(order), order) })
 	if err == nil && order.Kind == engines.Evacuate && e.d.moves {

@@ -16,6 +16,10 @@ func (d *Database) LoseSession(pod string) {
 	n := d.nodeOf(pod)
 	n.apart++
 	d.loop.Log("db", "%s loses its session", pod)
+	if d.galera != nil {
+		d.quiets(n)
+		return
+	}
 	d.unlist(n)
 }
 
@@ -24,6 +28,9 @@ func (d *Database) Rejoin(pod string) {
 	defer d.change()()
 	n := d.nodeOf(pod)
 	n.apart--
+	if d.galera != nil {
+		d.again()
+	}
 	d.relist(n)
 }
 
@@ -41,6 +48,10 @@ func (d *Database) Freeze(pod string, silent bool) {
 	run, freezes := n.run, n.freezes
 	d.loop.Log("db", "%s is paused", pod)
 	d.silence(n)
+	if d.galera != nil {
+		d.quiets(n)
+		return
+	}
 	d.loop.In(d.draw(d.times.Notice), func() {
 		defer d.change()()
 		if n.run == run && n.freezes == freezes && n.frozen {
@@ -62,6 +73,12 @@ func (d *Database) Thaw(pod string) {
 	d.loop.Log("db", "%s goes on", pod)
 	if !n.listed {
 		d.relist(n)
+		return
+	}
+	if d.galera != nil {
+		r := d.copyOf(n)
+		r.active = d.galera.members[n.name].stage == synced
+		d.again()
 		return
 	}
 	for _, s := range d.shards {
@@ -124,6 +141,10 @@ func (d *Database) relist(n *node) {
 
 // join puts a node whose process runs into the register, and brings its copies back.
 func (d *Database) join(n *node) {
+	if d.galera != nil {
+		d.enter(n)
+		return
+	}
 	n.listed = true
 	n.session++
 	d.loop.Log("db", "%s is a member", PodName(n.name))

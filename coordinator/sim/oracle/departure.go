@@ -13,6 +13,7 @@ import (
 type departure struct {
 	uid     types.UID
 	outside bool // outside the budget: it was broken
+	untold  bool // it had no agent
 	// successor is the recreated pod. whole and served say whether it was whole and served at the
 	// last look.
 	successor types.UID

@@ -49,6 +49,8 @@ type Oracle struct {
 	Seen map[string]map[string]time.Time
 	// Broken tells whether the database in a pod cannot come back by itself.
 	Broken func(pod *corev1.Pod) bool
+	// Tells reports whether a pod's agent is heard. It is nil where nobody asks.
+	Tells func(pod string) bool
 	// Zone of a pod.
 	Zone func(pod string) string
 	// Secret must appear in nothing that anybody can read.
@@ -305,6 +307,7 @@ func (o *Oracle) Look() {
 	o.places(truth)
 	o.labels.follows(o)
 	o.stays(truth)
+	o.component(mark)
 	for _, shard := range truth {
 		for _, c := range shard.Copies {
 			mark(o.since, c.Pod+"/"+shard.ID, !c.Active)

@@ -46,6 +46,9 @@ func (o *Oracle) removing(r api.Removal) {
 	o.zones(pod)
 	o.allowed(pod)
 	o.lost(pod)
+	if o.db.IsGalera() {
+		o.votes(pod)
+	}
 	if o.asks(pod, "I3") {
 		o.shards(pod)
 	}
@@ -55,7 +58,7 @@ func (o *Oracle) removing(r api.Removal) {
 	if o.asks(pod, "I10") {
 		o.fresh(process, pod, claim)
 	}
-	o.ours[pod.Name] = departure{uid: pod.UID, outside: !o.asks(pod, "I3")}
+	o.ours[pod.Name] = departure{uid: pod.UID, outside: !o.asks(pod, "I3"), untold: !o.hasAgent(pod.Name)}
 	o.gone = append(o.gone, time.Now())
 	o.dismissed[pod.Name] = !o.wanted(pod.Name)
 }
@@ -201,7 +204,7 @@ func (o *Oracle) shards(removed *corev1.Pod) {
 			}
 			continue
 		}
-		if out > may {
+		if out > may && o.asks(removed, copies) {
 			o.Accuse("I1", "%s goes and %s has %d copies away: %d may be", pod, shard.ID, out, may)
 		}
 		o.primary(removed, shard, left)

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -120,6 +121,22 @@ var Bugs = []Bug{
 			}
 		}
 	}},
+	{Name: "members of Galera that have ended are told as others", Finds: "G1", world: blind, report: func(r *rollcallv1.Report) {
+		r.Member = rollcallv1.Membership_MEMBERSHIP_LIVE
+		told(r, rollcallv1.MemberState_MEMBER_STATE_DOWN)
+	}},
+	{Name: "votes are not counted", Finds: "G2", world: blind, cache: spec(func(s *model.Spec) {
+		five := model.Count(5)
+		s.Policy.MaxUnavailable, s.Policy.MaxShardUnavailable = &five, &five
+	}), report: groups(func(g *rollcallv1.Group) {
+		if g.Kind == rollcallv1.GroupKind_GROUP_KIND_QUORUM {
+			g.Kind, g.MinAvailable = rollcallv1.GroupKind_GROUP_KIND_ROLE, 1
+		}
+	})},
+	{Name: "donors are told as others", Finds: "G3", world: blind, report: func(r *rollcallv1.Report) {
+		r.Busy = ""
+		told(r, rollcallv1.MemberState_MEMBER_STATE_DOWN, rollcallv1.MemberState_MEMBER_STATE_RECOVERING)
+	}},
 	{Name: "nobody ever goes", Finds: "L1", cache: func(o *kube.ClusterObjects) {
 		o.Cluster = o.Cluster.DeepCopy()
 		o.Cluster.Spec.Update.Paused = true
@@ -131,6 +148,24 @@ func spec(change func(s *model.Spec)) func(o *kube.ClusterObjects) {
 	return func(o *kube.ClusterObjects) {
 		o.Cluster = o.Cluster.DeepCopy()
 		change(&o.Cluster.Spec)
+	}
+}
+
+// blind has members of Galera leave without waiting for anything.
+func blind(w *world) { w.db.BlindDrains = true }
+
+// told is a report in which members in some states are told as active, and all is well.
+func told(r *rollcallv1.Report, as ...rollcallv1.MemberState) {
+	r.Settled, r.Verdict = r.Member == rollcallv1.Membership_MEMBERSHIP_LIVE, rollcallv1.Verdict_VERDICT_GREEN
+	for _, n := range r.Nodes {
+		n.Member = rollcallv1.Membership_MEMBERSHIP_LIVE
+	}
+	for _, g := range r.Groups {
+		for _, m := range g.Members {
+			if slices.Contains(as, m.State) {
+				m.State = rollcallv1.MemberState_MEMBER_STATE_ACTIVE
+			}
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ type Shape string
 // The shapes. A world has one of the first, and any of the others.
 const (
 	Sharded          Shape = "shards"
+	Members          Shape = "members of Galera"
 	Primary          Shape = "one primary"
 	Replaced         Shape = "pods are replaced"
 	Ephemeral        Shape = "data is gone with its pod"
@@ -66,6 +67,9 @@ func draw(seed uint64, o Options) Scenario {
 	s.drawManners(r)
 	if o.Fixed {
 		s.fix()
+	}
+	if o.Galera {
+		s.galera(r)
 	}
 	s.Faults = drawFaults(r, o, o.classes())
 	if r.IntN(15) == 0 {

@@ -46,7 +46,11 @@ const aimedFor = 45 * time.Second
 
 // aimed waits for a moment.
 func aimed(w *world, f Fault) func() {
-	b := blows[f.Pick%uint64(len(blows))]
+	all := blows
+	if w.scenario.Galera {
+		all = galeraBlows
+	}
+	b := all[f.Pick%uint64(len(all))]
 	at := b.moments[f.Pick/8%uint64(len(b.moments))]
 	var end func()
 	w.moment = func(now moment, pod string) {

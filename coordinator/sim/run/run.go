@@ -33,6 +33,8 @@ type Options struct {
 	Primary int
 	// Fixed makes databases whose primary is in a StatefulSet of its own, and keeps its role.
 	Fixed bool
+	// Galera makes databases whose members all take writes.
+	Galera bool
 	// Replace makes databases whose pods are replaced, on volumes of their own.
 	Replace bool
 	// Bug is planted.
@@ -51,6 +53,9 @@ func (o Options) classes() []Class {
 	if o.old() {
 		return oldClasses
 	}
+	if o.Galera {
+		return galeraClasses()
+	}
 	return Classes
 }
 
@@ -62,7 +67,7 @@ func Drawn(o Options) []string {
 			out = append(out, string(class))
 		}
 	}
-	if o.old() {
+	if o.old() || o.Galera {
 		return out
 	}
 	for _, shape := range Shapes {
@@ -225,7 +230,7 @@ func (w *world) watch(last time.Duration) {
 			w.loop.Stop()
 			return
 		}
-		if at > last+patience || at > unjoined+resigned && w.oracle.MustWait() {
+		if at > last+w.scenario.patience() || at > unjoined+resigned && w.oracle.MustWait() {
 			w.oracle.End(false, w.holds())
 			w.loop.Stop()
 			return

@@ -34,6 +34,10 @@ type Scenario struct {
 	Acks int
 	// Fixed is true if the primary keeps its role.
 	Fixed bool
+	// Galera is true if all members take writes. Arbitrator is true if one votes that has no pod; Keeps
+	// is for how long the others keep what a member misses, which needs all of the data after that.
+	Galera, Arbitrator bool
+	Keeps              time.Duration
 	// Replace is true if pods are replaced, and keep their data on volumes of their own. Hollow is
 	// a planted bug: evacuations move nothing, and nobody tells.
 	Replace, Hollow bool
@@ -184,6 +188,12 @@ func (s Scenario) manners() string {
 	}
 	if s.Fixed {
 		text += ", the primary stays"
+	}
+	if s.Galera {
+		text += fmt.Sprintf(", members of Galera that keep write sets for %s", s.Keeps.Round(time.Millisecond))
+	}
+	if s.Arbitrator {
+		text += ", and an arbitrator"
 	}
 	if s.Acks > 0 {
 		text += fmt.Sprintf(", one primary and %d of its replicas acknowledge", s.Acks)

@@ -91,6 +91,10 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 		for _, place := range shard {
 			pods = append(pods, names[place])
 		}
+		if s.Galera {
+			w.db.Galera(s.Arbitrator, s.Keeps, pods...)
+			continue
+		}
 		if s.Acks > 0 {
 			w.db.Replicate(s.Acks, pods...)
 			if s.Fixed {
@@ -129,10 +133,15 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 		panic(err)
 	}
 	w.revisions, w.wanted = 1, "v1"
+	if s.Galera {
+		w.db.Tell(w.tells)
+		w.person(0)
+	}
 	w.controller = workload.NewController(loop, w.server)
 	w.oracle = oracle.New(loop, w.server, w.db, oracle.Limits{
 		Cluster: name, Sets: s.setNames(), Pods: s.maxUnavailable(w.maxPods, w.first), Shard: s.MaxShard, ByPartition: s.Rolls == model.RollingUpdateByPartition, Zones: s.MaxZones, Ephemeral: s.Ephemeral, Replaced: s.Replace, Quiet: len(s.Faults) == 0,
 	})
+	w.oracle.Tells = func(pod string) bool { return w.tells(pod, w.leader.name) }
 	w.oracle.Zone = func(pod string) string { return zones[w.kubelets.Node(pod)] }
 	w.server.Changed = append(w.server.Changed, w.labelled, w.notice)
 	w.oracle.Seen, w.oracle.Secret, w.oracle.Broken = w.hub.Seen, secret, w.kubelets.Broken
@@ -174,6 +183,9 @@ func (w *world) cluster() *v1alpha1.DatabaseCluster {
 		c.Status.Conditions = []v1alpha1.Condition{{Type: v1alpha1.ConditionInitialized, Status: metav1.ConditionTrue}}
 	}
 	switch w.scenario.Kind {
+	case Members:
+		c.Spec.Engine = model.Galera
+		c.Spec.Policy.StartSeconds, c.Spec.Policy.ProgressSeconds = galeraStarts, galeraStarts
 	case ByZone:
 		c.Spec.Policy.Unit = model.UnitZone
 	case AtOnce:
@@ -313,6 +325,9 @@ func (w *world) done() bool {
 		if pod.DeletionTimestamp != nil || !workload.Ready(pod) || !w.db.There(pod.Name) {
 			return false
 		}
+	}
+	if w.scenario.Galera && !w.db.Component().Whole() {
+		return false
 	}
 	return len(w.db.Marks()) == 0 && len(w.server.Cluster(name).Finalizers) == 0
 }

@@ -109,9 +109,9 @@ func hunt(h Hunt) error {
 }
 
 // world is one in which the bug can be noticed: volumes are deleted only where
-// pods are replaced.
+// pods are replaced, and only Galera has a primary component.
 func (p prey) world() run.Options {
-	return run.Options{Bug: p.bug, Enough: p.noticed, Replace: strings.Contains(p.finds, " V1 ") || strings.Contains(p.finds, " V2 ")}
+	return run.Options{Bug: p.bug, Enough: p.noticed, Replace: strings.Contains(p.finds, " V1 ") || strings.Contains(p.finds, " V2 "), Galera: strings.Contains(p.finds, " G")}
 }
 
 // find tracks the bug to a seed that breaks nothing without it: a bug in the sources that

@@ -27,6 +27,7 @@ func main() {
 	plant := flag.String("plant", "", "have this bug take part")
 	wide := flag.Bool("wide", false, "worlds of three to five pods, as many of each")
 	primary := flag.Int("primary", 0, "databases of so many pods with one primary")
+	galera := flag.Bool("galera", false, "databases whose members all take writes, as those of Galera")
 	replace := flag.Bool("replace", false, "databases whose pods are replaced, on volumes of their own")
 	worlds := flag.String("worlds", "all", "all, or old: those that were drawn first, as -wide, -primary and -replace do")
 	fault := flag.String("fault", "", "only faults of the class whose name begins so")
@@ -60,6 +61,7 @@ func main() {
 		}
 		o, err := infect(*plant)
 		o.Quiet = *quiet
+		o.Galera = *galera || o.Galera
 		o.Wide, o.Primary, o.Replace, o.Old = *wide, *primary, *replace || o.Replace, *worlds == "old"
 		for _, class := range run.Classes {
 			if *fault != "" && strings.HasPrefix(string(class), *fault) {
@@ -68,6 +70,9 @@ func main() {
 		}
 		c := Courses{From: *from, Seeds: *seeds, Options: o, Renamed: pairs(*renamed)}
 		c.World = fmt.Sprintf("worlds %s, wide %t, primary %d, replace %t, fault %q, quiet %t", *worlds, *wide, *primary, *replace, *fault, *quiet)
+		if *galera {
+			c.World += ", galera"
+		}
 		switch {
 		case err != nil:
 			return err
