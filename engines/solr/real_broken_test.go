@@ -29,7 +29,6 @@ func lockIndex(t *testing.T, n *solrtest.Node, core string) (free func()) {
 // nobody but those on which its shard depends. A restart that does not cure it ends as well as one
 // that does.
 func TestRealBrokenReplica(t *testing.T) {
-	t.Parallel()
 	c := solrtest.Start(t, solrtest.Options{Versions: []string{"9.9.0", "9.9.0", "9.9.0"}, SessionTimeout: 6 * time.Second})
 	victim, other := c.Nodes[1], c.Nodes[0]
 	other.Create("books", "numShards", "1", "nrtReplicas", "3")

@@ -33,7 +33,6 @@ func startSecured(t *testing.T, version string) *solrtest.Cluster {
 // TestRealBasicAuth drains and restores a node of a secured cluster, while the password file
 // changes.
 func TestRealBasicAuth(t *testing.T) {
-	t.Parallel()
 	c := startSecured(t, "9.10.0")
 	n := c.Nodes[0]
 	n.Create("books", "numShards", "2", "nrtReplicas", "2")
@@ -65,7 +64,6 @@ func TestRealBasicAuth(t *testing.T) {
 // TestRealLeastPrivilege does everything as a user who may do only what DESIGN.md
 // lists.
 func TestRealLeastPrivilege(t *testing.T) {
-	t.Parallel()
 	c := startSecured(t, "9.10.0")
 	n := c.Nodes[0]
 	n.Create("books", "numShards", "2", "nrtReplicas", "1", "createNodeSet", n.Name)
@@ -87,7 +85,6 @@ func TestRealLeastPrivilege(t *testing.T) {
 }
 
 func TestRealTLS(t *testing.T) {
-	t.Parallel()
 	c := solrtest.Start(t, solrtest.Options{Versions: []string{"9.10.0", "9.10.0"}, TLS: true})
 	n := c.Nodes[0]
 	n.Create("books", "numShards", "1", "nrtReplicas", "2")

@@ -22,7 +22,6 @@ import (
 // TestRealConformance runs the suite against real servers, with a proxy before
 // each that misbehaves when told to.
 func TestRealConformance(t *testing.T) {
-	t.Parallel()
 	c := solrtest.Start(t, solrtest.Options{Versions: []string{"9.10.0", "9.10.0", "9.10.0"}})
 	enginetest.Run(t, enginetest.Harness{
 		Patience:   15 * time.Second,

@@ -87,6 +87,8 @@ func (p *Plan) leftToAdopt(program string, pods []corev1.Pod) (steps []string) {
 		return append(steps, step(approve, "Let Rollcall restart the pod once for its agent: nobody can read or write meanwhile."), step(follow, "Follow it to its end."))
 	case p.Topology == "" || p.Topology == model.TopologyGalera:
 		return append(steps, step(approve, once), step(follow, "Follow it to its end."))
+	case p.Topology == model.TopologyGroupReplication:
+		return append(steps, step(approve, once, "The group elects another primary when the pod of its primary restarts."), step(follow, "Follow it to its end."))
 	case p.adoptsInPlace():
 		primary := "the primary"
 		if p.primaryPod != "" {
@@ -95,9 +97,6 @@ func (p *Plan) leftToAdopt(program string, pods []corev1.Pod) (steps []string) {
 		return append(steps, step(approve, once, "Replicas go first. Nobody can write while "+primary+" restarts, last."), step(follow, "Follow it to its end."))
 	}
 	lines := []string{"Delete the primary's pod: nobody can write for 10 to 20 seconds. With less than one, by moving", "its role by hand: deploy/docs/mysql.md#move-the-role-by-hand"}
-	if p.Topology == model.TopologyGroupReplication {
-		lines = []string{"Delete the primary's pod: the group elects another primary."}
-	}
 	steps = append(steps, step(approve, once, "Before you do, see that "+p.first()+", which goes first, is not the primary."))
 	return append(steps,
 		step(follow, "Follow it until the primary is the only one left (veto, \"which has no agent\"), and end it with Ctrl-C."),
@@ -106,7 +105,7 @@ func (p *Plan) leftToAdopt(program string, pods []corev1.Pod) (steps []string) {
 
 // adoptsInPlace reports whether the primary gets its agent without a handover.
 func (p *Plan) adoptsInPlace() bool {
-	return p.Cluster.Spec.Update.Primary == model.PrimaryRestartInPlace && p.Topology != model.TopologyGroupReplication
+	return p.Cluster.Spec.Update.Primary == model.PrimaryRestartInPlace
 }
 
 // labelValues returns the label as the values of the charts have it.

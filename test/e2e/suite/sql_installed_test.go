@@ -30,6 +30,7 @@ type installedTest struct {
 
 func startInstalled(t *testing.T, chart sqlchart.Chart, name string) *installedTest {
 	t.Helper()
+	measured(t)
 	b := bed(t, chart.Image)
 	leaveNothing(t, b)
 	cluster, err := sqlchart.Start(t.Context(), b, chart)
@@ -43,7 +44,7 @@ func TestSQLFixedPrimary(t *testing.T) {
 	c := startInstalled(t, sqlchart.Fixed, "db")
 	plain := c.rehearse(t, "plain Kubernetes", time.Minute, "plain")
 	require.NoError(t, plain.RestartedOnce())
-	c.enroll(t, "FixedPrimary", "RestartInPlace")
+	c.enroll(t, "topology FixedPrimary", "restarts in place, last, and nobody writes meanwhile")
 
 	out := c.rehearse(t, "Rollcall", time.Minute, "rollcall")
 	require.NoError(t, out.RestartedOnce())
@@ -59,7 +60,7 @@ func TestSQLGalera(t *testing.T) {
 	c := startInstalled(t, sqlchart.Galera, "galera")
 	c.exec(t, "galera-0", "CREATE USER 'rollcall'@'127.0.0.1' IDENTIFIED BY 'agent-password'",
 		"GRANT SELECT ON mysql.wsrep_cluster_members TO 'rollcall'@'127.0.0.1'", "GRANT PROCESS ON *.* TO 'rollcall'@'127.0.0.1'")
-	c.enroll(t)
+	c.enroll(t, "topology Galera")
 	out := c.rehearse(t, "Rollcall", retries, "rollcall")
 	require.NoError(t, out.RestartedOnce())
 	require.NoError(t, c.cluster.Delete(t.Context()))
@@ -68,7 +69,7 @@ func TestSQLGalera(t *testing.T) {
 // TestSQLGroup is a replication group whose write Service selects its primary by the role label.
 func TestSQLGroup(t *testing.T) {
 	c := startInstalled(t, sqlchart.Group, "group")
-	c.enroll(t)
+	c.enroll(t, "topology GroupReplication")
 	out := c.rehearse(t, "Rollcall", retries, "rollcall")
 	require.NoError(t, out.RestartedOnce())
 	require.Equal(t, 1, out.Load.Writes.Changes(), "one switchover, as those who write saw it")
