@@ -56,6 +56,9 @@ func (w *world) standIn() {
 			UID: p.UID, AgeSeconds: r.AgeSeconds, Fresh: true, Member: model.MembershipLive, Settled: true, Last: last,
 			Veto: r.Veto, Busy: r.Busy, EngineVersion: r.EngineVersion, Drain: r.Drain,
 		}
+		if last {
+			p.Report.Roles = []string{"primary"}
+		}
 		for i := range w.s.Groups {
 			for j := range w.s.Groups[i].Members {
 				m := &w.s.Groups[i].Members[j]
