@@ -188,6 +188,7 @@ mutate-named: ## break what the documents promise, one promise at a time; the te
 .PHONY: sim
 sim: ## rollouts in a simulated world, SEEDS of them, with all that can go wrong
 	$(GO) run ./test/sim/cmd -twice 100 -seeds $(or $(SEEDS),10000)
+	$(GO) run ./test/sim/cmd -galera -twice 100 -seeds 1000
 
 .PHONY: sim-mutants
 sim-mutants: ## plant bugs in the simulated world; each must be found, and every invariant be broken by one

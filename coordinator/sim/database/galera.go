@@ -222,6 +222,14 @@ func (d *Database) leave(n *node) {
 	d.transfer()
 }
 
+// Enter brings the process in a pod into the component at once.
+func (d *Database) Enter(pod string) {
+	defer d.change()()
+	n := d.nodeOf(pod)
+	n.up = true
+	d.enter(n)
+}
+
 // enter brings a process that runs into the component.
 func (d *Database) enter(n *node) {
 	g := d.galera

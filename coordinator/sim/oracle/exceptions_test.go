@@ -148,7 +148,7 @@ func TestWhoWaitsForAStartIsNotAsked(t *testing.T) {
 
 // Every exception is one that a document allows in these words.
 func TestDocumentsAllowTheExceptions(t *testing.T) {
-	known := []string{pods, members, primaries, ofRanks, overseers, others, itself, doomed, byPartition}
+	known := []string{pods, members, primaries, ofRanks, overseers, others, itself, doomed, byPartition, copies, votes}
 	for _, i := range Invariants {
 		known = append(known, i.Name)
 	}

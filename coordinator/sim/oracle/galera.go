@@ -12,7 +12,7 @@ import (
 
 // heard is how long it takes at most until it is known that a member has ended of which the agent is
 // heard, though the component has it yet.
-const heard = 4 * time.Second
+const heard = 3 * time.Second
 
 // component updates since when members have ended that the component has yet, send their data or wait
 // for it.
@@ -38,8 +38,8 @@ func (o *Oracle) besideUntold(*corev1.Pod) bool {
 	return o.db.IsGalera() && slices.ContainsFunc(slices.Collect(maps.Values(o.ours)), func(d departure) bool { return d.untold })
 }
 
-// votes is G1 to G3. A member that goes leaves in peace: the component shrinks by its vote.
-func (o *Oracle) votes(removed *corev1.Pod) {
+// leavesMembers is G1 and G2. A member that goes leaves in peace: the component shrinks by its vote.
+func (o *Oracle) leavesMembers(removed *corev1.Pod) {
 	c, pod := o.db.Component(), removed.Name
 	if !c.Primary {
 		return
@@ -82,16 +82,16 @@ func (o *Oracle) votes(removed *corev1.Pod) {
 	if self.Joins {
 		return // it has no data yet
 	}
-	if 2*have <= all && o.asks(removed, "G2") {
-		o.Accuse("G2", "%s goes, and %d of %d votes are left", pod, have, all)
+	if 2*have <= all && o.asks(removed, votes) {
+		o.Accuse("G1", "%s goes, and %d of %d votes are left", pod, have, all)
 	}
 	if !o.hasAgent(pod) {
 		return
 	}
 	switch {
 	case o.hasBeen(pod+" sends", told):
-		o.Accuse("G3", "%s goes, which sends its data", pod)
+		o.Accuse("G2", "%s goes, which sends its data", pod)
 	case joins != "" && joins != pod && others == 0:
-		o.Accuse("G3", "%s goes, and %s can get its data from nobody else", pod, joins)
+		o.Accuse("G2", "%s goes, and %s can get its data from nobody else", pod, joins)
 	}
 }

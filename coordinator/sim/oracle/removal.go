@@ -47,7 +47,7 @@ func (o *Oracle) removing(r api.Removal) {
 	o.allowed(pod)
 	o.lost(pod)
 	if o.db.IsGalera() {
-		o.votes(pod)
+		o.leavesMembers(pod)
 	}
 	if o.asks(pod, "I3") {
 		o.shards(pod)

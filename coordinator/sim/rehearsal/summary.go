@@ -51,8 +51,8 @@ func summarise(o Options, r run.Result) Summary {
 		RolledOut: r.Stuck == "" && !slices.ContainsFunc(r.Breaks, func(b oracle.Break) bool { return b.Invariant == "L1" || b.Invariant == "L2" }),
 	}
 	for _, i := range oracle.Invariants {
-		if i.Name == "V3" && !r.Scenario.Ephemeral || i.Name != "V3" && strings.HasPrefix(i.Name, "V") && !r.Scenario.Replace {
-			continue // of what is not there: volumes that are deleted, data that is gone with its pod
+		if !asked(i.Name, r.Scenario) {
+			continue
 		}
 		s.Checked = append(s.Checked, i.Name)
 	}
@@ -68,6 +68,20 @@ func (s Summary) Err() error {
 		return nil
 	}
 	return fmt.Errorf("an invariant did not hold: %s", s.Broken[0])
+}
+
+// asked is false for invariants of what a world does not have: volumes that are deleted, data that is
+// gone with its pod, a primary component.
+func asked(invariant string, s run.Scenario) bool {
+	switch {
+	case invariant == "V3":
+		return s.Ephemeral
+	case strings.HasPrefix(invariant, "V"):
+		return s.Replace
+	case strings.HasPrefix(invariant, "G"):
+		return s.Galera
+	}
+	return true
 }
 
 // String is the summary as lines.

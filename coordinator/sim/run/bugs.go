@@ -121,19 +121,18 @@ var Bugs = []Bug{
 			}
 		}
 	}},
-	{Name: "members of Galera that have ended are told as others", Finds: "G1", world: blind, report: func(r *rollcallv1.Report) {
-		r.Member = rollcallv1.Membership_MEMBERSHIP_LIVE
-		told(r, rollcallv1.MemberState_MEMBER_STATE_DOWN)
-	}},
-	{Name: "votes are not counted", Finds: "G2", world: blind, cache: spec(func(s *model.Spec) {
-		five := model.Count(5)
-		s.Policy.MaxUnavailable, s.Policy.MaxShardUnavailable = &five, &five
-	}), report: groups(func(g *rollcallv1.Group) {
+	{Name: "who is missing has no vote", Finds: "G1", world: blind, cache: spec(unlimited), report: groups(func(g *rollcallv1.Group) {
+		if g.Kind == rollcallv1.GroupKind_GROUP_KIND_QUORUM {
+			g.Members = slices.DeleteFunc(g.Members, func(m *rollcallv1.Member) bool { return m.State == rollcallv1.MemberState_MEMBER_STATE_DOWN })
+			g.MinAvailable = int32(len(g.Members)/2 + 1)
+		}
+	})},
+	{Name: "votes are not counted", Finds: "G1", world: blind, cache: spec(unlimited), report: groups(func(g *rollcallv1.Group) {
 		if g.Kind == rollcallv1.GroupKind_GROUP_KIND_QUORUM {
 			g.Kind, g.MinAvailable = rollcallv1.GroupKind_GROUP_KIND_ROLE, 1
 		}
 	})},
-	{Name: "donors are told as others", Finds: "G3", world: blind, report: func(r *rollcallv1.Report) {
+	{Name: "donors are told as others", Finds: "G2", world: blind, cache: spec(unlimited), report: func(r *rollcallv1.Report) {
 		r.Busy = ""
 		told(r, rollcallv1.MemberState_MEMBER_STATE_DOWN, rollcallv1.MemberState_MEMBER_STATE_RECOVERING)
 	}},
@@ -149,6 +148,12 @@ func spec(change func(s *model.Spec)) func(o *kube.ClusterObjects) {
 		o.Cluster = o.Cluster.DeepCopy()
 		change(&o.Cluster.Spec)
 	}
+}
+
+// unlimited is a policy by which many may be unavailable.
+func unlimited(s *model.Spec) {
+	five := model.Count(5)
+	s.Policy.MaxUnavailable, s.Policy.MaxShardUnavailable = &five, &five
 }
 
 // blind has members of Galera leave without waiting for anything.

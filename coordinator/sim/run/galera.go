@@ -65,7 +65,7 @@ func (w *world) tells(from, to string) bool {
 
 // galeraBlows are those of worlds of Galera.
 var galeraBlows = append(slices.Clone(blows),
-	blow{"another member is killed", []moment{claimed, stored, opened}, killsAnother},
+	blow{"another member is killed", []moment{claimed, opened, gone}, killsAnother},
 	blow{"another member is cut off", []moment{claimed, stored, opened}, cutsAnother},
 	blow{"another member loses its data", []moment{claimed}, emptiesAnother},
 )
@@ -81,10 +81,13 @@ func (w *world) other(f Fault, pod string) string {
 	return other
 }
 
+// killsAnother kills one within the time until the next pod goes.
 func killsAnother(w *world, f Fault, pod string) func() {
-	if r := w.run(w.other(f, pod)); r != nil {
-		w.kubelets.KillDatabase(r)
-	}
+	w.loop.In(w.loop.Between(0, 8*time.Second), func() {
+		if r := w.run(w.other(f, pod)); r != nil {
+			w.kubelets.KillDatabase(r)
+		}
+	})
 	return nil
 }
 
