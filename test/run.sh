@@ -65,7 +65,7 @@ sql_homes() {
 }
 
 # What each of them runs against real servers; a server is waited for most of the
-# time, so two packages share the machine.
+# time, so three packages share the machine.
 solr_packages=./engines/solr/...
 opensearch_packages=./engines/opensearch
 [ -z "${ROLLCALL_OPENSEARCH_ALL:-}" ] || opensearch_packages+=/...
@@ -107,7 +107,7 @@ all)
   homes
   timed "the page in a real browser" go -C test/browser test -count=1 .
   timed "the dashboard in a real browser" go -C test/dashboard test -count=1 -run RealBrowser .
-  real 2 $solr_packages $opensearch_packages $mysql_packages
+  real 3 $solr_packages $opensearch_packages $mysql_packages
   siege
   e2e
   ;;

@@ -25,9 +25,9 @@ func TestOrderedReady(t *testing.T) {
 	leaveNothing(t, b)
 	s := &sqlTest{bed: b, flavor: sqlcluster.MariaDB, life: t.Context()}
 	walk(t, []step{
-		{"FirstInstallWithABrokenImage", func(t *testing.T) { s.firstInstall(t, sqlcluster.RollingUpdate(0)) }},
 		{"BrokenImageThenCorrection", s.brokenImage},
 	}, []step{
+		{"FirstInstallWithABrokenImage", func(t *testing.T) { s.firstInstall(t, sqlcluster.RollingUpdate(0)) }},
 		{"BrokenImageInAQuietDatabase", s.brokenQuietly},
 		{"FirstInstallOnDelete", func(t *testing.T) { s.firstInstall(t, sqlcluster.OnDelete) }},
 	})
