@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -183,9 +184,7 @@ func (e *Engine) remember(v View) map[string]Past {
 		}
 	}
 	out := make(map[string]Past, len(e.before))
-	for name, past := range e.before {
-		out[name] = past
-	}
+	maps.Copy(out, e.before)
 	return out
 }
 

@@ -3,6 +3,7 @@ package galera
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -96,7 +97,7 @@ func (w *trueWorld) step() {
 		for j, x := range w.members {
 			if x.runs && !x.cut {
 				next = append(next, j)
-				if contains(w.component, j) {
+				if slices.Contains(w.component, j) {
 					have += x.weight
 				}
 			}
@@ -121,15 +122,6 @@ func except(list []int, gone int) (out []int) {
 		}
 	}
 	return out
-}
-
-func contains(list []int, want int) bool {
-	for _, n := range list {
-		if n == want {
-			return true
-		}
-	}
-	return false
 }
 
 // state is what a member says.
@@ -200,7 +192,7 @@ func TestNoDepartureTakesTheComponent(t *testing.T) {
 					}
 				}
 			}
-			if !contains(w.component, i) {
+			if !slices.Contains(w.component, i) {
 				continue // it leaves no component that is
 			}
 			require.Greater(t, 2*have, all, "seed %d: db-%d goes: %+v\n%+v", seed, i, w.members, o)

@@ -121,8 +121,8 @@ func TestRealDonor(t *testing.T) {
 func TestRealPartition(t *testing.T) {
 	w := newRealWorld(t, mysqltest.GaleraOptions{Members: 3})
 	w.Members[2].Isolate(true)
-	o := w.until(2, "cut off", func(o engines.Observation) bool { return w.Members[2].Wsrep("wsrep_cluster_status") == "non-Primary" })
-	o = w.observe(2)
+	w.until(2, "cut off", func(o engines.Observation) bool { return w.Members[2].Wsrep("wsrep_cluster_status") == "non-Primary" })
+	o := w.observe(2)
 	require.Equal(t, engines.MembershipUnknown, o.Member, "%+v", o)
 	require.False(t, o.Settled)
 	require.Equal(t, engines.VerdictYellow, o.Health.Verdict)

@@ -99,10 +99,11 @@ func (s *server) ask(ctx context.Context) (answers, error) {
 		return a, err
 	}
 	// The members before the status: a view that changes between the two is not one.
-	a.members, err = one.Rows(ctx, needsMembers, askMembers)
-	if err = a.note(err); err != nil {
+	members, err := one.Rows(ctx, needsMembers, askMembers)
+	if err := a.note(err); err != nil {
 		return a, err
 	}
+	a.members = members
 	status, err := one.Rows(ctx, "", askStatus)
 	if err != nil {
 		return a, err

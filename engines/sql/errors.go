@@ -51,8 +51,7 @@ func (r *Refusal) Error() string { return r.Words }
 
 // Number returns the number of the server's error; 0 means it is none.
 func Number(err error) uint16 {
-	var r *Refusal
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*Refusal](err); ok {
 		return r.Number
 	}
 	return 0
