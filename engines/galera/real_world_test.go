@@ -59,11 +59,11 @@ func (w *realWorld) observe(i int) engines.Observation {
 	return o
 }
 
-// until waits for an observation of a member.
+// until waits for an observation of a member, which may have to get all data from another one first.
 func (w *realWorld) until(i int, what string, is func(o engines.Observation) bool) engines.Observation {
 	w.Helper()
 	var o engines.Observation
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if o = w.observe(i); is(o) {
 			return o
 		}

@@ -133,5 +133,5 @@ func TestLeftByTopology(t *testing.T) {
 	require.Contains(t, got, "        podLabels:\n          rollcall.dev/cluster: ledger\n")
 	require.NotContains(t, got, "primary")
 	require.Contains(t, left("single-server", options("blog")), "nobody can read or write meanwhile.")
-	require.Contains(t, left("group-replication", options("team")), "Delete the primary's pod: the group elects another primary.\n")
+	require.Contains(t, left("group-replication", options("team")), "The group elects another primary when the pod of its primary restarts.\n")
 }

@@ -57,7 +57,8 @@ func TestRealLook(t *testing.T) {
 		lag := replica.Source.Lag
 		require.NotNil(t, lag)
 		require.LessOrEqual(t, *lag, time.Minute)
-		require.Equal(t, &replication.Source{Host: "127.0.0.1", Port: servers[0].Port, ID: primary.ID, Receiving: true, Applying: true, Started: true, Lag: lag}, replica.Source)
+		require.Equal(t, &replication.Source{Host: "127.0.0.1", Port: servers[0].Port, ID: primary.ID, Receiving: true, Applying: true, Started: true, Lag: lag, Applied: replica.Source.Applied}, replica.Source)
+		require.NotNil(t, replica.Source.Applied, "its place in the source's log")
 		require.Equal(t, replication.SemiSync{Replica: true, Acknowledging: true, Installed: true}, replica.SemiSync)
 
 		servers[1].Exec("STOP REPLICA")
