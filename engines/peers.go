@@ -3,6 +3,7 @@ package engines
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"time"
 )
 
@@ -84,4 +85,16 @@ type Peered interface {
 	// second, and never in mode Observe. Its context ends as soon as anything else has to be
 	// written. It returns Done if there is nothing to do.
 	Repair(ctx context.Context) (Progress, error)
+}
+
+// LookAt reads what a member's agent says of it into the pointer. Its agent has a little longer than
+// it waits for its server, so that it can report that the server does not answer.
+func LookAt(ctx context.Context, peers Peers, peer Peer, timeout time.Duration, fresh bool, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout*5/4)
+	defer cancel()
+	data, err := peers.Look(ctx, peer.Name(), fresh)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, into)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -41,6 +42,15 @@ func (x *Executor) stillThere(ctx context.Context, e effect.Expected) error {
 
 // claimed adds the UIDs of the pods that are not being deleted.
 func (p *Pods) claimed(ctx context.Context, selector string, there map[string]bool) error {
+	return p.each(ctx, selector, func(pod *corev1.Pod) {
+		if pod.DeletionTimestamp == nil {
+			there[string(pod.UID)] = true
+		}
+	})
+}
+
+// each asks the API server itself for all pods that a selector finds, a page at a time.
+func (p *Pods) each(ctx context.Context, selector string, visit func(*corev1.Pod)) error {
 	page := metav1.ListOptions{LabelSelector: selector, Limit: listPage}
 	for {
 		list, err := p.client.CoreV1().Pods(p.namespace).List(ctx, page)
@@ -48,9 +58,7 @@ func (p *Pods) claimed(ctx context.Context, selector string, there map[string]bo
 			return fmt.Errorf("list pods: %w", err)
 		}
 		for i := range list.Items {
-			if pod := &list.Items[i]; pod.DeletionTimestamp == nil {
-				there[string(pod.UID)] = true
-			}
+			visit(&list.Items[i])
 		}
 		if page.Continue = list.Continue; page.Continue == "" {
 			return nil

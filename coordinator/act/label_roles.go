@@ -3,10 +3,10 @@ package act
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -131,23 +131,12 @@ func (p *Pods) label(ctx context.Context, seen effect.PodSeen, role string, epoc
 func (p *Pods) ofDatabase(ctx context.Context, cluster string, pools []effect.Pool) ([]effect.PodSeen, error) {
 	found := map[string]effect.PodSeen{}
 	list := func(selector, owner string) error {
-		page := metav1.ListOptions{LabelSelector: selector, Limit: listPage}
-		for {
-			list, err := p.client.CoreV1().Pods(p.namespace).List(ctx, page)
-			if err != nil {
-				return fmt.Errorf("list pods: %w", err)
+		return p.each(ctx, selector, func(pod *corev1.Pod) {
+			by := metav1.GetControllerOf(pod)
+			if owner == "" || by != nil && string(by.UID) == owner {
+				found[pod.Name] = seenOf(pod)
 			}
-			for i := range list.Items {
-				pod := &list.Items[i]
-				by := metav1.GetControllerOf(pod)
-				if owner == "" || by != nil && string(by.UID) == owner {
-					found[pod.Name] = seenOf(pod)
-				}
-			}
-			if page.Continue = list.Continue; page.Continue == "" {
-				return nil
-			}
-		}
+		})
 	}
 	if err := list(v1alpha1.LabelCluster+"="+cluster, ""); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package galera
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -82,11 +83,7 @@ func (a answers) state(now time.Time) State {
 
 // complete reports whether the list of members has as many as the component, and the own one.
 func (s State) complete() bool {
-	own := false
-	for _, m := range s.Seen {
-		own = own || m.UUID == s.UUID
-	}
-	return own && len(s.Seen) == s.Size
+	return len(s.Seen) == s.Size && slices.ContainsFunc(s.Seen, func(m Seen) bool { return m.UUID == s.UUID })
 }
 
 // phase reads the number of the state; its words differ between versions.

@@ -154,16 +154,9 @@ func (e *Engine) gather(ctx context.Context, fresh bool) (View, error) {
 
 // ask returns what another member says of itself.
 func (e *Engine) ask(ctx context.Context, peer engines.Peer, fresh bool) Member {
-	// A little longer than the agent waits for its server, so that it can report that the server
-	// does not answer.
-	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout*5/4)
-	defer cancel()
 	m := Member{Peer: peer}
 	asked := time.Now()
-	data, err := e.options.Peers.Look(ctx, peer.Name(), fresh)
-	if err == nil {
-		err = json.Unmarshal(data, &m.State)
-	}
+	err := engines.LookAt(ctx, e.options.Peers, peer, e.options.Timeout, fresh, &m.State)
 	switch {
 	case err != nil:
 		return Member{Peer: peer, Why: engines.OneLine(err.Error())}
@@ -183,9 +176,7 @@ func (e *Engine) remember(v View) map[string]Past {
 			e.before[name] = Past{Weight: m.State.Weight, Committed: m.State.Committed}
 		}
 	}
-	out := make(map[string]Past, len(e.before))
-	maps.Copy(out, e.before)
-	return out
+	return maps.Clone(e.before)
 }
 
 // Observe looks at the local server, and asks the other agents for their newest looks. They look

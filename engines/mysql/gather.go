@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -85,15 +84,8 @@ func (e *Engine) after(ctx context.Context, v switchover.Input, name string) top
 
 func (e *Engine) lookAt(ctx context.Context, peer engines.Peer, fresh bool) topology.Member {
 	m := topology.Member{Peer: peer}
-	// A little longer than the agent waits for its server, so that it can report that the server
-	// does not answer.
-	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout*5/4)
-	defer cancel()
 	asked := time.Now()
-	data, err := e.options.Peers.Look(ctx, peer.Name(), fresh)
-	if err == nil {
-		err = json.Unmarshal(data, &m.State)
-	}
+	err := engines.LookAt(ctx, e.options.Peers, peer, e.options.Timeout, fresh, &m.State)
 	switch {
 	case err != nil:
 		return topology.Member{Peer: peer, Why: engines.OneLine(err.Error())}
