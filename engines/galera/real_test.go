@@ -15,7 +15,7 @@ import (
 // smaller than two.
 func TestRealRollingRestart(t *testing.T) {
 	w := newRealWorld(t, mysqltest.GaleraOptions{Members: 3})
-	mysqltest.Table(t, w.Members[0])
+	w.Table()
 	client := w.write()
 	for i, s := range w.Members {
 		require.Eventually(t, func() bool { return w.drain(i).State == engines.ProgressDone }, time.Minute, 50*time.Millisecond)
@@ -42,7 +42,7 @@ func TestRealRollingRestart(t *testing.T) {
 // see it, and that one that was paused does not speak for the component.
 func TestRealMemberKilled(t *testing.T) {
 	w := newRealWorld(t, mysqltest.GaleraOptions{Members: 3})
-	mysqltest.Table(t, w.Members[0])
+	w.Table()
 	client := w.write()
 	last := w.Members[2]
 	last.Kill()
@@ -97,7 +97,7 @@ func TestRealDonor(t *testing.T) {
 		w.green(i)
 	}
 	// A long transaction is waited for, for a while.
-	mysqltest.Table(t, w.Members[0])
+	w.Table()
 	tx, err := w.Members[0].Open(mysqltest.AppUser, mysqltest.AppPassword, "app").Begin()
 	require.NoError(t, err)
 	_, err = tx.Exec("INSERT INTO numbers VALUES (1)")

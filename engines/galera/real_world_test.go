@@ -67,7 +67,9 @@ func (w *realWorld) until(i int, what string, is func(o engines.Observation) boo
 		if o = w.observe(i); is(o) {
 			return o
 		}
-		require.True(w, time.Now().Before(deadline), "%s: %+v", what, o)
+		if time.Now().After(deadline) {
+			require.FailNow(w, what, "%+v\n%s", o, w.Logs())
+		}
 	}
 }
 

@@ -7,25 +7,34 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 )
 
 // The ports are below those that Linux gives to callers that ask for any port
 // (net.ipv4.ip_local_port_range, from 32768 on). Linux would give such a port to another caller as
-// soon as the test closes it, even to another listener of the same test.
+// soon as the test closes it, even to another listener of the same test. A process has whole blocks
+// of them to itself: the port of a server that is down is free, and the tests of another package,
+// which run at the same time, must not take it.
 const (
 	first = 10000
 	last  = 32000
+	block = 100
 )
 
 var (
 	mu    sync.Mutex
-	given = map[int]bool{}
+	ports []int      // of this process's blocks, not given to anybody yet
+	locks []*os.File // of its blocks; the end of the process closes them
 )
 
 // Take returns count ports that are free for TCP and UDP at each of the hosts, or at 127.0.0.1 if
-// none is given. It returns no port twice in one process.
+// none is given. It returns no port twice, and none that another process of the machine was given
+// and that still runs.
 func Take(t testing.TB, count int, hosts ...string) []int {
 	t.Helper()
 	if len(hosts) == 0 {
@@ -33,19 +42,43 @@ func Take(t testing.TB, count int, hosts ...string) []int {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	ports := make([]int, 0, count)
-	for range 100 * count {
-		port := first + rand.N(last-first)
-		if given[port] || !free(port, hosts) {
-			continue
+	out := make([]int, 0, count)
+	for len(out) < count {
+		if len(ports) == 0 && !lockBlock() {
+			t.Fatalf("%d ports from %d to %d are wanted at %v; %d are free", count, first, last, hosts, len(out))
 		}
-		given[port] = true
-		if ports = append(ports, port); len(ports) == count {
-			return ports
+		port := ports[0]
+		ports = ports[1:]
+		if free(port, hosts) {
+			out = append(out, port)
 		}
 	}
-	t.Fatalf("%d ports from %d to %d are wanted at %v; %d are free", count, first, last, hosts, len(ports))
-	return nil
+	return out
+}
+
+// lockBlock adds the ports of a block that no process has.
+func lockBlock() bool {
+	dir := filepath.Join(os.TempDir(), "rollcall-test-ports")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return false
+	}
+	for _, i := range rand.Perm((last - first) / block) {
+		f, err := os.OpenFile(filepath.Join(dir, strconv.Itoa(first+i*block)), os.O_CREATE|os.O_RDWR, 0o644)
+		if err != nil {
+			return false
+		}
+		// A lock is of an open file, so a block that this process has is refused as well.
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+			_ = f.Close()
+			continue
+		}
+		locks = append(locks, f)
+		for port := first + i*block; port < first+(i+1)*block; port++ {
+			ports = append(ports, port)
+		}
+		return true
+	}
+	return false
 }
 
 // At returns a free address on the loopback interface.

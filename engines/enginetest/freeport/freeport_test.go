@@ -1,9 +1,13 @@
 package freeport
 
 import (
+	"bufio"
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -29,6 +33,41 @@ func TestTaken(t *testing.T) {
 			require.Less(t, port, last)
 			seen[port] = true
 		}
+	}
+}
+
+// Two processes that take ports at the same time get different ones, though none of them is in use.
+func TestTakenByAnotherProcess(t *testing.T) {
+	if os.Getenv("ROLLCALL_TAKE_PORTS") != "" {
+		fmt.Println("took", Take(t, 3000)) // more than would differ by luck
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		return
+	}
+	taken := func() (ports []int) {
+		cmd := exec.Command(os.Args[0], "-test.run", t.Name(), "-test.count=1")
+		cmd.Env = append(os.Environ(), "ROLLCALL_TAKE_PORTS=1")
+		in, err := cmd.StdinPipe()
+		require.NoError(t, err)
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		t.Cleanup(func() {
+			_ = in.Close()
+			_ = cmd.Wait()
+		})
+		line, err := bufio.NewReader(out).ReadString('\n')
+		require.NoError(t, err)
+		for _, word := range strings.Fields(strings.Trim(strings.TrimPrefix(line, "took "), "[]\n")) {
+			port, err := strconv.Atoi(word)
+			require.NoError(t, err, line)
+			ports = append(ports, port)
+		}
+		require.Len(t, ports, 3000)
+		return ports
+	}
+	one := taken()
+	for _, port := range taken() {
+		require.False(t, slices.Contains(one, port), "%d twice", port)
 	}
 }
 

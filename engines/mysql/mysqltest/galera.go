@@ -1,6 +1,7 @@
 package mysqltest
 
 import (
+	"database/sql"
 	"fmt"
 	"maps"
 	"os"
@@ -131,6 +132,40 @@ func (g *Galera) Bootstrap(i int) {
 	s.Start()
 	s.Arguments = nil
 	s.AwaitUp()
+	// It answers before it lets anybody write.
+	require.Eventually(g.t, func() bool { return s.Wsrep("wsrep_ready") == "ON" }, time.Minute, 20*time.Millisecond, "%s is not ready", s.Name)
+}
+
+// Logs are the errors that the members printed since their last start, and the end of what they
+// printed.
+func (g *Galera) Logs() string {
+	var all strings.Builder
+	for _, s := range g.Members {
+		fmt.Fprintf(&all, "%s, ended: %t\n", s.Name, s.Ended())
+		for line := range strings.Lines(s.process.Output()) {
+			if strings.Contains(line, "[ERROR]") {
+				all.WriteString(line)
+			}
+		}
+		fmt.Fprintln(&all, s.Log())
+	}
+	return all.String()
+}
+
+// Table creates a table of numbers and waits until each member has it. One that is killed while it
+// creates a table drops it again after the state transfer of its next start, and then leaves as
+// inconsistent: its ddl_recovery.log outlives the transfer (seen with MariaDB 10.11.19).
+func (g *Galera) Table() *sql.DB {
+	g.t.Helper()
+	app := Table(g.t, g.Members[0])
+	for _, s := range g.Members {
+		db := s.Open(AppUser, AppPassword, "app")
+		require.Eventually(g.t, func() bool {
+			var rows int
+			return db.QueryRow("SELECT COUNT(*) FROM numbers").Scan(&rows) == nil
+		}, time.Minute, 50*time.Millisecond, "%s has no table", s.Name)
+	}
+	return app
 }
 
 // Bootstrapped starts all members again after a total outage, one as the first.
@@ -175,7 +210,7 @@ func (g *Galera) AwaitSynced(also ...*process.Process) {
 			for _, p := range also {
 				what = append(what, p.Tail())
 			}
-			require.FailNow(g.t, "members do not get synced", "%q\n%s", what, running[0].Log())
+			require.FailNow(g.t, "members do not get synced", "%q\n%s", what, g.Logs())
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 func TestRealGalera(t *testing.T) {
 	t.Parallel()
 	g := StartGalera(t, GaleraOptions{Members: 3})
-	app := Table(t, g.Members[0])
+	app := g.Table()
 	require.NoError(t, Insert(app, 1))
 
 	last := g.Members[2]
