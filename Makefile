@@ -45,19 +45,19 @@ bin/rollcall-images: FORCE
 
 bin/grpcurl: test/tools/go.mod
 	@mkdir -p bin
-	$(GO) build -modfile=test/tools/go.mod -o $@ github.com/fullstorydev/grpcurl/cmd/grpcurl
+	CGO_ENABLED=0 $(GO) build -trimpath -modfile=test/tools/go.mod -o $@ github.com/fullstorydev/grpcurl/cmd/grpcurl
 
 bin/helm: test/tools/helm/go.mod
 	@mkdir -p bin
-	$(GO) build -modfile=$< -o $@ helm.sh/helm/v4/cmd/helm
+	CGO_ENABLED=0 $(GO) build -trimpath -modfile=$< -o $@ helm.sh/helm/v4/cmd/helm
 
 bin/golangci-lint: test/tools/lint/go.mod
 	@mkdir -p bin
-	$(GO) build -modfile=$< -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	CGO_ENABLED=0 $(GO) build -trimpath -modfile=$< -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 bin/kwok: test/tools/kwok/go.mod
 	@mkdir -p bin
-	$(GO) build -modfile=$< -o $@ sigs.k8s.io/kwok/cmd/kwok
+	CGO_ENABLED=0 $(GO) build -trimpath -modfile=$< -o $@ sigs.k8s.io/kwok/cmd/kwok
 
 .PHONY: FORCE
 FORCE:

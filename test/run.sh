@@ -17,6 +17,12 @@ if [ "${CI:-}" = true ]; then
   export ROLLCALL_REQUIRE=${ROLLCALL_REQUIRE:-solr,opensearch,mysql,mariadb,chromium,cluster,siege}
 fi
 
+# All but the race detector runs with what the programs are built with (Makefile), so
+# that what they link in is compiled once; vet has been run with the detector.
+export CGO_ENABLED=0
+plain="-trimpath -tags grpcnotrace"
+quiet="$plain -vet=off"
+
 timed() { # timed NAME COMMAND...
   local name=$1 start=$SECONDS
   shift
@@ -32,19 +38,19 @@ unit() {
   # processors: adapters wait most of the time.
   # Pure packages start no goroutine (test/arrows), so there is nothing to race: they run without.
   local pure='/coordinator/(model|policy|rollout)(/|$)|/test/corpus$'
-  timed "unit tests with the race detector" env -u ROLLCALL_REQUIRE go test -race -cpu 1 -p $(($(nproc) + 1)) -timeout 25m $(go list ./... | grep -v -E -e '/test/(e2e/suite|apiserver)' -e "$pure")
-  timed "unit tests of pure packages" go test $(go list ./... | grep -E "$pure")
-  timed "all that the race detector had a part of" env -u ROLLCALL_REQUIRE go test -count=1 ./coordinator/act ./engines/mysql ./engines/foundationdb
-  timed "what the race detector would disturb: memory and rates" go test -p 1 -count=1 -run 'TestReadersWhoReadNothing|TestFloodLeavesTheLeaderItsTurns' ./agent ./cmd/rollcall-coordinator
-  timed "the policy and its second implementation" env ROLLCALL_TWIN=100000 go test -count=1 -run Twin ./coordinator/policy
-  timed "each incident of other systems comes back without what prevents it" go run ./test/cmd/mutate -list test/cmd/mutate/incidents.txt
-  timed "all orders in which two leaders can act" go run ./test/sim/search/cmd
-  timed "rollouts in a simulated world" go run ./test/sim/cmd -seeds 2000
-  timed "the same world twice" go run ./test/sim/cmd -worlds old -seeds 30 -twice 30
+  timed "unit tests with the race detector" env -u ROLLCALL_REQUIRE CGO_ENABLED=1 go test -race -cpu 1 -p $(($(nproc) + 1)) -timeout 25m $(go list ./... | grep -v -E -e '/test/(e2e/suite|apiserver)' -e "$pure")
+  timed "unit tests of pure packages" go test $plain $(go list ./... | grep -E "$pure")
+  timed "all that the race detector had a part of" env -u ROLLCALL_REQUIRE go test $quiet -count=1 ./coordinator/act ./engines/mysql ./engines/foundationdb
+  timed "what the race detector would disturb: memory and rates" go test $quiet -p 1 -count=1 -run 'TestReadersWhoReadNothing|TestFloodLeavesTheLeaderItsTurns' ./agent ./cmd/rollcall-coordinator
+  timed "the policy and its second implementation" env ROLLCALL_TWIN=100000 go test $quiet -count=1 -run Twin ./coordinator/policy
+  timed "each incident of other systems comes back without what prevents it" go run $plain ./test/cmd/mutate -list test/cmd/mutate/incidents.txt
+  timed "all orders in which two leaders can act" go run $plain ./test/sim/search/cmd
+  timed "rollouts in a simulated world" go run $plain ./test/sim/cmd -seeds 2000
+  timed "the same world twice" go run $plain ./test/sim/cmd -worlds old -seeds 30 -twice 30
   timed "unit tests of the local cluster" go -C test/cluster test ./...
   timed "the dashboard with a recording of a rollout" env -u ROLLCALL_REQUIRE go -C test/dashboard test -count=1 ./... # not cached: what it reads is outside its module
   timed "the licences of what is linked in" go -C test/licences test -count=1 ./...
-  timed "the page in a real browser, where there is one" env -u ROLLCALL_REQUIRE go -C test/browser test -race -count=1 .
+  timed "the page in a real browser, where there is one" env -u ROLLCALL_REQUIRE CGO_ENABLED=1 go -C test/browser test -race -count=1 .
 }
 
 images() {
@@ -74,7 +80,7 @@ mysql_packages="./engines/mysql/... ./engines/galera ./test/e2e/manifests"
 real() { # real PACKAGES_AT_ONCE PACKAGE...
   local at_once=$1
   shift
-  timed "adapters against real servers: $*" go test -p "$at_once" -count=1 -timeout 40m -run Real "$@"
+  timed "adapters against real servers: $*" go test $quiet -p "$at_once" -count=1 -timeout 40m -run Real "$@"
 }
 
 # Who asks for it by its name is told what it lacks: it needs root, and control groups
@@ -83,14 +89,14 @@ siege() {
   local programs
   programs=$(bin/rollcall-cluster programs)
   export ROLLCALL_CLUSTER_PROGRAMS=$programs
-  timed "the siege: what strangers and tenants send, at the chart's memory limit" go test -count=1 -v -timeout 70m ./test/siege
-  [ -z "${ROLLCALL_SIEGE_ALL:-}" ] || timed "each attack of the siege on programs without their defence" env -u ROLLCALL_SIEGE_ALL go run ./test/cmd/mutate -list test/cmd/mutate/siege.txt
+  timed "the siege: what strangers and tenants send, at the chart's memory limit" go test $quiet -count=1 -v -timeout 70m ./test/siege
+  [ -z "${ROLLCALL_SIEGE_ALL:-}" ] || timed "each attack of the siege on programs without their defence" env -u ROLLCALL_SIEGE_ALL go run $plain ./test/cmd/mutate -list test/cmd/mutate/siege.txt
 }
 
 e2e() {
   timed "the local cluster's life, crashes included" env ROLLCALL_CLUSTER_TEST=1 go -C test/cluster test -count=1 -timeout 40m -run Lifecycle ./local
-  timed "what each token may do, on a real API server" go test -count=1 ./test/apiserver
-  timed "real cluster" env ROLLCALL_E2E=1 go test -count=1 -v -timeout 90m ./test/e2e/suite/...
+  timed "what each token may do, on a real API server" go test $quiet -count=1 ./test/apiserver
+  timed "real cluster" env ROLLCALL_E2E=1 go test $quiet -count=1 -v -timeout 90m ./test/e2e/suite/...
 }
 
 case $part in
@@ -114,10 +120,10 @@ all)
 mysql)
   sql_homes
   real 1 $mysql_packages
-  [ -z "${ROLLCALL_MYSQL_ALL:-}" ] || timed "MySQL and MariaDB: every break at every boundary" go test -count=1 -v -timeout 150m -run 'TestRealBreaks|TestRealFaults|TestRealDisk|TestRealObstacles|TestRealConformance|TestRealGroupHandover|TestOneBreak|TestTwoBreaks|TestLatePromotion' ./engines/mysql -args -breaks.all
+  [ -z "${ROLLCALL_MYSQL_ALL:-}" ] || timed "MySQL and MariaDB: every break at every boundary" go test $quiet -count=1 -v -timeout 150m -run 'TestRealBreaks|TestRealFaults|TestRealDisk|TestRealObstacles|TestRealConformance|TestRealGroupHandover|TestOneBreak|TestTwoBreaks|TestLatePromotion' ./engines/mysql -args -breaks.all
   ;;
 foundationdb)
-  timed "FoundationDB: what may go, against the truth" go test -count=1 -v -timeout 60m -run TestWhatIfAgainstTheTruth ./engines/foundationdb -args -models 100000
+  timed "FoundationDB: what may go, against the truth" go test $quiet -count=1 -v -timeout 60m -run TestWhatIfAgainstTheTruth ./engines/foundationdb -args -models 100000
   ;;
 nightly)
   images

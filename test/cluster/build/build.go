@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -116,7 +117,7 @@ func (b Builder) goBuild(ctx context.Context, c Component, source, out, version 
 	args := append([]string{"build", "-v", "-mod=readonly", "-o", out + "/", "-ldflags", flags}, c.packages()...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = source
-	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=off")
+	cmd.Env = append(environ(), "GOFLAGS=-buildvcs=false", "GOWORK=off")
 	if c.Static {
 		cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
 	}
@@ -190,8 +191,15 @@ func rename(c Component, source, dir string) error {
 	return nil
 }
 
+// environ has cgo as the machine has it, however the caller is built: otherwise the same sources
+// would be built anew for each way.
+func environ() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "CGO_ENABLED=") })
+}
+
 func toolchain(ctx context.Context) (Toolchain, error) {
 	cmd := exec.CommandContext(ctx, "go", "env", "GOVERSION", "GOOS", "GOARCH", "CGO_ENABLED")
+	cmd.Env = environ()
 	out, err := cmd.Output()
 	if err != nil {
 		return Toolchain{}, fmt.Errorf("go is needed to build the cluster and does not run: %w", err)

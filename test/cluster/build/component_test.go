@@ -89,3 +89,13 @@ func TestSourceIsFoundFromWithin(t *testing.T) {
 	_, err = Source()
 	require.ErrorContains(t, err, "run this in a checkout")
 }
+
+func TestTheCallersCgoChangesNothing(t *testing.T) {
+	t.Setenv("CGO_ENABLED", "0")
+	one, err := toolchain(t.Context())
+	require.NoError(t, err)
+	t.Setenv("CGO_ENABLED", "1")
+	other, err := toolchain(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, one, other)
+}
