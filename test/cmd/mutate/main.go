@@ -162,7 +162,7 @@ func (w *workshop) binary() string { return filepath.Join(w.dir, "tests") }
 func (w *workshop) build(ctx context.Context, pkg, overlay string) result {
 	ctx, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()
-	args := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", w.binary()}
+	args := []string{"test", "-c", "-trimpath", "-tags", "grpcnotrace", "-vet=off", "-ldflags=-s -w", "-o", w.binary()}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
