@@ -1,5 +1,10 @@
 package enginetest
 
+// quick are those that tell most in seconds.
+var quick = []string{
+	"observe a healthy database", "observe is the same from each member", "hand over and restore", "hand over for another member", "repair changes nothing that is well",
+}
+
 // cases are the cases of the suite, in the order in which they run.
 var cases = []testCase{
 	{"facts", false, facts},

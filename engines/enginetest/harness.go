@@ -12,9 +12,9 @@ import (
 
 // Harness starts databases for the suite.
 type Harness struct {
-	// Start returns a healthy database: at least three members, groups with a copy on member 0,
-	// member 0 leading at least two groups, member 2 able to lead all of them (unless it is
-	// Leaderless), and a free place elsewhere for every copy of members 0 and 2. It may be the same
+	// Start returns a healthy database: at least three members (unless it is Alone), groups with a
+	// copy on member 0, member 0 leading at least two groups, member 2 able to lead all of them
+	// (unless it is Leaderless or stays InPlace), and a free place elsewhere for every copy of members 0 and 2. It may be the same
 	// one each time if it is as new.
 	Start func(t *testing.T) Database
 	// Patience bounds one operation against a server that does not work. It must be longer than the
@@ -33,6 +33,16 @@ type Harness struct {
 	// entry. The suite checks marks and their removal with evacuations. With Role there are no marks
 	// at all, as in a database whose members all take writes and have all data: a drain only waits.
 	Leaderless bool
+	// InPlace means that the member with the role keeps it while it is drained, as a primary that
+	// restarts where it is. It goes with Role, and nobody takes the role over.
+	InPlace bool
+	// Elects means that the database itself gives the role to another member when the one that has it
+	// goes. It goes with Role: the agent of another member has nothing to do then.
+	Elects bool
+	// Alone means that the database has one member. What other members do is left out.
+	Alone bool
+	// Quick runs a few cases, where another run of the suite has all of them.
+	Quick bool
 	// Virtual runs each case in virtual time, for databases that are all in memory.
 	Virtual bool
 }

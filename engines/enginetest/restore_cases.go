@@ -26,6 +26,7 @@ func restoreUnapplied(s *suite) {
 }
 
 func restoreFromAnother(s *suite) {
+	s.several()
 	e := s.engine(0)
 	order := s.order(s.marking())
 	undo := s.prepared(e, order)
@@ -35,6 +36,7 @@ func restoreFromAnother(s *suite) {
 }
 
 func restoreAfterPartialFailure(s *suite) {
+	s.several()
 	e := s.engine(0)
 	order := s.order(s.marking())
 	undo := s.prepared(e, order)
@@ -50,6 +52,7 @@ func restoreAfterPartialFailure(s *suite) {
 }
 
 func restoreLeavesOthers(s *suite) {
+	s.several()
 	first, second := s.engine(0), s.engine(2)
 	one, two := s.order(s.marking()), s.order(s.marking())
 	one.Eligible, two.Eligible = s.successor(2), s.successor(0) // so that there is something to hand over each time
@@ -71,7 +74,7 @@ func (s *suite) marking() engines.Kind {
 
 // successor is the member that takes over, even if it has handed over itself.
 func (s *suite) successor(member int) []string {
-	if s.h.Leaderless {
+	if s.h.Leaderless || s.h.InPlace {
 		return nil
 	}
 	return []string{s.db.Members[member]}
@@ -104,6 +107,7 @@ func foreignStays(s *suite) {
 
 // sweep checks that Sweep removes what a crashed agent of this member left, and nothing else.
 func sweep(s *suite) {
+	s.several()
 	first, second := s.engine(0), s.engine(2)
 	mine, theirs := s.order(s.marking()), s.order(s.marking())
 	mine.Eligible, theirs.Eligible = s.successor(2), s.successor(0) // so that there is something to hand over each time

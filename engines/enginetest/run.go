@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -24,7 +25,7 @@ func Run(t *testing.T, h Harness) {
 		h.Eventually = 10 * time.Second
 	}
 	for _, c := range cases {
-		if c.evacuates && h.NoEvacuate {
+		if c.evacuates && h.NoEvacuate || h.Quick && !slices.Contains(quick, c.name) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
@@ -50,6 +51,8 @@ type suite struct {
 	db      Database
 	engines []*watched
 	claims  int
+	// led is what each member led at first.
+	led []int
 }
 
 func runCase(t *testing.T, h Harness, c testCase) {
@@ -57,7 +60,14 @@ func runCase(t *testing.T, h Harness, c testCase) {
 	labelled(t)
 	before, _ := strays(t)
 	s := &suite{T: t, h: h, db: h.Start(t)}
-	require.GreaterOrEqual(t, len(s.db.Members), 3, "the harness must start three members")
+	if h.Alone {
+		require.Len(t, s.db.Members, 1)
+	} else {
+		require.GreaterOrEqual(t, len(s.db.Members), 3, "the harness must start three members")
+	}
+	for i := range s.db.Members {
+		s.led = append(s.led, s.db.Leads(i))
+	}
 	defer func() {
 		for _, e := range s.engines {
 			require.NoError(t, e.Close())
@@ -105,7 +115,28 @@ func (s *suite) engine(member int) *watched {
 
 func (s *suite) order(kind engines.Kind) engines.Order {
 	s.claims++
-	return engines.Order{Kind: kind, Claim: fmt.Sprintf("claim-%d", s.claims)}
+	order := engines.Order{Kind: kind, Claim: fmt.Sprintf("claim-%d", s.claims)}
+	if s.h.InPlace {
+		order.Primary = engines.RestartInPlace
+	}
+	return order
+}
+
+// several skips a case that needs more than one member.
+func (s *suite) several() {
+	if s.h.Alone {
+		s.Skip("there is one member")
+	}
+}
+
+// requireDrained fails if member 0 still has what a drain takes from it.
+func (s *suite) requireDrained() {
+	s.Helper()
+	if s.h.InPlace {
+		require.Equal(s, s.led, s.leads(), "nobody else leads")
+		return
+	}
+	require.Zero(s, s.db.Leads(0))
 }
 
 // within runs f and fails if it takes longer than the harness's patience.

@@ -30,11 +30,7 @@ func (a answers) state(now time.Time) State {
 		Words: st.Words("wsrep_local_state_comment"), Phase: phase(st),
 	}
 	problems := a.problem()
-	if on, known := v.On("wsrep_on"); !known || !on || s.Node == "" {
-		s.Problem = "the server is not one of Galera: wsrep_on is not ON"
-		if problems != "" {
-			s.Problem = problems
-		}
+	if s.Problem = a.other(); s.Problem != "" {
 		return s
 	}
 	s.Connected, _ = st.On("wsrep_connected")
@@ -79,6 +75,18 @@ func (a answers) state(now time.Time) State {
 	}
 	s.Serving = s.Problem == ""
 	return s
+}
+
+// other explains why the server is none that this adapter is for. Empty means that it is one.
+func (a answers) other() string {
+	v := a.variables
+	switch on, _ := v.On("wsrep_on"); {
+	case !on, v.Text("wsrep_provider") == "none", v.Text("wsrep_node_name") == "":
+		return "the server is not a member of a Galera Cluster: set spec.engine to MariaDB or MySQL"
+	case !strings.Contains(v.Text("version"), "MariaDB"):
+		return "the server is not MariaDB: Percona XtraDB Cluster and MySQL with Galera are not supported"
+	}
+	return ""
 }
 
 // complete reports whether the list of members has as many as the component, and the own one.

@@ -34,6 +34,8 @@ func told() answers {
 	}
 }
 
+const noMember = "the server is not a member of a Galera Cluster: set spec.engine to MariaDB or MySQL"
+
 func TestDecode(t *testing.T) {
 	now := time.Unix(1000, 0)
 	s := told().state(now)
@@ -58,8 +60,11 @@ func TestDecode(t *testing.T) {
 		"split brain":  {sql.Row{"wsrep_provider_options": "pc.ignore_quorum = true; pc.ignore_sb = false; pc.weight = 1"}, nil, func(s State) bool { return s.SplitBrain }},
 		"a weight":     {sql.Row{"wsrep_provider_options": "pc.ignore_quorum = no; pc.ignore_sb = no; pc.weight = 7"}, nil, func(s State) bool { return s.Weight == 7 && !s.SplitBrain }},
 		"no weight":    {sql.Row{"wsrep_provider_options": "pc.ignore_quorum = no; pc.ignore_sb = no"}, nil, func(s State) bool { return !s.Serving }},
-		"no Galera": {sql.Row{"wsrep_on": "OFF"}, nil, func(s State) bool {
-			return !s.Serving && s.Problem == "the server is not one of Galera: wsrep_on is not ON"
+		"no Galera":    {sql.Row{"wsrep_on": "OFF"}, nil, func(s State) bool { return s.Problem == noMember }},
+		"MySQL":        {sql.Row{"wsrep_on": ""}, nil, func(s State) bool { return s.Problem == noMember }},
+		"no provider":  {sql.Row{"wsrep_provider": "none"}, nil, func(s State) bool { return s.Problem == noMember }},
+		"Percona": {sql.Row{"version": "8.0.36-28.1"}, nil, func(s State) bool {
+			return s.Problem == "the server is not MariaDB: Percona XtraDB Cluster and MySQL with Galera are not supported"
 		}},
 		"no state": {nil, sql.Row{"wsrep_local_state": ""}, func(s State) bool { return !s.Serving }},
 		"another size": {nil, sql.Row{"wsrep_cluster_size": "2"}, func(s State) bool {
@@ -77,6 +82,9 @@ func TestDecode(t *testing.T) {
 		require.Equal(t, s.Problem == "", s.Serving)
 	}
 	a := told()
+	a.variables["wsrep_on"], a.missing = "OFF", []string{"needs PROCESS"}
+	require.Equal(t, noMember, a.state(now).Problem, "whatever else it does not tell")
+	a = told()
 	a.writing = []sql.Row{{"transactions": "2", "age": "17"}}
 	require.Equal(t, 17*time.Second, a.state(now).Writing)
 	a = told()

@@ -202,3 +202,18 @@ func TestRealGrants(t *testing.T) {
 	w.Members[0].Exec("GRANT PROCESS ON *.* TO" + account)
 	require.True(t, fresh().Serving)
 }
+
+// TestRealOtherServers: servers that are no members of Galera are refused with the engine to set.
+func TestRealOtherServers(t *testing.T) {
+	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
+		e, err := New(realOptions(mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 1})[0], nil))
+		require.NoError(t, err)
+		defer e.Close()
+		o, err := e.Observe(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, engines.Health{Reason: noMember}, o.Health)
+		require.Empty(t, o.Groups)
+		_, err = e.PlanDrain(t.Context(), engines.Order{Kind: engines.Handoff, Claim: "c", NotAfter: time.Now().Add(time.Minute)})
+		require.ErrorContains(t, err, noMember)
+	})
+}

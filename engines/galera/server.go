@@ -15,7 +15,7 @@ import (
 
 // statements that a look takes. The names of variables contain no user's data.
 const (
-	askVariables = `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'wsrep_on', 'wsrep_node_name', 'wsrep_provider_options', 'wsrep_reject_queries')`
+	askVariables = `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'wsrep_on', 'wsrep_provider', 'wsrep_node_name', 'wsrep_provider_options', 'wsrep_reject_queries')`
 	askStatus    = `SHOW GLOBAL STATUS LIKE 'wsrep\_%'`
 	askMembers   = `SELECT node_uuid AS uuid, node_name AS name, node_incoming_address AS address FROM mysql.wsrep_cluster_members`
 	// Appliers have no connection of a client. A transaction that has changed nothing is lost by nobody.

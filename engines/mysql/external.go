@@ -29,8 +29,6 @@ func (e *Engine) elsewhere(ctx context.Context, order engines.Order, s replicati
 		return engines.Progress{State: engines.ProgressRunning, Detail: s.Node + " does not serve: " + s.Problem}, nil
 	case s.Source != nil && s.Writes != replication.Allowed:
 		return engines.Progress{State: engines.ProgressDone, Detail: s.Node + " is a replica"}, nil
-	case s.Group != nil && s.Group.Galera:
-		return engines.Progress{State: engines.ProgressDone, Detail: "every member of Galera takes writes"}, nil
 	case len(e.peers()) == 0 && len(s.Replicas) == 0:
 		return engines.Progress{State: engines.ProgressDone, Detail: "nobody else is there to take over"}, nil
 	}

@@ -20,15 +20,10 @@ import (
 // that misbehaves when told to.
 func TestRealConformance(t *testing.T) {
 	broadly(t, func(t *testing.T, flavor mysqltest.Flavor) {
-		r := &realServers{servers: mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 3, SemiSync: true})}
+		r := behindFronts(t, mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 3, SemiSync: true}))
 		mysqltest.Table(t, r.servers[0])
-		for _, s := range r.servers {
-			if s != r.servers[0] {
-				s.AwaitExecuted(r.servers[0])
-			}
-			f := mysqltest.NewFront(t, s)
-			f.Secret, f.Allowed = mysqltest.AgentPassword, r.allowed
-			r.fronts, r.names = append(r.fronts, f), append(r.names, s.Address())
+		for _, s := range r.servers[1:] {
+			s.AwaitExecuted(r.servers[0])
 		}
 		enginetest.Run(t, enginetest.Harness{
 			Role: true, Patience: 10 * time.Second, Eventually: 45 * time.Second, Start: r.database,
@@ -42,6 +37,17 @@ type realServers struct {
 	fronts  []*mysqltest.Front
 	names   []string
 	changes atomic.Int64 // that are allowed; negative means all
+}
+
+// behindFronts puts a proxy before each server.
+func behindFronts(t *testing.T, servers []*mysqltest.Server) *realServers {
+	r := &realServers{servers: servers}
+	for _, s := range servers {
+		f := mysqltest.NewFront(t, s)
+		f.Secret, f.Allowed = mysqltest.AgentPassword, r.allowed
+		r.fronts, r.names = append(r.fronts, f), append(r.names, s.Address())
+	}
+	return r
 }
 
 func (r *realServers) allowed() bool {
@@ -138,10 +144,7 @@ func (c *conformant) noted() []string {
 
 // database makes member 0 the primary, past the adapter.
 func (r *realServers) database(t *testing.T) enginetest.Database {
-	r.changes.Store(-1)
-	for _, f := range r.fronts {
-		f.Set(enginetest.Healthy)
-	}
+	r.heal()
 	for _, s := range r.servers {
 		s.RefuseWrites()
 	}
@@ -155,10 +158,27 @@ func (r *realServers) database(t *testing.T) enginetest.Database {
 	for _, s := range r.servers[1:] {
 		s.AwaitFollowing()
 	}
+	return r.members(t, r.unrest, nil)
+}
+
+// heal ends what the suite does to the servers.
+func (r *realServers) heal() {
+	r.changes.Store(-1)
+	for _, f := range r.fronts {
+		f.Set(enginetest.Healthy)
+	}
+}
+
+// members are the servers with an agent each. unrest is what is not as it should be, and change what
+// the agent of a member is told besides.
+func (r *realServers) members(t *testing.T, unrest func() []string, change func(i int, o *Options)) enginetest.Database {
 	c := newConformant(r.names, func(i int, peers engines.Peers) *Engine {
 		o := realOptions(r.servers[i])
 		o.Port, o.Peers, o.Timeout, o.MaxBytes = r.fronts[i].Port, peers, 2*time.Second, 256<<10
 		o.Limits.Quiet, o.Limits.RetryAfter, o.Limits.Patience = time.Second, 500*time.Millisecond, 6*time.Second
+		if change != nil {
+			change(i, &o)
+		}
 		e, err := New(o)
 		require.NoError(t, err)
 		return e
@@ -171,7 +191,7 @@ func (r *realServers) database(t *testing.T) enginetest.Database {
 		Leaves:      c.leaves,
 		Leads:       r.leads,
 		Hosts:       func(int) int { return 2 },
-		Leftovers:   func() []string { return append(r.unrest(), c.noted()...) },
+		Leftovers:   func() []string { return append(unrest(), c.noted()...) },
 		Secrets:     []string{mysqltest.AgentPassword, mysqltest.ReplicaPassword},
 		Connections: func() (open int) {
 			for _, f := range r.fronts {

@@ -29,17 +29,17 @@ func (p podPeers) List() []engines.Peer {
 	return list
 }
 
-// chart starts servers as a chart with a fixed primary does: the first starts writable, the others
+// startChart starts servers as a chart with a fixed primary does: the first starts writable, the others
 // follow an address that is nobody's name, by positions. None has a report_host or GTIDs. The second
-// one starts read-only, the third takes writes.
-func chart(t *testing.T, flavor mysqltest.Flavor) *realMembers {
+// one starts read-only, the third takes writes. names are those of the members, pods by name.
+func startChart(t *testing.T, flavor mysqltest.Flavor) (servers []*mysqltest.Server, names []string, pods map[string]string) {
 	settings := map[string]string{"read_only": "OFF", "report_host": ""}
 	position, file := "SHOW MASTER STATUS", "MASTER"
 	if flavor == mysqltest.MySQL {
 		settings["super_read_only"], settings["gtid_mode"], settings["enforce_gtid_consistency"] = "OFF", "OFF", "OFF"
 		position, file = "SHOW BINARY LOG STATUS", "SOURCE"
 	}
-	servers := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 3, Alone: true, Settings: settings})
+	servers = mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 3, Alone: true, Settings: settings})
 	at := servers[0].Rows(position)[0]
 	for i, s := range servers[1:] {
 		more := map[string]string{"SOURCE": ", GET_SOURCE_PUBLIC_KEY=1", "MASTER": ", MASTER_USE_GTID=no"}[file]
@@ -52,32 +52,45 @@ func chart(t *testing.T, flavor mysqltest.Flavor) *realMembers {
 			s.AwaitFollowing()
 		}
 	}
+	names, pods = namesOf(t, servers), map[string]string{}
+	for i := range servers {
+		pods[names[i]] = []string{"pri-0", "sec-0", "sec-1"}[i]
+	}
+	return servers, names, pods
+}
+
+// namesOf are the names of servers without a report_host.
+func namesOf(t *testing.T, servers []*mysqltest.Server) (names []string) {
 	host, err := os.Hostname()
 	require.NoError(t, err)
-	m := &realMembers{t: t, wire: enginetest.NewWire(), engines: make([]*Engine, 3), servers: servers}
-	t.Cleanup(m.wire.Wait)
-	pods := map[string]string{}
-	for i, s := range servers {
-		pods[fmt.Sprintf("%s:%d", host, s.Port)] = []string{"pri-0", "sec-0", "sec-1"}[i]
+	for _, s := range servers {
+		names = append(names, fmt.Sprintf("%s:%d", host, s.Port))
 	}
+	return names
+}
+
+// chart gives each of them an agent.
+func chart(t *testing.T, flavor mysqltest.Flavor) *realMembers {
+	servers, names, pods := startChart(t, flavor)
+	m := &realMembers{t: t, wire: enginetest.NewWire(), engines: make([]*Engine, 3), servers: servers, names: names}
+	t.Cleanup(m.wire.Wait)
 	for i, s := range servers {
-		o, node := realOptions(s), fmt.Sprintf("%s:%d", host, s.Port)
+		o, node := realOptions(s), names[i]
 		o.Peers, o.Pod = podPeers{m.wire.From(node), pods}, pods[node]
 		o.Limits.Quiet = time.Second
 		e, err := New(o)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, e.Close()) })
 		m.engines[i] = e
-		m.names = append(m.names, node)
 		m.wire.Connect(map[string]engines.Peered{node: e})
 	}
 	return m
 }
 
-// settled is what must be the same before and after: who takes writes, and who follows whom.
-func (m *realMembers) standing() []string {
+// standing is what must be the same before and after: who takes writes, and who follows whom.
+func standing(servers []*mysqltest.Server) []string {
 	var out []string
-	for _, s := range m.servers {
+	for _, s := range servers {
 		row := s.Rows("SELECT @@read_only AS r")[0]["r"]
 		for _, r := range s.Rows("SHOW REPLICA STATUS") {
 			row += " " + r["Source_Host"] + r["Master_Host"] + ":" + r["Source_Port"] + r["Master_Port"]
@@ -113,7 +126,7 @@ func (m *realMembers) steadily() *client {
 func TestRealFixedPrimary(t *testing.T) {
 	mysqltest.Each(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		m := chart(t, flavor)
-		before := m.standing()
+		before := standing(m.servers)
 		c := m.steadily()
 		c.more(t)
 		observe := func(i int) engines.Observation {
@@ -166,7 +179,7 @@ func TestRealFixedPrimary(t *testing.T) {
 		require.NoError(t, tx.Commit())
 		p := m.apply(undo, order)
 		require.Equal(t, "it restarts in place: its replicas have everything", p.Detail)
-		require.Equal(t, before, m.standing(), "nothing was written to any server")
+		require.Equal(t, before, standing(m.servers), "nothing was written to any server")
 
 		m.servers[0].Stop()
 		for range 5 {
@@ -185,7 +198,7 @@ func TestRealFixedPrimary(t *testing.T) {
 		m.servers[0].Start()
 		m.servers[0].AwaitUp()
 		m.repair()
-		require.Equal(t, before, m.standing())
+		require.Equal(t, before, standing(m.servers))
 		c.more(t)
 		restored, err := m.engines[0].Restore(t.Context(), undo)
 		require.NoError(t, err)

@@ -18,5 +18,8 @@ func (e *Engine) standIn(ctx context.Context, node string) (engines.Progress, er
 			": move the role to another member by hand, or, when a pause of all writes does no harm, open the pod's guard and delete it: " +
 			"it comes back with an agent (deploy/docs/mysql.md, \"Pods that ran before Rollcall\")"}, nil
 	}
+	if v.Self.Serves() && v.Self.State.Group != nil {
+		return engines.Progress{State: engines.ProgressDone, Detail: "the group elects a primary by itself when " + node + " leaves"}, nil
+	}
 	return engines.Progress{State: engines.ProgressDone, Detail: node + " is a replica"}, nil
 }

@@ -52,6 +52,9 @@ var rolled = map[model.Topology]struct{ primary, page string }{
 func topology(f *Facts) []Finding {
 	return f.eachDatabase(func(d *sqlDatabase) []Finding {
 		t, why := f.known(d)
+		if name, at := d.Unsupported(); name != "" {
+			return one(Error, at+" is "+name+", which is not supported: agents refuse its servers", "do not put it under Rollcall (deploy/docs/compatibility.md)")
+		}
 		if d.cluster != nil {
 			engine := d.cluster.Spec.Engine
 			switch {

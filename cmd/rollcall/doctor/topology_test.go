@@ -70,3 +70,16 @@ func TestDatabases(t *testing.T) {
 		require.Equal(t, string(wanted), text.String(), name)
 	}
 }
+
+// TestWhatIsNotSupported checks that Percona XtraDB Cluster is named as what it is, and nothing is asked
+// of its servers.
+func TestWhatIsNotSupported(t *testing.T) {
+	for _, spec := range []string{"", "engine: Galera", "engine: MySQL"} {
+		manifest := strings.Replace(chart(t, "galera-environment", spec), "bitnami/mariadb-galera:12.0", "percona/percona-xtradb-cluster:8.0", 1)
+		got := found(t, manifest, nil)
+		require.Len(t, got, 1, "%q", got)
+		require.Contains(t, got[0], "error topology: the image registry.example/percona/percona-xtradb-cluster:8.0 of StatefulSet ledger is Percona XtraDB Cluster, which is not supported: ")
+	}
+	bare := strings.NewReplacer("image: ", "image: percona/percona-xtradb-cluster:8.0 # ", "containerPort: 3306", "containerPort: 3307").Replace(chart(t, "single-server", ""))
+	require.Contains(t, strings.Join(found(t, bare, nil), "\n"), "error topology: ")
+}

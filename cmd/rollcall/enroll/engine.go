@@ -31,6 +31,17 @@ func ParseEngine(text string) (model.Engine, error) {
 	return "", fmt.Errorf("--engine is %q: must be one of %s", text, choices())
 }
 
+// supported returns an error if an image names a database that no engine is for, whatever the user
+// says that it is.
+func supported(sets []appsv1.StatefulSet) error {
+	for i := range sets {
+		if c := database.Container(&sets[i].Spec.Template); c != nil && database.Unsupported(c.Image) != "" {
+			return fmt.Errorf("the image %s of StatefulSet %s is %s, which is not supported: agents refuse its servers (deploy/docs/compatibility.md)", c.Image, sets[i].Name, database.Unsupported(c.Image))
+		}
+	}
+	return nil
+}
+
 // engineOf returns the engine that the images of the database containers name, and the image that
 // names it.
 func engineOf(sets []appsv1.StatefulSet) (model.Engine, string, error) {

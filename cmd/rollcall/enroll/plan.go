@@ -76,6 +76,9 @@ func Decide(f *doctor.Facts, o Options) (*Plan, error) {
 	if len(p.Sets) == 0 {
 		return nil, fmt.Errorf("the name of a StatefulSet is required%s", there(f.Sets))
 	}
+	if err := supported(p.Sets); err != nil {
+		return nil, err
+	}
 	var err error
 	if p.Name, err = nameOf(p.Sets, o.Name); err != nil {
 		return nil, err

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -134,4 +136,29 @@ func TestLeftByTopology(t *testing.T) {
 	require.NotContains(t, got, "primary")
 	require.Contains(t, left("single-server", options("blog")), "nobody can read or write meanwhile.")
 	require.Contains(t, left("group-replication", options("team")), "The group elects another primary when the pod of its primary restarts.\n")
+}
+
+// TestWhichGaleraIsEnrolled checks that members of MariaDB are told by their ports, as an operator makes
+// them, and that what its adapter refuses is not enrolled, whatever the user calls it.
+func TestWhichGaleraIsEnrolled(t *testing.T) {
+	operator := set("db", "mariadb-operator/mariadb-operator:25", func(s *appsv1.StatefulSet) {
+		var ports []corev1.ContainerPort
+		for _, port := range []int32{3306, 4567, 4568, 4444} {
+			ports = append(ports, corev1.ContainerPort{ContainerPort: port})
+		}
+		s.Spec.Template.Spec.Containers = append(s.Spec.Template.Spec.Containers, corev1.Container{Name: "mariadb", Image: "mariadb:11.4", Ports: ports})
+	})
+	p, err := Decide(facts(operator), options("db"))
+	require.NoError(t, err)
+	require.Equal(t, model.Galera, p.Cluster.Spec.Engine)
+
+	for _, image := range []string{"percona/percona-xtradb-cluster:8.0", "registry.example/ours-pxc:8"} {
+		operator.Spec.Template.Spec.Containers[1].Image = image
+		for _, engine := range []model.Engine{"", model.Galera, model.MySQL} {
+			o := options("db")
+			o.Engine = engine
+			_, err = Decide(facts(operator), o)
+			require.EqualError(t, err, "the image "+image+" of StatefulSet db is Percona XtraDB Cluster, which is not supported: agents refuse its servers (deploy/docs/compatibility.md)")
+		}
+	}
 }

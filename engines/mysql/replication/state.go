@@ -60,7 +60,7 @@ type State struct {
 	// GTIDs.
 	Log      *Place   `json:"log,omitempty"`
 	SemiSync SemiSync `json:"semiSync"`
-	// Group is the group of group replication or Galera; nil means none.
+	// Group is the group of group replication; nil means none.
 	Group *GroupState `json:"group,omitempty"`
 	// Busy with something that a restart would waste: a clone, a backup, DDL.
 	Busy string `json:"busy,omitempty"`
@@ -180,12 +180,10 @@ type SemiSync struct {
 	GivesUp bool `json:"givesUp,omitempty"`
 }
 
-// GroupState is group replication, or Galera, as this member sees it.
+// GroupState is group replication as this member sees it.
 type GroupState struct {
-	Galera  bool          `json:"galera,omitempty"`
 	Primary bool          `json:"primary"` // single-primary mode
 	Quorum  bool          `json:"quorum"`
-	Size    int           `json:"size,omitempty"` // members that it counts, also those that are not listed
 	Members []GroupMember `json:"members"`
 }
 

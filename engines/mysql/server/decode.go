@@ -46,13 +46,13 @@ func (a answers) state(d *dialect, now time.Time) replication.State {
 	}
 	s.Log = a.log()
 	s.SemiSync = a.semiSync(d)
-	s.Group = a.group(d, s)
+	s.Group = a.group(s)
 	s.Busy = a.busy()
 	if n, ok := a.open.Number("transactions"); ok && n > 0 {
 		age, _ := a.open.Seconds("age")
 		s.Writing = max(age, time.Millisecond)
 	}
-	s.Problem = missing(problems)
+	s.Problem = cmp.Or(a.ofGalera(d.flavor), missing(problems))
 	s.Serving = s.Problem == ""
 	return s
 }

@@ -1,16 +1,9 @@
 package server
 
-import (
-	"strings"
-
-	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
-)
+import "github.com/rollcall-dev/rollcall/engines/mysql/replication"
 
 // group that the server belongs to; nil means to none.
-func (a answers) group(d *dialect, own replication.State) *replication.GroupState {
-	if d.flavor == replication.MariaDB {
-		return a.galera(own)
-	}
+func (a answers) group(own replication.State) *replication.GroupState {
 	if a.switches.Text("group_replication_group_name") == "" {
 		return nil
 	}
@@ -36,29 +29,19 @@ func (a answers) group(d *dialect, own replication.State) *replication.GroupStat
 			inside = inside || m.ID == own.ID
 		}
 	}
-	g.Size = len(g.Members)
-	g.Quorum = inside && 2*reachable > g.Size
+	g.Quorum = inside && 2*reachable > len(g.Members)
 	return g
 }
 
-// galera tells of itself and how many there are; the others tell of themselves.
-func (a answers) galera(own replication.State) *replication.GroupState {
-	if on, _ := a.switches.On("wsrep_on"); !on {
-		return nil
+// ofGalera explains why a member of Galera is not told on; empty means that it is none. A server whose
+// provider is not loaded is none.
+func (a answers) ofGalera(flavor replication.Flavor) string {
+	on, _ := a.switches.On("wsrep_on")
+	switch provider := a.switches.Text("wsrep_provider"); {
+	case !on, provider == "none":
+		return ""
+	case flavor == replication.MariaDB:
+		return "the server is a member of a Galera Cluster: set spec.engine to Galera"
 	}
-	c := a.counters
-	size, _ := c.Number("wsrep_cluster_size")
-	ready, _ := c.On("wsrep_ready")
-	m := replication.GroupMember{ID: own.ID, Host: own.Node, Role: replication.RolePrimary, Version: own.Version, State: replication.MemberRecovering}
-	switch state := c.Text("wsrep_local_state_comment"); {
-	case state == "Synced" && ready:
-		m.State = replication.MemberOnline
-	case strings.HasPrefix(state, "Join"):
-	case !ready, strings.HasPrefix(state, "Disconnected"), state == "Initialized":
-		m.State = replication.MemberOffline
-	}
-	return &replication.GroupState{
-		Galera: true, Size: int(min(size, 1<<16)), Members: []replication.GroupMember{m},
-		Quorum: c.Text("wsrep_cluster_status") == "Primary" && size > 0,
-	}
+	return "the server is a member of Percona XtraDB Cluster or of MySQL with Galera, which are not supported"
 }

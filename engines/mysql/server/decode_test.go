@@ -43,7 +43,7 @@ func replicaOfMariaDB() answers {
 			"read_only": "1", "binlog_state": "0-2-3,0-1-5", "slave_pos": "0-1-5", "log_bin": "1",
 		},
 		switches: sql.Row{"rpl_semi_sync_master_enabled": "OFF", "rpl_semi_sync_slave_enabled": "OFF", "wsrep_on": "OFF"},
-		counters: sql.Row{"uptime": "100", "rpl_semi_sync_slave_status": "OFF", "wsrep_cluster_size": "0"},
+		counters: sql.Row{"uptime": "100", "rpl_semi_sync_slave_status": "OFF"},
 		origin:   []sql.Row{{"name": "read_only", "origin": "SQL", "levels": ""}},
 		source: []sql.Row{{
 			"master_host": "db-0", "master_port": "3306", "master_server_id": "1", "slave_io_running": "Yes", "slave_sql_running": "Yes",
@@ -268,7 +268,7 @@ func TestDecodeGroup(t *testing.T) {
 	a.members = []sql.Row{member(uuidA, "ONLINE", "PRIMARY"), member(uuidB, "ONLINE", "SECONDARY"), member("5", "UNREACHABLE", "SECONDARY")}
 	g := a.state(dialects[replication.MySQL], time.Unix(0, 0)).Group
 	require.True(t, g.Quorum && g.Primary)
-	require.Equal(t, 3, g.Size)
+	require.Len(t, g.Members, 3)
 	require.Equal(t, replication.GroupMember{ID: uuidA, Host: "db-3", Port: 3306, State: "ONLINE", Role: "PRIMARY", Version: "9.7.4"}, g.Members[0])
 	a.members[0]["state"] = "UNREACHABLE"
 	require.False(t, a.state(dialects[replication.MySQL], time.Unix(0, 0)).Group.Quorum)
@@ -279,24 +279,22 @@ func TestDecodeGroup(t *testing.T) {
 	require.False(t, s.Group.Quorum)
 	require.Equal(t, []replication.GroupMember{{ID: s.ID, Host: "db-1", Port: 3306, State: "OFFLINE"}}, s.Group.Members, "it says so of itself")
 	require.Equal(t, engines.MembershipNotLive, ownStanding(s))
+}
 
-	b := replicaOfMariaDB()
-	b.switches["wsrep_on"] = "ON"
-	b.counters["wsrep_cluster_size"], b.counters["wsrep_cluster_status"], b.counters["wsrep_ready"], b.counters["wsrep_local_state_comment"] = "3", "Primary", "ON", "Synced"
-	g = b.state(dialects[replication.MariaDB], time.Unix(0, 0)).Group
-	require.True(t, g.Galera && g.Quorum)
-	require.Equal(t, 3, g.Size)
-	require.Equal(t, "ONLINE", g.Members[0].State)
-	b.counters["wsrep_local_state_comment"] = "Donor/Desynced"
-	require.Equal(t, "RECOVERING", b.state(dialects[replication.MariaDB], time.Unix(0, 0)).Group.Members[0].State)
-	b.counters["wsrep_ready"], b.counters["wsrep_local_state_comment"] = "OFF", "Joining: receiving State Transfer"
-	s = b.state(dialects[replication.MariaDB], time.Unix(0, 0))
-	require.Equal(t, "RECOVERING", s.Group.Members[0].State)
-	require.Equal(t, engines.MembershipLive, ownStanding(s), "it is on its way in")
-	b.counters["wsrep_cluster_status"], b.counters["wsrep_local_state_comment"] = "non-Primary", "Initialized"
-	g = b.state(dialects[replication.MariaDB], time.Unix(0, 0)).Group
-	require.False(t, g.Quorum)
-	require.Equal(t, "OFFLINE", g.Members[0].State)
+// TestMembersOfGaleraAreRefused: they are members of another kind of database, whatever else they say.
+func TestMembersOfGaleraAreRefused(t *testing.T) {
+	look := func(a answers, flavor replication.Flavor) replication.State {
+		return a.state(dialects[flavor], time.Unix(0, 0))
+	}
+	a, b := replicaOfMySQL(), replicaOfMariaDB()
+	a.switches["wsrep_on"], b.switches["wsrep_on"] = "ON", "ON"
+	b.missing = []string{"needs PROCESS"}
+	s := look(b, replication.MariaDB)
+	require.False(t, s.Serving)
+	require.Equal(t, "the server is a member of a Galera Cluster: set spec.engine to Galera", s.Problem)
+	require.Equal(t, "the server is a member of Percona XtraDB Cluster or of MySQL with Galera, which are not supported", look(a, replication.MySQL).Problem)
+	b.switches["wsrep_provider"], b.missing = "none", nil
+	require.True(t, look(b, replication.MariaDB).Serving, "its provider is not loaded")
 }
 
 // FuzzState checks that whatever a server answers, the State is one line each, small, and permits

@@ -71,11 +71,10 @@ const busyStatements = `COMMAND <> 'Sleep' AND TIME >= 3 AND ID <> CONNECTION_ID
 const others = `ID <> CONNECTION_ID() AND COMMAND NOT IN ('Daemon', 'Binlog Dump', 'Binlog Dump GTID', 'Slave_IO', 'Slave_SQL', 'Slave_worker', 'Register Slave', 'Register Replica') ` +
 	`AND USER NOT IN ('system user', 'event_scheduler', 'unauthenticated user') AND BINARY USER <> SUBSTRING_INDEX(USER(), '@', 1)`
 
-const counters = `SHOW GLOBAL STATUS WHERE Variable_name = 'Uptime' OR Variable_name LIKE 'Rpl_semi_sync%' OR Variable_name IN ` +
-	`('wsrep_local_state_comment', 'wsrep_cluster_status', 'wsrep_cluster_size', 'wsrep_ready', 'wsrep_gcomm_uuid')`
+const counters = `SHOW GLOBAL STATUS WHERE Variable_name = 'Uptime' OR Variable_name LIKE 'Rpl_semi_sync%'`
 
 const switches = `SHOW GLOBAL VARIABLES WHERE Variable_name LIKE 'rpl_semi_sync%' OR Variable_name IN ` +
-	`('wsrep_on', 'group_replication_group_name', 'group_replication_single_primary_mode')`
+	`('wsrep_on', 'wsrep_provider', 'group_replication_group_name', 'group_replication_single_primary_mode')`
 
 func openTransactions(processes string) string {
 	return `SELECT COUNT(*) AS transactions, COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_started, NOW())), 0) AS age, ` +

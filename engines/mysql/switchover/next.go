@@ -59,8 +59,6 @@ func Next(v Input) Action {
 	switch {
 	case !v.Self.Serves():
 		return waiting("%s", v.Self.Silence())
-	case s.Group != nil && s.Group.Galera:
-		return Action{Kind: Done, Reason: "every member of Galera takes writes"}
 	case s.Group != nil:
 		return v.nextInGroup()
 	case v.InPlace() && !v.Mine() && v.Began() == nil && (s.Writes == replication.Allowed || !v.Wrote):

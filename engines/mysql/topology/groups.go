@@ -111,22 +111,12 @@ func stateInGroup(state string) engines.MemberState {
 	return engines.MemberDown
 }
 
-// groupMembers as the own server sees them. In Galera each member reports only itself.
+// groupMembers as the own server sees them.
 func (s assessment) groupMembers() []replication.GroupMember {
-	g := s.Self.State.Group
-	if g == nil {
-		return nil
-	}
-	if !g.Galera {
+	if g := s.Self.State.Group; g != nil {
 		return g.Members
 	}
-	var out []replication.GroupMember
-	for _, m := range s.members {
-		if m.Serves() && m.State.Group != nil && m.State.Group.Galera {
-			out = append(out, m.State.Group.Members...)
-		}
-	}
-	return out
+	return nil
 }
 
 // presumed reports whether the member is a primary that does not report: its agent is unavailable,
@@ -222,13 +212,13 @@ func hasID(src *replication.Source, m Member) bool {
 	return src != nil && src.ID != "" && src.ID == m.State.ID
 }
 
-// quorum returns the quorum of group replication or Galera.
+// quorum returns the quorum of group replication.
 func (s assessment) quorum() (engines.Group, bool) {
 	own := s.Self.State.Group
 	if own == nil {
 		return engines.Group{}, false
 	}
-	g := engines.Group{ID: "quorum", Kind: engines.GroupQuorum, MinAvailable: own.Size/2 + 1}
+	g := engines.Group{ID: "quorum", Kind: engines.GroupQuorum, MinAvailable: len(own.Members)/2 + 1}
 	for _, m := range s.members {
 		if m.Name() == "" || m.Serves() && m.State.Group == nil {
 			continue

@@ -12,8 +12,6 @@ import (
 func (v View) Kind() engines.Topology {
 	own := v.Self.State
 	switch {
-	case own.Group != nil && own.Group.Galera:
-		return engines.Galera
 	case own.Group != nil:
 		return engines.GroupReplication
 	case v.Self.Serves() && v.alone():

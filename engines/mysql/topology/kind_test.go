@@ -80,7 +80,6 @@ func TestKind(t *testing.T) {
 		"one alone whose primary is to move":       {fixedPrimary(), func(v *View) { v.Others, v.Self.State.Replicas, v.Asked = nil, nil, engines.Switchover }, engines.SingleServer},
 		"one that somebody follows is not alone":   {fixedPrimary(), func(v *View) { v.Others = nil }, engines.FixedPrimary},
 		"group replication":                        {fixedWorld(), func(v *View) { v.Self.State.Group = &replication.GroupState{Primary: true} }, engines.GroupReplication},
-		"Galera":                                   {fixedWorld(), func(v *View) { v.Self.State.Group = &replication.GroupState{Galera: true} }, engines.Galera},
 		"a server that does not answer":            {fixedPrimary(), func(v *View) { v.Self.State.Serving, v.Others = false, nil }, engines.TopologyUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {

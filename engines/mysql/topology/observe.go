@@ -95,7 +95,7 @@ func see(v View) assessment {
 	default:
 		s.primary = nil
 	}
-	if group := s.Self.State.Group; group != nil && group.Primary && !group.Galera {
+	if group := s.Self.State.Group; group != nil && group.Primary {
 		s.primary = s.elected(group)
 		s.adopting = s.primary != nil && s.primary.unheard()
 	}
@@ -158,7 +158,7 @@ func (s assessment) inferred() []Member {
 		if src := m.State.Source; src != nil && src.Receiving {
 			add(src.ID, src.Host, src.Port)
 		}
-		if g := m.State.Group; g != nil && !g.Galera {
+		if g := m.State.Group; g != nil {
 			for _, other := range g.Members {
 				add(other.ID, other.Host, other.Port)
 			}
@@ -219,11 +219,11 @@ func (s assessment) leads(m Member) bool {
 	return s.manyWriters() && m.Allows()
 }
 
-// manyWriters reports whether several members take writes by design, as in Galera and in group
-// replication without a primary.
+// manyWriters reports whether several members take writes by design, as in group replication without
+// a primary.
 func (s assessment) manyWriters() bool {
 	g := s.Self.State.Group
-	return g != nil && (g.Galera || !g.Primary)
+	return g != nil && !g.Primary
 }
 
 // followers returns the followers of the local server, which must be updated before it.

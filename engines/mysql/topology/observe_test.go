@@ -237,7 +237,7 @@ func TestAlone(t *testing.T) {
 
 // inGroup makes group replication of it.
 func inGroup(v View, states ...string) View {
-	g := &replication.GroupState{Primary: true, Quorum: true, Size: len(states)}
+	g := &replication.GroupState{Primary: true, Quorum: true}
 	for n, s := range states {
 		role := replication.RoleSecondary
 		if n == 0 {
@@ -278,23 +278,6 @@ func TestGroupReplication(t *testing.T) {
 	gone(&v.Others[0])
 	o = Observe(v)
 	require.True(t, enginetest.Group(t, o, "primary").Members[1].Leader || enginetest.Group(t, o, "primary").Members[0].Leader || enginetest.Group(t, o, "primary").Members[2].Leader, "the group says who")
-}
-
-func TestGalera(t *testing.T) {
-	v := healthy()
-	for n, m := range []*Member{&v.Others[0], &v.Others[1], &v.Self} {
-		m.State.Source, m.State.SemiSync, m.State.Replicas, m.State.Writes = nil, replication.SemiSync{}, nil, replication.Allowed
-		m.State.Flavor, m.State.ID = replication.MariaDB, fmt.Sprint(n+1)
-		m.State.Group = &replication.GroupState{Galera: true, Quorum: true, Size: 3, Members: []replication.GroupMember{{ID: m.State.ID, Host: m.State.Node, State: replication.MemberOnline}}}
-	}
-	o := Observe(v)
-	require.Equal(t, engines.Health{Verdict: engines.VerdictGreen}, o.Health)
-	require.False(t, enginetest.Group(t, o, "primary").NeedsLeader, "all write")
-	require.Equal(t, 2, enginetest.Group(t, o, "quorum").MinAvailable)
-	require.True(t, o.Settled)
-	require.Empty(t, o.After)
-	gone(&v.Others[1])
-	require.Equal(t, engines.VerdictUnknown, Observe(v).Health.Verdict, "the group counts it, and it does not tell")
 }
 
 // TestAdoptedBeforeTheirPrimary checks that replicas have agents, and the primary gets its own

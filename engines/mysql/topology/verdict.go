@@ -29,13 +29,8 @@ func (s assessment) verdict() engines.Health {
 	}
 	outside := s.outside()
 	c := s.complaints(outside)
-	if group := s.Self.State.Group; group != nil {
-		if !group.Quorum {
-			return engines.Health{Verdict: engines.VerdictRed, Reason: "this member is in no group that has a quorum"}
-		}
-		if missing := group.Size - len(s.groupMembers()); missing > 0 && group.Galera {
-			c.unknown.Add(fmt.Sprintf("%d members do not tell", missing))
-		}
+	if group := s.Self.State.Group; group != nil && !group.Quorum {
+		return engines.Health{Verdict: engines.VerdictRed, Reason: "this member is in no group that has a quorum"}
 	}
 	switch {
 	case len(s.writers) > 1 && !s.manyWriters():

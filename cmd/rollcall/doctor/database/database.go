@@ -88,6 +88,8 @@ func (d *Database) Engine() model.Engine {
 		p := &d.Pools[i]
 		is := EngineOf(p.Container)
 		switch {
+		case Unsupported(p.Container.Image) != "":
+			return ""
 		case len(p.galera) > 0:
 			return model.Galera
 		case engine != "" && is != "" && is != engine:
@@ -96,6 +98,16 @@ func (d *Database) Engine() model.Engine {
 		engine = cmp.Or(engine, is)
 	}
 	return engine
+}
+
+// Unsupported returns what the images name that no engine is for, and where. Empty means nothing.
+func (d *Database) Unsupported() (name, at string) {
+	for i := range d.Pools {
+		if name := Unsupported(d.Pools[i].Container.Image); name != "" {
+			return name, "the image " + d.Pools[i].Container.Image + " of StatefulSet " + d.Pools[i].Set.Name
+		}
+	}
+	return "", ""
 }
 
 // Pods is how many pods the StatefulSets want.
@@ -161,6 +173,9 @@ func IsSQL(set *appsv1.StatefulSet) bool {
 	c := Container(&set.Spec.Template)
 	if c == nil {
 		return false
+	}
+	if Unsupported(c.Image) != "" {
+		return true
 	}
 	switch EngineOf(c) {
 	case model.MySQL, model.MariaDB, model.Galera:

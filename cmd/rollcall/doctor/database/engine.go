@@ -23,9 +23,8 @@ func NamedIn(image string) []model.Engine {
 	if slices.ContainsFunc(words, func(w string) bool { return slices.Contains(besides, w) }) {
 		return nil
 	}
-	joined := "-" + strings.Join(words, "-") + "-"
-	if strings.Contains(joined, "-xtradb-cluster-") || strings.Contains(joined, "-pxc-") {
-		return []model.Engine{model.Galera}
+	if Unsupported(image) != "" {
+		return nil
 	}
 	named := slices.DeleteFunc(slices.Clone(engines), func(e model.Engine) bool {
 		return !slices.ContainsFunc(words, func(w string) bool { return strings.TrimRight(w, "0123456789") == strings.ToLower(string(e)) })
@@ -34,6 +33,17 @@ func NamedIn(image string) []model.Engine {
 		return []model.Engine{model.Galera}
 	}
 	return named
+}
+
+// Unsupported returns the database that an image names and that looks like one of an engine, but is
+// refused by its adapter. Empty means that it names none.
+func Unsupported(image string) string {
+	words := imageWords(image)
+	at := slices.Index(words, "xtradb")
+	if slices.Contains(words, "pxc") || at >= 0 && at+1 < len(words) && words[at+1] == "cluster" {
+		return "Percona XtraDB Cluster"
+	}
+	return ""
 }
 
 // imageName is an image's own name, without registry, publisher, tag and digest.
@@ -57,6 +67,11 @@ func EngineOf(c *corev1.Container) model.Engine {
 	return ""
 }
 
+// names reports whether a container's image names a database.
+func names(c *corev1.Container) bool {
+	return EngineOf(c) != "" || !helper(c) && Unsupported(c.Image) != ""
+}
+
 // databasePorts are ports that only servers listen on.
 var databasePorts = []int32{3306, 8983, 9200, 4567, 33060, 33061}
 
@@ -67,9 +82,9 @@ func Container(t *corev1.PodTemplateSpec) *corev1.Container {
 	list := t.Spec.Containers
 	for _, is := range []func(*corev1.Container) bool{
 		func(c *corev1.Container) bool { return c.Name == t.Annotations[v1alpha1.AnnotationContainer] },
-		func(c *corev1.Container) bool { return EngineOf(c) != "" && hasPort(c, databasePorts...) },
+		func(c *corev1.Container) bool { return names(c) && hasPort(c, databasePorts...) },
 		func(c *corev1.Container) bool { return hasPort(c, databasePorts...) && !helper(c) },
-		func(c *corev1.Container) bool { return EngineOf(c) != "" },
+		names,
 	} {
 		for i := range list {
 			if is(&list[i]) {

@@ -23,7 +23,8 @@ func TestHelpersAreNoDatabases(t *testing.T) {
 		"quay.io/solr-platform/zookeeper:3.9":                            "",
 		"bitnami/mysql:9":                                                "MySQL",
 		"bitnami/mariadb-galera:12.0":                                    "Galera",
-		"percona/percona-xtradb-cluster:8.0":                             "Galera",
+		"percona/percona-xtradb-cluster:8.0":                             "",
+		"percona/percona-server:8.4":                                     "",
 		"team-mysql/mariadb:11":                                          "MariaDB",
 		"docker.io/opensearchproject/opensearch@sha256:aa":               "OpenSearch",
 	} {

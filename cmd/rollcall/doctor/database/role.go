@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Ends of the variables of charts and images by which a server gets its role, such as
@@ -83,7 +85,7 @@ func galeraSigns(p *Pool, o Objects) (signs []string) {
 	case state == On:
 		signs = append(signs, "wsrep_on is ON ("+at.From+")")
 	}
-	if named := NamedIn(p.Container.Image); len(named) == 1 && named[0] == "Galera" {
+	if EngineOf(p.Container) == model.Galera || Unsupported(p.Container.Image) != "" {
 		signs = append(signs, "its image is "+imageName(p.Container.Image))
 	}
 	if at, there := p.Settings.copied["wsrep_on"]; there && stateOf(at.Value) == On {
