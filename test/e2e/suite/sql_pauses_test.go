@@ -42,7 +42,7 @@ func TestSQLSingle(t *testing.T) {
 	c.exec(t, "blog-0", "CREATE USER 'rollcall'@'127.0.0.1' IDENTIFIED BY 'agent-password'",
 		"GRANT REPLICATION CLIENT, REPLICATION SLAVE, PROCESS ON *.* TO 'rollcall'@'127.0.0.1'",
 		"GRANT SELECT ON performance_schema.* TO 'rollcall'@'127.0.0.1'")
-	out := c.enroll(t, "topology SingleServer", "nobody writes meanwhile")
+	out := c.enroll(t, "topology SingleServer", "it restarts in place, and nobody reads or writes meanwhile")
 	require.NotContains(t, out, "read_only", "it may be written to as it starts")
 	require.NotContains(t, out, "gtid", "and replicates nothing")
 
