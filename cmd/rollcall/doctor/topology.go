@@ -92,7 +92,11 @@ func services(f *Facts) []Finding {
 			name := "Service " + id(s.Service.Namespace, s.Service.Name)
 			some := strings.Join(s.Pods[:min(len(s.Pods), 3)], ", ") + more(len(s.Pods)-3)
 			roleOf := database.RoleLabel + ": " + database.RolePrimary
-			change := fmt.Sprintf("select by %s instead of %s: the coordinator keeps that label on the primary's pod%s", roleOf, s.By, ownService(d, s))
+			first := ""
+			if d.cluster == nil {
+				first = ", once you have labelled the primary's pod with it (deploy/docs/mysql.md#writes-find-the-primary)"
+			}
+			change := fmt.Sprintf("select by %s instead of %s%s: the coordinator keeps that label on the primary's pod%s", roleOf, s.By, first, ownService(d, s))
 			elects := t == model.TopologyGroupReplication // whatever the spec says
 			switch moves := elects || f.primaryOf(d) == model.PrimarySwitchover; {
 			case t == model.TopologyGalera && s.Kind != database.ByRole:

@@ -38,6 +38,8 @@ type RowOptions struct {
 	Login sqlpod.Login
 	// Writers, default 2.
 	Writers int
+	// WritesOnly has nobody read, as where one server is all that there is.
+	WritesOnly bool
 	// Think is the rest between two writes of a writer, default 10 ms.
 	Think time.Duration
 	// Patience is how long a write is repeated before it counts as failed, default 30 s.
@@ -99,7 +101,9 @@ func (r *Rows) Run(ctx context.Context) Stats {
 	for range r.opts.Writers {
 		wg.Go(func() { r.writer(ctx) })
 	}
-	wg.Go(func() { r.reader(ctx) })
+	if !r.opts.WritesOnly {
+		wg.Go(func() { r.reader(ctx) })
+	}
 	wg.Wait()
 	r.finds.pools.Close()
 	r.stats.ends(time.Now())

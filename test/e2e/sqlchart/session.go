@@ -77,11 +77,11 @@ func (c *Cluster) Rehearse(ctx context.Context, patience time.Duration, change, 
 }
 
 // RestartedOnce says which pods were not removed exactly once.
-func (o Outcome) RestartedOnce() error {
+func (c *Cluster) RestartedOnce(o Outcome) error {
 	gone := slices.Clone(o.Gone)
 	slices.Sort(gone)
-	if len(gone) != Servers || len(slices.Compact(gone)) != Servers {
-		return fmt.Errorf("want each of %d pods removed once, got %v", Servers, o.Gone)
+	if len(gone) != c.Servers || len(slices.Compact(gone)) != c.Servers {
+		return fmt.Errorf("want each of %d pods removed once, got %v", c.Servers, o.Gone)
 	}
 	return nil
 }

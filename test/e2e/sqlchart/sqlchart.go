@@ -24,8 +24,6 @@ const (
 	// Namespace is the namespace of the manifests.
 	Namespace = "demo"
 	port      = 3306
-	// Servers is how many each chart has.
-	Servers = 3
 	// node is where clients of the Services run.
 	node = "node1"
 )
@@ -40,18 +38,39 @@ type Chart struct {
 	Sets []string
 	// Service is the name of the Service that clients write to.
 	Service string
-	// Multi is true where every server takes writes.
-	Multi bool
+	// Servers is how many it has.
+	Servers int
+	// Replication is how the servers replicate.
+	Replication Replication
 }
+
+// Replication is how the servers of a chart replicate.
+type Replication int
+
+// The ways.
+const (
+	// None is the way of one server alone.
+	None Replication = iota
+	// FromSource means that replicas follow one server.
+	FromSource
+	// GroupMembers elect the one of them that takes writes.
+	GroupMembers
+	// GaleraMembers all take writes.
+	GaleraMembers
+)
 
 // The charts.
 var (
+	// Switchable has three servers in one StatefulSet, any of which may lead.
+	Switchable = Chart{Name: "mariadb-switchable", Image: "mariadb", Process: "mariadbd", Sets: []string{"orders"}, Service: "orders", Servers: 3, Replication: FromSource}
 	// Fixed has its primary in a StatefulSet of its own, and replicas in another one, without GTIDs.
-	Fixed = Chart{Name: "mariadb-fixed", Image: "mariadb", Process: "mariadbd", Sets: []string{"db-primary", "db-replica"}, Service: "db-primary"}
+	Fixed = Chart{Name: "mariadb-fixed", Image: "mariadb", Process: "mariadbd", Sets: []string{"db-primary", "db-replica"}, Service: "db-primary", Servers: 3, Replication: FromSource}
 	// Galera has three members that all take writes.
-	Galera = Chart{Name: "mariadb-galera", Image: "mariadb", Process: "mariadbd", Sets: []string{"galera"}, Service: "galera-writes", Multi: true}
+	Galera = Chart{Name: "mariadb-galera", Image: "mariadb", Process: "mariadbd", Sets: []string{"galera"}, Service: "galera-writes", Servers: 3, Replication: GaleraMembers}
 	// Group is group replication with one primary.
-	Group = Chart{Name: "mysql-group", Image: "mysql", Process: "mysqld", Sets: []string{"group"}, Service: "group-writes"}
+	Group = Chart{Name: "mysql-group", Image: "mysql", Process: "mysqld", Sets: []string{"group"}, Service: "group-writes", Servers: 3, Replication: GroupMembers}
+	// Single is one server that nobody follows.
+	Single = Chart{Name: "mysql-single", Image: "mysql", Process: "mysqld", Sets: []string{"blog"}, Service: "blog", Servers: 1}
 )
 
 // App is the login of clients, Admin that of somebody who may do everything.
@@ -123,8 +142,8 @@ func (c *Cluster) Exec(ctx context.Context, pod string, statements ...string) er
 
 func (c *Cluster) each(f func(sqlpod.Server) error) error {
 	servers := c.All()
-	if len(servers) < Servers {
-		return fmt.Errorf("%d of %d servers have an address", len(servers), Servers)
+	if len(servers) < c.Servers {
+		return fmt.Errorf("%d of %d servers have an address", len(servers), c.Servers)
 	}
 	var errs []error
 	for _, s := range servers {
@@ -144,17 +163,29 @@ func (c *Cluster) Delete(ctx context.Context) error {
 // Edit patches each StatefulSet by a strategic merge patch.
 func (c *Cluster) Edit(ctx context.Context, patch string) error {
 	for _, set := range c.Sets {
-		_, err := c.Bed.Kube.AppsV1().StatefulSets(Namespace).Patch(ctx, set, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "e2e"})
-		if err != nil {
+		if err := c.EditSet(ctx, set, patch); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// EditSet patches one StatefulSet.
+func (c *Cluster) EditSet(ctx context.Context, set, patch string) error {
+	_, err := c.Bed.Kube.AppsV1().StatefulSets(Namespace).Patch(ctx, set, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "e2e"})
+	return err
+}
+
 // Touch changes an annotation of the pod templates: a change that only restarts.
-func (c *Cluster) Touch(ctx context.Context, value string) error {
-	return c.Edit(ctx, fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, manifests.Changed, value))
+func (c *Cluster) Touch(ctx context.Context, value string) error { return c.Edit(ctx, touch(value)) }
+
+// TouchSet does that to one StatefulSet.
+func (c *Cluster) TouchSet(ctx context.Context, set, value string) error {
+	return c.EditSet(ctx, set, touch(value))
+}
+
+func touch(value string) string {
+	return fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, manifests.Changed, value)
 }
 
 // Updated waits until every pod of every StatefulSet is Ready on its update revision.
@@ -236,7 +267,7 @@ func (c *Cluster) Writers(ctx context.Context, patience time.Duration) (*load.Ro
 		return nil, err
 	}
 	return load.NewRows(load.RowOptions{
-		Servers: c.All, Ready: c.ReadyServers, Login: App, Patience: patience, Pause: 100 * time.Millisecond,
-		Service: sqlpod.Address(service.Spec.ClusterIP, port), Dial: testbed.Inside(node),
+		Servers: c.All, Ready: c.ReadyServers, Login: App, Patience: patience, Pause: 100 * time.Millisecond, WritesOnly: c.Servers == 1,
+		Service: sqlpod.Address(service.Spec.ClusterIP, port), Dial: c.Bed.Inside(node),
 	})
 }

@@ -38,36 +38,14 @@ func startInstalled(t *testing.T, chart sqlchart.Chart, name string) *installedT
 	return &installedTest{b, cluster, name}
 }
 
-// probes is by how much a pause may differ by chance: a readiness probe comes every 2 s, and proxies
-// learn of it within about a second.
-const probes = 3 * time.Second
-
-// TestSQLFixedPrimary is a chart with its primary in a StatefulSet of its own: it pauses writes once,
-// for about as long as Kubernetes' own update of it does, and says so before.
-func TestSQLFixedPrimary(t *testing.T) {
-	c := startInstalled(t, sqlchart.Fixed, "db")
-	plain := c.rehearse(t, "plain Kubernetes", time.Minute, "plain")
-	require.NoError(t, plain.RestartedOnce())
-	c.enroll(t, "topology FixedPrimary", "restarts in place, last, and nobody writes meanwhile")
-
-	out := c.rehearse(t, "Rollcall", time.Minute, "rollcall")
-	require.NoError(t, out.RestartedOnce())
-	require.Equal(t, "db-primary-0", out.Gone[len(out.Gone)-1], "the primary goes last")
-	require.Equal(t, 1, out.Load.Writes.Interruptions, "one pause")
-	t.Logf("writes paused for %s, and for %s in Kubernetes' own update", out.Load.Writes.Longest, plain.Load.Writes.Longest)
-	require.Less(t, out.Load.Writes.Longest, plain.Load.Writes.Longest+probes, "beside Kubernetes' own update")
-	c.announced(t, "RestartsInPlace")
-	require.NoError(t, c.cluster.Delete(t.Context()))
-}
-
 // TestSQLGalera is a Galera Cluster behind one Service.
 func TestSQLGalera(t *testing.T) {
 	c := startInstalled(t, sqlchart.Galera, "galera")
 	c.exec(t, "galera-0", "CREATE USER 'rollcall'@'127.0.0.1' IDENTIFIED BY 'agent-password'",
 		"GRANT SELECT ON mysql.wsrep_cluster_members TO 'rollcall'@'127.0.0.1'", "GRANT PROCESS ON *.* TO 'rollcall'@'127.0.0.1'")
 	c.enroll(t, "topology Galera")
-	out := c.rehearse(t, "Rollcall", retries, "rollcall")
-	require.NoError(t, out.RestartedOnce())
+	c.rollout(t, retries)
+	c.days(t, retries)
 	require.NoError(t, c.cluster.Delete(t.Context()))
 }
 
@@ -75,9 +53,9 @@ func TestSQLGalera(t *testing.T) {
 func TestSQLGroup(t *testing.T) {
 	c := startInstalled(t, sqlchart.Group, "group")
 	c.enroll(t, "topology GroupReplication")
-	out := c.rehearse(t, "Rollcall", retries, "rollcall")
-	require.NoError(t, out.RestartedOnce())
+	out := c.rollout(t, retries)
 	require.Equal(t, 1, out.Load.Writes.Changes(), "one switchover, as those who write saw it")
+	c.days(t, retries)
 	require.NoError(t, c.cluster.Delete(t.Context()))
 }
 
@@ -92,62 +70,114 @@ func (c *installedTest) exec(t *testing.T, pod string, statements ...string) {
 
 // enroll puts the database under Rollcall as a person does who follows what is said, and waits until
 // each pod has an agent. All of says is found in what the doctor and enroll say.
-func (c *installedTest) enroll(t *testing.T, says ...string) {
+func (c *installedTest) enroll(t *testing.T, says ...string) (said string) {
 	t.Helper()
-	ctx := t.Context()
-	_, err := c.bed.Kubectl(ctx, "", "create", "secret", "generic", c.name+"-rollcall-credentials", "-n", sqlchart.Namespace,
-		"--from-literal=username=rollcall", "--from-literal=password=agent-password")
-	require.NoError(t, err)
-	args := append(append([]string{"enroll"}, c.cluster.Sets...), "--name", c.name, "-n", sqlchart.Namespace)
-	out, err := c.bed.Rollcall(ctx, args...)
-	t.Log(out)
+	c.credentials(t)
+	out, err := c.enrolls(t)
 	require.NoError(t, err)
 	for _, text := range says {
 		require.Contains(t, out, text)
 	}
-	require.NoError(t, c.cluster.Edit(ctx, fmt.Sprintf(`{"spec":{"template":{"metadata":{"labels":{%q:%q}}}}}`, manifests.ClusterLabel, c.name)))
-	_, err = c.bed.Rollcall(ctx, "approve", c.name, "-n", sqlchart.Namespace, "--what", "adopt", "--any-revision")
-	require.NoError(t, err)
 	began := time.Now()
-	err = c.bed.Eventually(ctx, "every pod to have an agent", 4*time.Minute, func(ctx context.Context) error {
-		var without []string
-		for _, pod := range c.cluster.Pods.All() {
-			if !slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == v1alpha1.AgentContainer }) || !testbed.Ready(pod) {
-				without = append(without, pod.Name)
-			}
-		}
-		if len(without) > 0 {
-			plan, err := c.bed.Rollcall(ctx, "plan", c.name, "-n", sqlchart.Namespace, "-o", "text")
-			return errors.Join(err, fmt.Errorf("%s\n%s", strings.Join(without, ", "), plan))
-		}
-		return nil
-	})
+	require.NoError(t, c.adopt(t.Context()))
+	c.adopted(t)
+	t.Logf("adopted in %s", time.Since(began).Round(time.Second))
+	return out
+}
+
+// credentials makes the Secret of the agents, with more in it if need be.
+func (c *installedTest) credentials(t *testing.T, more ...string) {
+	t.Helper()
+	args := []string{"create", "secret", "generic", c.name + "-rollcall-credentials", "-n", sqlchart.Namespace,
+		"--from-literal=username=rollcall", "--from-literal=password=agent-password"}
+	_, err := c.bed.Kubectl(t.Context(), "", append(args, more...)...)
+	require.NoError(t, err)
+}
+
+// enrolls runs enroll.
+func (c *installedTest) enrolls(t *testing.T) (string, error) {
+	t.Helper()
+	args := append(append([]string{"enroll"}, c.cluster.Sets...), "--name", c.name, "-n", sqlchart.Namespace)
+	out, err := c.bed.Rollcall(t.Context(), args...)
+	t.Log(out, err)
+	return out, err
+}
+
+// adopt puts the label into the pod templates, and approves one restart of each pod.
+func (c *installedTest) adopt(ctx context.Context) error {
+	if err := c.cluster.Edit(ctx, fmt.Sprintf(`{"spec":{"template":{"metadata":{"labels":{%q:%q}}}}}`, manifests.ClusterLabel, c.name)); err != nil {
+		return err
+	}
+	_, err := c.bed.Rollcall(ctx, "approve", c.name, "-n", sqlchart.Namespace, "--what", "adopt", "--any-revision")
+	return err
+}
+
+// adopted waits until each pod has an agent, and all is done.
+func (c *installedTest) adopted(t *testing.T) {
+	t.Helper()
+	err := c.agents(t.Context(), c.cluster.Servers)
+	if err == nil {
+		_, err = c.bed.Rollcall(t.Context(), "status", c.name, "-n", sqlchart.Namespace, "--wait", "--timeout", "2m")
+	}
 	if err != nil {
 		describe(t)
 	}
 	require.NoError(t, err)
-	t.Logf("adopted in %s", time.Since(began).Round(time.Second))
-	_, err = c.bed.Rollcall(ctx, "status", c.name, "-n", sqlchart.Namespace, "--wait", "--timeout", "2m")
-	require.NoError(t, err)
+}
+
+// agents waits until so many pods are Ready with an agent.
+func (c *installedTest) agents(ctx context.Context, want int) error {
+	return c.bed.Eventually(ctx, fmt.Sprintf("%d pods to have agents", want), 4*time.Minute, func(ctx context.Context) error {
+		var with []string
+		for _, pod := range c.cluster.Pods.All() {
+			if slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == v1alpha1.AgentContainer }) && testbed.Ready(pod) {
+				with = append(with, pod.Name)
+			}
+		}
+		if len(with) != want {
+			plan, err := c.bed.Rollcall(ctx, "plan", c.name, "-n", sqlchart.Namespace, "-o", "text")
+			return errors.Join(err, fmt.Errorf("%s\n%s", strings.Join(with, ", "), plan))
+		}
+		return nil
+	})
+}
+
+// rollout restarts all pods with Rollcall, each once.
+func (c *installedTest) rollout(t *testing.T, patience time.Duration) sqlchart.Outcome {
+	t.Helper()
+	out := c.rehearse(t, "Rollcall", patience, "rollcall")
+	require.NoError(t, c.cluster.RestartedOnce(out))
+	require.NoError(t, c.cluster.Follows(t.Context(), time.Minute))
+	return out
 }
 
 // rehearse restarts all pods while clients write.
 func (c *installedTest) rehearse(t *testing.T, way string, patience time.Duration, change string) sqlchart.Outcome {
 	t.Helper()
-	out, err := c.cluster.Rehearse(t.Context(), patience, func(ctx context.Context) error { return c.cluster.Touch(ctx, change) },
+	out := c.during(t, way, patience, func(ctx context.Context) error { return c.cluster.Touch(ctx, change) },
 		func(ctx context.Context) error { return c.cluster.Updated(ctx, 5*time.Minute) })
-	t.Logf("%s: %s", way, out)
-	if err != nil || out.Load.Failed > 0 {
+	if out.Load.Failed > 0 {
 		describe(t)
 	}
+	require.Zero(t, out.Load.Failed, "failed writes and reads")
+	return out
+}
+
+// during makes a change while clients write. Writes may fail; none that was acknowledged is lost.
+func (c *installedTest) during(t *testing.T, way string, patience time.Duration, change, done func(ctx context.Context) error) sqlchart.Outcome {
+	t.Helper()
+	out, err := c.cluster.Rehearse(t.Context(), patience, change, done)
+	t.Logf("%s: %s", way, out)
 	for _, f := range out.Load.Failures {
 		t.Log("failed:", f)
 	}
+	if err != nil {
+		describe(t)
+	}
 	require.NoError(t, err)
 	require.Greater(t, out.Load.Requests, 100, "the load did not run")
-	require.Zero(t, out.Load.Failed, "failed writes and reads")
 	require.Empty(t, out.Lost, "acknowledged rows that are not on every server")
-	if !c.cluster.Multi {
+	if c.cluster.Replication != sqlchart.GaleraMembers {
 		require.Empty(t, out.Primaries.Two, "two servers could be written to at once")
 	}
 	return out
