@@ -2,13 +2,13 @@ package agent
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/test/tool"
 )
 
 // A person with a reader's certificate and no .proto file asks any agent.
@@ -24,13 +24,11 @@ func TestGrpcurl(t *testing.T) {
 	}
 	grpcurl := func(m *member, rest ...string) string {
 		args := append([]string{
-			"tool", "-modfile=test/tools/go.mod", "grpcurl", "-cacert", filepath.Join(dir, "ca.crt"),
+			"-cacert", filepath.Join(dir, "ca.crt"),
 			"-cert", filepath.Join(dir, "reader.crt"), "-key", filepath.Join(dir, "reader.key"),
 			"-authority", config.ServerName(testNamespace, testCluster), m.rpc,
 		}, rest...)
-		command := exec.CommandContext(t.Context(), "go", args...)
-		command.Dir = ".."
-		output, err := command.CombinedOutput()
+		output, err := tool.Command(t.Context(), "..", "grpcurl", args...).CombinedOutput()
 		require.NoError(t, err, string(output))
 		return string(output)
 	}

@@ -83,9 +83,9 @@ func TestAlertsAreComplete(t *testing.T) {
 // TestAlertsFire has Prometheus itself read the rules, and tries when each fires
 // and when it does not.
 func TestAlertsFire(t *testing.T) {
-	out, err := tool(t, "promtool", "check", "rules", "--lint=all", "--lint-fatal", "deploy/chart/files/alerts.yaml")
+	out, err := run(t, "promtool", "check", "rules", "--lint=all", "--lint-fatal", "deploy/chart/files/alerts.yaml")
 	require.NoError(t, err, "%s", out)
-	out, err = tool(t, "promtool", "test", "rules", testsOfAlerts)
+	out, err = run(t, "promtool", "test", "rules", testsOfAlerts)
 	require.NoError(t, err, "%s", out)
 }
 

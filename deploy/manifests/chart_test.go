@@ -2,34 +2,30 @@ package manifests
 
 import (
 	"bytes"
-	"os"
-	"os/exec"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/rollcall-dev/rollcall/test/tool"
 )
 
 // helm renders one template of the chart, or answers why it does not.
 func helm(t *testing.T, template string, args ...string) ([]byte, error) {
 	t.Helper()
-	return tool(t, "helm", append([]string{"template", "rollcall", "deploy/chart", "-s", template}, args...)...)
+	return run(t, "helm", append([]string{"template", "rollcall", "deploy/chart", "-s", template}, args...)...)
 }
 
-// tool runs one of test/tools in the repository's root, and answers what it
+// run runs one of test/tools in the repository's root, and answers what it
 // prints, or else what it complains of.
-func tool(t *testing.T, name string, args ...string) ([]byte, error) {
+func run(t *testing.T, name string, args ...string) ([]byte, error) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds " + name)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"tool", "-modfile=test/tools/" + name + "/go.mod", name}, args...)...)
-	cmd.Dir = "../.."
-	// promtool is built without the clouds that it could discover.
-	cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -tags=remove_all_sd"))
+	cmd := tool.Command(t.Context(), "../..", name, args...)
 	var problem bytes.Buffer
 	cmd.Stderr = &problem
 	out, err := cmd.Output()

@@ -195,7 +195,7 @@ func TestDashboardParses(t *testing.T) {
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "rules.yaml")
 	require.NoError(t, os.WriteFile(file, text, 0o600))
-	out, err := tool(t, "promtool", "check", "rules", "--lint=none", file)
+	out, err := run(t, "promtool", "check", "rules", "--lint=none", file)
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), fmt.Sprintf("%d rules found", len(rules)))
 }

@@ -152,7 +152,7 @@ func TestChartIsInOrder(t *testing.T) {
 		"all of it": {"--set", "metrics.alerts.enabled=true,metrics.dashboard.enabled=true,metrics.serviceMonitor.enabled=true",
 			"--set", "metrics.podMonitor.enabled=true,networkPolicy.egress=true,namespace.create=true"},
 	} {
-		text, err := tool(t, "helm", append([]string{"lint", "--strict", "deploy/chart"}, args...)...)
+		text, err := run(t, "helm", append([]string{"lint", "--strict", "deploy/chart"}, args...)...)
 		require.NoError(t, err, "%s: %s", name, text)
 		require.Contains(t, string(text), "0 chart(s) failed")
 	}

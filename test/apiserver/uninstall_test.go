@@ -3,10 +3,9 @@ package apiserver
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"testing"
 
+	"github.com/rollcall-dev/rollcall/test/tool"
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -51,9 +50,8 @@ func TestAccountOfTheUninstallExistsOnlyThen(t *testing.T) {
 
 // helm runs it against the server.
 func (s *Server) helm(ctx context.Context, args ...string) error {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"tool", "-modfile=test/tools/helm/go.mod", "helm"}, args...)...)
-	cmd.Dir = "../.."
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.path("admin.kubeconfig"), "HELM_CACHE_HOME="+s.path("helm"), "HELM_CONFIG_HOME="+s.path("helm"),
+	cmd := tool.Command(ctx, "../..", "helm", args...)
+	cmd.Env = append(cmd.Env, "KUBECONFIG="+s.path("admin.kubeconfig"), "HELM_CACHE_HOME="+s.path("helm"), "HELM_CONFIG_HOME="+s.path("helm"),
 		"HELM_DATA_HOME="+s.path("helm"))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("helm %v: %w: %s", args, err, out)

@@ -3,7 +3,6 @@ package apiserver
 import (
 	"context"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/rollcall-dev/rollcall/deploy/manifests"
+	"github.com/rollcall-dev/rollcall/test/tool"
 )
 
 const install = manifests.Namespace
@@ -202,9 +202,7 @@ func installed(t *testing.T) (*Server, *kubernetes.Clientset) {
 // hook is all of the hook but the Job.
 func hook(t *testing.T) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "tool", "-modfile=test/tools/helm/go.mod", "helm",
-		"template", "rollcall", "deploy/chart", "--namespace", install, "-s", "templates/guard-remove.yaml")
-	cmd.Dir = "../.."
+	cmd := tool.Command(t.Context(), "../..", "helm", "template", "rollcall", "deploy/chart", "--namespace", install, "-s", "templates/guard-remove.yaml")
 	cmd.Stderr = os.Stderr
 	text, err := cmd.Output()
 	require.NoError(t, err)

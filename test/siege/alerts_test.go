@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/test/tool"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -183,9 +184,8 @@ var promtoolPath struct {
 func promtool(t *testing.T) string {
 	t.Helper()
 	promtoolPath.Do(func() {
-		cmd := exec.CommandContext(t.Context(), "go", "tool", "-n", "-modfile=test/tools/promtool/go.mod", "promtool")
-		cmd.Dir = "../.."
-		cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -tags=remove_all_sd"))
+		cmd := tool.Command(t.Context(), "../..", "promtool")
+		cmd.Args = slices.Insert(cmd.Args, 2, "-n") // where it is
 		cmd.Stderr = os.Stderr
 		var out []byte
 		out, promtoolPath.err = cmd.Output()

@@ -25,6 +25,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/status/web"
 	"github.com/rollcall-dev/rollcall/test/e2e/sqlcluster"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
+	"github.com/rollcall-dev/rollcall/test/tool"
 )
 
 // patience is the patience of these tests, instead of ten minutes: policy.progressSeconds.
@@ -329,10 +330,7 @@ func (s *stuckTest) alerts(t *testing.T, rule model.Rule) {
 	require.NoError(t, err)
 	file := t.TempDir() + "/test.yaml"
 	require.NoError(t, os.WriteFile(file, text, 0o600))
-	cmd := exec.CommandContext(t.Context(), "go", "tool", "-modfile=test/tools/promtool/go.mod", "promtool", "test", "rules", file)
-	cmd.Dir = s.bed.Path()
-	cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -tags=remove_all_sd"))
-	out, err := cmd.CombinedOutput()
+	out, err := tool.Command(t.Context(), s.bed.Path(), "promtool", "test", "rules", file).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
 
