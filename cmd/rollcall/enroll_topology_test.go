@@ -58,6 +58,7 @@ func TestEnrollKeepsWritesWithThePrimary(t *testing.T) {
 
 	out := e.must("enroll", "search", "--primary", "RestartInPlace")
 	require.True(t, strings.HasPrefix(out, "topology Switchable: "), out)
+	require.Contains(t, out, "the agents' account needs: GRANT REPLICATION CLIENT, ")
 	require.Contains(t, out, "databasecluster/search created")
 	require.Contains(t, out, "its primary restarts in place, last, and nobody writes meanwhile\n")
 	require.Equal(t, model.PrimaryRestartInPlace, e.made.Spec.Update.Primary)

@@ -72,17 +72,10 @@ func namesOf(t *testing.T, servers []*mysqltest.Server) (names []string) {
 // chart gives each of them an agent.
 func chart(t *testing.T, flavor mysqltest.Flavor) *realMembers {
 	servers, names, pods := startChart(t, flavor)
-	m := &realMembers{t: t, wire: enginetest.NewWire(), engines: make([]*Engine, 3), servers: servers, names: names}
+	m := &realMembers{t: t, wire: enginetest.NewWire(), engines: make([]*Engine, 3), servers: servers, names: names, pods: pods}
 	t.Cleanup(m.wire.Wait)
-	for i, s := range servers {
-		o, node := realOptions(s), names[i]
-		o.Peers, o.Pod = podPeers{m.wire.From(node), pods}, pods[node]
-		o.Limits.Quiet = time.Second
-		e, err := New(o)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, e.Close()) })
-		m.engines[i] = e
-		m.wire.Connect(map[string]engines.Peered{node: e})
+	for i := range servers {
+		m.agent(i)
 	}
 	return m
 }

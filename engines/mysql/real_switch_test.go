@@ -25,7 +25,9 @@ type realMembers struct {
 	servers []*mysqltest.Server
 	wire    *enginetest.Wire
 	engines []*Engine
-	names   []string // on the wire, where they are not addresses
+	names   []string          // on the wire, where they are not addresses
+	pods    map[string]string // of a chart, by name
+	primary engines.Primary   // what people say that it does
 }
 
 func startMembers(t *testing.T, flavor mysqltest.Flavor, count int) *realMembers {
@@ -44,8 +46,11 @@ func membersAt(t *testing.T, servers []*mysqltest.Server) *realMembers {
 // agent starts one that knows nothing, in the place of an earlier one.
 func (m *realMembers) agent(i int) {
 	o := realOptions(m.servers[i])
-	o.Peers = m.wire.From(m.name(i))
+	o.Peers, o.Primary = m.wire.From(m.name(i)), m.primary
 	o.Limits.Quiet, o.Limits.RetryAfter, o.Limits.BrokenAfter = time.Second, time.Second, 3*time.Second
+	if m.pods != nil {
+		o.Peers, o.Pod, o.Limits.BrokenAfter = podPeers{o.Peers, m.pods}, m.pods[m.name(i)], 0
+	}
 	e, err := New(o)
 	require.NoError(m.t, err)
 	m.t.Cleanup(func() { require.NoError(m.t, e.Close()) })

@@ -6,8 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
+	"github.com/rollcall-dev/rollcall/engines/sql/grants"
 )
 
 // These run the suite on the other topologies, all of it with -breaks.all: make test-mysql-all.
@@ -91,4 +95,14 @@ func TestRealConformanceGroup(t *testing.T) {
 		return d
 	}
 	enginetest.Run(t, h)
+	t.Run("grants", func(t *testing.T) {
+		r.servers[0].Exec("SELECT group_replication_set_as_primary(@@server_uuid)")
+		m := membersAt(t, r.servers)
+		list := grants.For("MySQL", engines.GroupReplication.String())
+		require.Equal(t, []string{"GROUP_REPLICATION_ADMIN"}, m.eachMissing(0, list))
+		m.await(0, "green", green)
+		m.prepare(0, "all")
+		require.Zero(t, r.leads(0))
+		require.Len(t, m.writable(), 1)
+	})
 }

@@ -33,6 +33,8 @@ type Connection struct {
 	// refused means that a session ended because an answer was too large. The driver only says that
 	// the session ended.
 	refused atomic.Bool
+	// denied means that a session was refused a privilege.
+	denied atomic.Bool
 
 	mu      sync.Mutex
 	secrets []credentials.Secret // that were sent to the server of late
@@ -152,9 +154,10 @@ func (c *Connection) Session(ctx context.Context) (Session, error) {
 	return Session{Conn: one, of: c}, nil
 }
 
-// End gives the session back; one that is not reusable is closed.
+// End gives the session back; one that is not reusable is closed. So is one that was refused a
+// privilege: a server may know of a later grant only in a new one.
 func (s Session) End(reusable bool) {
-	if !reusable {
+	if s.of.denied.Swap(false) || !reusable {
 		_ = s.Raw(func(any) error { return errUnusable })
 	}
 	_ = s.Close()

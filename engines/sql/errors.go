@@ -77,6 +77,7 @@ func (c *Connection) failure(err error, needs string) error {
 		r := &Refusal{Number: said.Number}
 		if r.Words = fmt.Sprintf("error %d: %s", said.Number, c.hide(said.Message)); LacksPrivilege(r) && needs != "" {
 			r.Words = "needs " + needs
+			c.denied.Store(true)
 		}
 		if said.Number == RefusedLogin && c.anonymous.Load() {
 			r.Words = noCredentials + " (" + r.Words + ")"

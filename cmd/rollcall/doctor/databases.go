@@ -67,6 +67,14 @@ func (f *Facts) engineOf(set *appsv1.StatefulSet) string {
 	return ""
 }
 
+// engineAs is what the DatabaseCluster says, or the images; empty means that it cannot be told.
+func (f *Facts) engineAs(d *sqlDatabase) model.Engine {
+	if d.cluster != nil {
+		return d.cluster.Spec.Engine
+	}
+	return d.Engine()
+}
+
 // NamedConfigMaps are the names of ConfigMaps that may have settings of MySQL or MariaDB.
 func (f *Facts) NamedConfigMaps() (names []string) {
 	for _, set := range append(slices.Clone(f.Sets), f.Others...) {

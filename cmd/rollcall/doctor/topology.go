@@ -9,6 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor/database"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/engines/sql/grants"
 )
 
 // known returns the topology and the reason: what the agents report, where they agree, or else what
@@ -38,6 +39,21 @@ func (f *Facts) primaryOf(d *sqlDatabase) model.Primary {
 func (f *Facts) switches(d *sqlDatabase) bool {
 	t, _ := f.known(d)
 	return f.primaryOf(d) == model.PrimarySwitchover && t != model.TopologyGroupReplication && t != model.TopologyGalera && t != model.TopologySingleServer
+}
+
+// Account says what the agents' account needs in a topology, with what its primary does.
+func Account(engine model.Engine, t model.Topology, primary model.Primary) string {
+	switch {
+	case t == model.TopologyFixedPrimary && primary == model.PrimarySwitchover:
+		t = model.TopologySwitchable
+	case (t == model.TopologySwitchable || t == model.TopologyUnknown) && primary == model.PrimaryRestartInPlace:
+		t = model.TopologyFixedPrimary
+	}
+	statements := grants.Statements(string(engine), string(t))
+	if statements == "" {
+		return ""
+	}
+	return "the agents' account needs: " + statements
 }
 
 var rolled = map[model.Topology]struct{ primary, page string }{
@@ -76,7 +92,11 @@ func topology(f *Facts) []Finding {
 		} else if primary == model.PrimaryHold {
 			does.primary = "spec.update.primary is Hold, so the primary waits for a person"
 		}
-		return one(Info, database.InWords(t)+": "+why, does.primary+" (deploy/docs/"+does.page+")")
+		fix := does.primary + " (deploy/docs/" + does.page + ")"
+		if account := Account(f.engineAs(d), t, f.primaryOf(d)); account != "" {
+			fix += "; " + account
+		}
+		return one(Info, database.InWords(t)+": "+why, fix)
 	})
 }
 

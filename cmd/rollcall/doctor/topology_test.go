@@ -83,3 +83,27 @@ func TestWhatIsNotSupported(t *testing.T) {
 	bare := strings.NewReplacer("image: ", "image: percona/percona-xtradb-cluster:8.0 # ", "containerPort: 3306", "containerPort: 3307").Replace(chart(t, "single-server", ""))
 	require.Contains(t, strings.Join(found(t, bare, nil), "\n"), "error topology: ")
 }
+
+// TestAccountByTopology checks that no more is asked for than the topology takes, as people have it.
+func TestAccountByTopology(t *testing.T) {
+	for _, tt := range []struct {
+		topology model.Topology
+		primary  model.Primary
+		switches bool
+	}{
+		{model.TopologySwitchable, model.PrimarySwitchover, true},
+		{model.TopologySwitchable, model.PrimaryRestartInPlace, false},
+		{model.TopologyFixedPrimary, model.PrimaryRestartInPlace, false},
+		{model.TopologyFixedPrimary, model.PrimarySwitchover, true},
+		{model.TopologyUnknown, model.PrimaryRestartInPlace, false},
+		{model.TopologyUnknown, "", true},
+		{model.TopologySingleServer, model.PrimaryRestartInPlace, false},
+		{model.TopologyGroupReplication, model.PrimarySwitchover, false},
+	} {
+		account := Account(model.MySQL, tt.topology, tt.primary)
+		require.Contains(t, account, "the agents' account needs: GRANT REPLICATION CLIENT, REPLICATION SLAVE, PROCESS")
+		require.Equal(t, tt.switches, strings.Contains(account, "RELOAD"), "%s %s", tt.topology, tt.primary)
+		require.Equal(t, tt.topology == model.TopologyGroupReplication, strings.Contains(account, "GROUP_REPLICATION_ADMIN"))
+	}
+	require.Empty(t, Account(model.Solr, "", ""))
+}

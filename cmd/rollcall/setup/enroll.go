@@ -151,6 +151,7 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 	}
 	if plan.Topology != "" {
 		fmt.Fprintln(say, show.Clean(plan.TopologyLine()))
+		fmt.Fprintln(say, show.Clean(doctor.Account(plan.Cluster.Spec.Engine, plan.Topology, plan.Cluster.Spec.Update.Primary)))
 	}
 	if plan.Image != "" {
 		fmt.Fprintf(a.ErrOut, "note: the engine is %s, as the image %s says\n", plan.Cluster.Spec.Engine, show.Clean(plan.Image))

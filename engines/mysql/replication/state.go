@@ -62,6 +62,8 @@ type State struct {
 	SemiSync SemiSync `json:"semiSync"`
 	// Group is the group of group replication; nil means none.
 	Group *GroupState `json:"group,omitempty"`
+	// Lacks are privileges that the agent's account needs to hand over, and has not.
+	Lacks []string `json:"lacks,omitempty"`
 	// Busy with something that a restart would waste: a clone, a backup, DDL.
 	Busy string `json:"busy,omitempty"`
 	// Writing is the age of the oldest open transaction with changes.

@@ -66,6 +66,8 @@ func (l *Server) DropClients(ctx context.Context) (ended int, err error) {
 			case err == nil:
 				ended++
 			case sql.Number(err) == sql.RefusedNoThread, sql.Number(err) == sql.RefusedOwner && d.flavor == replication.MySQL:
+			case sql.Number(err) == sql.RefusedOwner:
+				failed = errors.New("needs " + d.needs.kill)
 			case sql.Number(err) == 0:
 				return err
 			default:

@@ -47,6 +47,7 @@ func (a answers) state(d *dialect, now time.Time) replication.State {
 	s.Log = a.log()
 	s.SemiSync = a.semiSync(d)
 	s.Group = a.group(s)
+	s.Lacks = a.lacks(d, s.Group != nil)
 	s.Busy = a.busy()
 	if n, ok := a.open.Number("transactions"); ok && n > 0 {
 		age, _ := a.open.Seconds("age")

@@ -51,6 +51,7 @@ type answers struct {
 	source, replicas   []sql.Row
 	running, locks     []sql.Row
 	clones, members    []sql.Row
+	grants             []sql.Row
 	oldest, end        []sql.Row
 	open               sql.Row
 	missing            []string
@@ -188,6 +189,7 @@ func (s session) answers(ctx context.Context, d *dialect) (answers, error) {
 		{&a.locks, d.needs.schema, d.locks},
 		{&a.clones, d.needs.schema, d.clones},
 		{&a.members, d.needs.schema, d.members},
+		{&a.grants, "", []string{`SHOW GRANTS`}},
 	} {
 		if len(q.queries) == 0 {
 			continue

@@ -22,6 +22,8 @@ func (v Input) unfit(m topology.Member, beginning bool) string {
 		return name + "'s agent is unavailable"
 	case !m.Serves():
 		return m.Silence()
+	case m.Powerless() != "":
+		return m.Powerless()
 	case s.Flavor != own.Flavor || s.Flavor == "":
 		return fmt.Sprintf("%s is %s", name, s.Flavor)
 	case topology.Older(s.Version, own.Version):

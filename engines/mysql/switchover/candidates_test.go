@@ -45,3 +45,30 @@ func TestMembersWithOneServerID(t *testing.T) {
 	v.Others[0].State.ServerID, v.Others[1].State.ServerID = "", ""
 	require.Equal(t, Start, Next(v).Kind, "an agent of an earlier version does not tell")
 }
+
+// TestAHandoverTakesPrivileges checks that writes are not stopped where the agent of either side may not
+// do what a handover takes.
+func TestAHandoverTakesPrivileges(t *testing.T) {
+	v := seen()
+	v.Others[0].State.Lacks = []string{"RELOAD"}
+	require.Equal(t, Start, Next(v).Kind, "the other one can take over")
+	v.Others[1].State.Lacks = []string{"RELOAD", "CONNECTION_ADMIN"}
+	a := Next(v)
+	require.Equal(t, Wait, a.Kind)
+	require.Contains(t, a.Reason, "the account of db-1's agent needs RELOAD for a handover, the account of db-2's agent needs RELOAD, CONNECTION_ADMIN for a handover")
+	v = seen()
+	v.Self.State.Lacks = []string{"SYSTEM_VARIABLES_ADMIN"}
+	require.Equal(t, Action{Reason: "the account of db-0's agent needs SYSTEM_VARIABLES_ADMIN for a handover"}, Next(v))
+
+	v = seen()
+	group := replication.GroupState{Primary: true, Quorum: true}
+	for i, m := range v.All() {
+		group.Members = append(group.Members, replication.GroupMember{ID: m.State.ID, State: replication.MemberOnline, Version: "8.4.3",
+			Role: []string{replication.RolePrimary, replication.RoleSecondary, replication.RoleSecondary}[i],
+		})
+	}
+	v.Self.State.Group = &group
+	require.Equal(t, Elect, Next(v).Kind, Next(v).Reason)
+	v.Self.State.Lacks = []string{"GROUP_REPLICATION_ADMIN"}
+	require.Equal(t, Wait, Next(v).Kind)
+}

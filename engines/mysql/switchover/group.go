@@ -30,6 +30,8 @@ func (v Input) nextInGroup() Action {
 		return Action{Kind: Done}
 	case len(group.Members) == 1:
 		return Action{Kind: Done, Reason: "nobody else is there to take over"}
+	case v.Self.Powerless() != "":
+		return waiting("%s", v.Self.Powerless())
 	case v.Self.State.Writing >= v.Limits.LongWrite:
 		return waiting("a write that has been open for %s is not ended: it is waited for", engines.Duration(v.Self.State.Writing))
 	}

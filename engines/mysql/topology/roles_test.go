@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
@@ -18,5 +19,27 @@ func TestTwoWritersSaySo(t *testing.T) {
 			v.Others[i].State.Writes = replication.Allowed
 		}
 		require.Equal(t, []string{primaryRole}, Observe(v).Roles)
+	}
+}
+
+// TestAPrimaryThatCannotHandOver checks that it is said before anything is tried, and of nobody else.
+func TestAPrimaryThatCannotHandOver(t *testing.T) {
+	lacking := func(v View, privileges ...string) View {
+		v.Self.State.Lacks = privileges
+		return v
+	}
+	require.Empty(t, Observe(lacking(healthy(), "RELOAD")).Veto, "a replica")
+	v := lacking(fromPrimary(), "RELOAD", "CONNECTION_ADMIN")
+	require.Equal(t, "the account of "+v.Self.Name()+"'s agent needs RELOAD, CONNECTION_ADMIN for a handover", Observe(v).Veto)
+	v.External = true
+	require.Empty(t, Observe(v).Veto, "another manager hands over")
+	v.External, v.Asked = false, engines.RestartInPlace
+	require.Empty(t, Observe(v).Veto, "it stays")
+	for _, c := range []struct {
+		v    View
+		held bool
+	}{{healthy(), false}, {fromPrimary(), true}} {
+		o := Observe(lacking(inGroup(c.v, replication.MemberOnline, replication.MemberOnline, replication.MemberOnline), "GROUP_REPLICATION_ADMIN"))
+		require.Equal(t, c.held, o.Veto != "", o.Veto)
 	}
 }

@@ -158,8 +158,10 @@ func (s assessment) veto() string {
 	own := s.Self
 	alone := len(s.members) == 1
 	switch {
-	case own.State.Group != nil, s.fixed:
+	case s.fixed:
 		return ""
+	case own.State.Group != nil:
+		return s.powerless()
 	case own.State.StartsWritable && !alone:
 		return "the server starts writable: it would come back as a second primary; its configuration must say read_only=ON (MySQL: super_read_only=ON, and no read_only=OFF may be persisted)"
 	case !s.leads(own):
@@ -167,9 +169,18 @@ func (s assessment) veto() string {
 			return "the server " + words
 		}
 	case !s.External:
-		return s.unreachable()
+		return cmp.Or(s.powerless(), s.unreachable())
 	}
 	return ""
+}
+
+// powerless explains that the own server has the role of primary and its agent could not hand it over.
+// Empty means that it could, or need not.
+func (s assessment) powerless() string {
+	if !s.leads(s.Self) || s.manyWriters() || len(s.Others) == 0 {
+		return ""
+	}
+	return s.Self.Powerless()
 }
 
 // unreachable explains why no replica of the own server could be followed if it took over. Empty

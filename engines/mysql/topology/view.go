@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
@@ -90,6 +91,15 @@ func (m Member) Silence() string {
 		return m.Name() + " does not serve: " + engines.OneLine(m.State.Problem)
 	}
 	return m.Name() + " does not serve"
+}
+
+// Powerless explains that the member's agent may not do what a handover takes. Empty means that it may,
+// or that it is not known.
+func (m Member) Powerless() string {
+	if len(m.State.Lacks) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the account of %s's agent needs %s for a handover", m.Name(), engines.OneLine(strings.Join(m.State.Lacks, ", ")))
 }
 
 func (v View) All() []Member { return append([]Member{v.Self}, v.Others...) }
