@@ -91,8 +91,10 @@ const (
 	// with a new network.
 	reclaim = 5 * time.Second
 
-	announceTimeout = 500 * time.Millisecond
-	leaveTimeout    = time.Second
+	// farewell is how long an agent that ends says that it leaves, and then as long that it has left:
+	// each goes out to gossipNodes others at the next interval. Resends are not waited for: the pod is
+	// not made again before its agent has ended, and its database may be one that all wait for.
+	farewell = gossipInterval * 3 / 2
 )
 
 // Mesh is one agent's membership in the gossip of one database cluster.
@@ -276,8 +278,7 @@ func (m *Mesh) leave(list *memberlist.Memberlist) {
 		m.delegate.meta.Store(&meta)
 	}
 	m.mu.Unlock()
-	_ = list.UpdateNode(announceTimeout)
-	if err := list.Leave(leaveTimeout); err != nil {
-		m.options.Logger.Info("gossip stopped without leaving", "error", err)
-	}
+	// The errors only say that not all resends are out.
+	_ = list.UpdateNode(farewell)
+	_ = list.Leave(farewell)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,6 +40,30 @@ func TestDeadAndLeft(t *testing.T) {
 		t.Logf("a silent member of 5 is dead after %v", took)
 		require.Equal(t, 3, watcher.alive())
 	})
+}
+
+// TestGoodByeIsShort checks that an agent that ends does not keep its pod, and that the others know
+// all the same that it has left.
+func TestGoodByeIsShort(t *testing.T) {
+	for _, size := range []int{2, 3, 9} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRing(t, newNetwork(5))
+			defer r.stop()
+			for i := range size {
+				r.add(i)
+			}
+			until(t, 20*time.Second, "all see all", r.everybody(func(m *member) bool { return m.alive() == size }))
+			time.Sleep(5 * time.Second)
+			began := time.Now()
+			r.members[1].stop()
+			<-r.members[1].ended
+			require.LessOrEqual(t, time.Since(began), 700*time.Millisecond)
+			r.members = slices.Delete(r.members, 1, 2)
+			until(t, time.Second, "left", r.everybody(func(m *member) bool {
+				return m.sees("search-1").Liveness == rollcallv1.Liveness_LIVENESS_LEFT
+			}))
+		})
+	}
 }
 
 // TestRecreatedPodIsANewMember checks that a pod name may come back with another UID and address

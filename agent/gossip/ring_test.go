@@ -31,6 +31,7 @@ type member struct {
 	address   netip.AddrPort
 	headline  *rollcallv1.Headline
 	stop      context.CancelFunc
+	ended     chan struct{}
 }
 
 func newRing(t *testing.T, network *network) *ring { return &ring{t: t, network: network} }
@@ -58,13 +59,14 @@ func (r *ring) add(i int, change ...func(*Options)) *member {
 	mesh, err := New(o)
 	require.NoError(r.t, err)
 	ctx, cancel := context.WithCancel(r.t.Context())
-	m := &member{Mesh: mesh, transport: transport, address: at, stop: cancel, headline: &rollcallv1.Headline{
+	m := &member{Mesh: mesh, transport: transport, address: at, stop: cancel, ended: make(chan struct{}), headline: &rollcallv1.Headline{
 		Pod: o.Pod, PodUid: o.PodUID, Member: rollcallv1.Membership_MEMBERSHIP_LIVE,
 		Address: netip.AddrPortFrom(at.Addr(), 7947).String(), Node: o.Pod + ".search.prod:8983_solr", Zone: "z1", Digest: 0xfeedfeedfeedfeed,
 	}}
 	require.NoError(r.t, mesh.Publish(m.headline))
 	r.members = append(r.members, m)
 	r.tasks.Go(func() {
+		defer close(m.ended)
 		if err := mesh.Run(ctx); err != nil {
 			r.t.Error(err)
 		}

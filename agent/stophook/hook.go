@@ -182,6 +182,7 @@ func (h *Hook) perform(ctx context.Context, run *stopRun) (result, line string) 
 		return stopSilent, "nothing done: " + problem
 	}
 
+	led := h.leads()
 	kinds := []engines.Kind{engines.Handoff}
 	if h.Drain().Evacuate {
 		kinds = append(kinds, engines.Evacuate)
@@ -195,6 +196,9 @@ func (h *Hook) perform(ctx context.Context, run *stopRun) (result, line string) 
 	}
 	if result == stopDone {
 		line = fmt.Sprintf("%s done in %.1f s", kinds[len(kinds)-1], time.Since(start).Seconds())
+		if led {
+			h.letServicesFollow(ctx)
+		}
 	}
 	return result, line
 }

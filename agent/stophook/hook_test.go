@@ -23,6 +23,44 @@ func TestHookHandsOff(t *testing.T) {
 	})
 }
 
+// TestHookLetsServicesFollow checks that a server which has handed over the role of primary goes on
+// for a moment, because Services still lead to it, and one that restarts in place does not.
+func TestHookLetsServicesFollow(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after []string
+		least, most   time.Duration
+	}{
+		"it has handed over":     {[]string{"primary"}, []string{"replica"}, servicesFollow, servicesFollow},
+		"it restarts in place":   {[]string{"primary"}, []string{"primary"}, 0, time.Second + servicesFollow/20},
+		"it was a replica":       {[]string{"replica"}, []string{"replica"}, 0, 0},
+		"its grace is over soon": {[]string{"primary"}, []string{"replica"}, time.Second, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stopTest(t, func(t *testing.T, s *stopping) {
+				if c.most == time.Second && c.least == c.most {
+					s.file.TimeoutSeconds = 1
+				}
+				s.mu.Lock()
+				s.look = func(context.Context) (engines.Observation, error) {
+					roles := c.before
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					if len(s.log) > 0 {
+						roles = c.after
+					}
+					return engines.Observation{Node: "n", Member: engines.MembershipLive, Roles: roles}, nil
+				}
+				s.mu.Unlock()
+				time.Sleep(2500 * time.Millisecond)
+				start := time.Now()
+				require.Contains(t, s.Stop(t.Context()), "Handoff done in 0.0 s")
+				require.GreaterOrEqual(t, time.Since(start), c.least)
+				require.LessOrEqual(t, time.Since(start), c.most)
+			})
+		})
+	}
+}
+
 func TestHookEvacuatesWhereDataWouldBeLost(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		s.file.Evacuate = true
