@@ -23,6 +23,8 @@ type labelOracle struct {
 	// long write.
 	refuses bool
 	waits   time.Time
+	// old is true if the agents know no orders to keep writes.
+	old bool
 	// handedOver is when the primary changed last, and arrived how long the label then took.
 	handedOver time.Time
 	arrived    []time.Duration
@@ -79,14 +81,24 @@ func (db *database) promote(pod string) {
 }
 
 // handOver is asked of the primary's agent. It returns an answer if the role stays. mu is held.
-func (db *database) handOver(m *member) *rollcallv1.DrainResponse {
+func (db *database) handOver(m *member, keepWrites bool) *rollcallv1.DrainResponse {
 	o := &db.labels
+	waits := time.Now().Before(o.waits)
+	answer := &rollcallv1.DrainResponse{State: rollcallv1.Drain_DRAIN_DRAINING, Detail: "a long write", Writes: rollcallv1.Writes_WRITES_MAY_STOP}
 	switch pod, _ := db.w.server.Pod(namespace, m.pod); {
 	case o.refuses:
 		return &rollcallv1.DrainResponse{State: rollcallv1.Drain_DRAIN_REFUSED, Detail: "no replica can take over"}
-	case time.Now().Before(o.waits):
+	case waits && o.old:
 		return &rollcallv1.DrainResponse{State: rollcallv1.Drain_DRAIN_DRAINING, Detail: "a long write"}
-	case pod.Labels[v1alpha1.LabelRole] == v1alpha1.RolePrimary && o.waits.IsZero():
+	case waits && keepWrites:
+		answer.Writes = rollcallv1.Writes_WRITES_KEPT
+		return answer
+	case waits:
+		return answer
+	case keepWrites && !o.old:
+		answer.Writes = rollcallv1.Writes_WRITES_READY
+		return answer
+	case pod.Labels[v1alpha1.LabelRole] == v1alpha1.RolePrimary && !o.old:
 		db.w.t.Errorf("%s is asked to stop writes that its label still brings it", m.pod)
 	}
 	o.handedOver = time.Now()
@@ -196,8 +208,9 @@ func TestLabelStaysWhileNothingIsKnown(t *testing.T) {
 // where it waits.
 func TestLabelComesBack(t *testing.T) {
 	for name, break1 := range map[string]func(o *labelOracle){
-		"refused": func(o *labelOracle) { o.refuses = true },
-		"waits":   func(o *labelOracle) { o.waits = time.Now().Add(time.Hour) },
+		"refused":                             func(o *labelOracle) { o.refuses = true },
+		"waits":                               func(o *labelOracle) { o.waits = time.Now().Add(time.Hour) },
+		"waits, and is of an earlier version": func(o *labelOracle) { o.waits, o.old = time.Now().Add(time.Hour), true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inLabelledWorld(t, func(t *testing.T, w *world, db *database, p *process) {
@@ -216,11 +229,11 @@ func TestLabelComesBack(t *testing.T) {
 				require.Equal(t, wellLabelled, db.roles())
 				require.LessOrEqual(t, longest, 6*time.Second)
 				require.NotContains(t, w.gone(), "search-0 v1")
-				if name == "waits" {
+				if name != "refused" {
 					require.NotZero(t, longest, "it is taken off first")
 				}
 				w.mu.Lock()
-				db.labels = labelOracle{waits: time.Now()}
+				db.labels = labelOracle{old: db.labels.old}
 				w.mu.Unlock()
 				db.requireDone(10*time.Minute, "v2")
 				time.Sleep(10 * time.Second)

@@ -68,12 +68,12 @@ func (o orders) Drain(ctx context.Context, to effect.Target, order effect.Order,
 		Kind: kindOf(order), Claim: order.Claim, Fence: o.fence(order.Epoch), PodUid: order.For.UID, Node: order.For.Node,
 		Eligible: order.Eligible, Undo: undo,
 		Setting: order.Setting.Name, SettingUndo: order.Setting.Undo, Recheck: order.Anew,
-		Primary: primaryOf(order),
+		Primary: primaryOf(order), KeepWrites: order.KeepWrites,
 	}, order.NotAfter)
 	if err != nil {
 		return effect.Progress{}, judge(err)
 	}
-	progress := effect.Progress{State: model.DrainRunning, Detail: answer.GetDetail()}
+	progress := effect.Progress{State: model.DrainRunning, Detail: answer.GetDetail(), Writes: writesOf(answer.GetWrites())}
 	switch answer.GetState() {
 	case rollcallv1.Drain_DRAIN_DRAINED:
 		progress.State = model.DrainDone
@@ -159,4 +159,18 @@ func judge(err error) error {
 		}
 	}
 	return err
+}
+
+// writesOf returns what an agent says of the writes of clients. A value of a later version is none
+// that keeps them.
+func writesOf(w rollcallv1.Writes) effect.Writes {
+	switch w {
+	case rollcallv1.Writes_WRITES_UNSPECIFIED:
+		return effect.WritesUntold
+	case rollcallv1.Writes_WRITES_KEPT:
+		return effect.WritesKept
+	case rollcallv1.Writes_WRITES_READY:
+		return effect.WritesReady
+	}
+	return effect.WritesMayStop
 }

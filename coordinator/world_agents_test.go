@@ -260,7 +260,7 @@ func (m *member) Drain(ctx context.Context, r *rollcallv1.DrainRequest) (*rollca
 		m.db.writes++
 	}
 	if m.db.onePrimary && m.db.leader == m.pod {
-		if answer := m.db.handOver(m); answer != nil {
+		if answer := m.db.handOver(m, r.GetKeepWrites()); answer != nil {
 			m.drain, m.claim = answer.GetState(), r.GetClaim()
 			return answer, nil
 		}

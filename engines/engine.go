@@ -64,6 +64,9 @@ type Order struct {
 	// Primary is what the member does if it is the primary. Drain does nothing else: it waits as
 	// long as the topology, as the member sees it, does not allow that.
 	Primary Primary
+	// KeepWrites means that Drain begins nothing that stops the writes of clients, and says by
+	// Progress.Writes whether it could. What it has begun it finishes.
+	KeepWrites bool
 	// Eligible are the nodes (Member.Node) that may take over duties. Empty means any.
 	Eligible []string
 	// Setting is the cluster setting that Drain of a SettingChanger may change, with its value from
@@ -83,6 +86,8 @@ type Progress struct {
 	Detail string
 	// Done and Total count units of work if the database reports them.
 	Done, Total int
+	// Writes is set by adapters that know Order.KeepWrites.
+	Writes Writes
 	// OwnAgentOnly is set with ProgressRefused if only the node's own agent could hand over, and a
 	// restart without a handoff would cost more than an election.
 	OwnAgentOnly bool

@@ -97,6 +97,20 @@ const (
 
 func (p Primary) String() string { return name(p, "Unknown", "Switchover", "RestartInPlace") }
 
+// Writes says what a drain may do to the writes of clients before an order without KeepWrites.
+type Writes uint8
+
+const (
+	// WritesUnknown means that they may stop at any time.
+	WritesUnknown Writes = iota
+	// WritesKept means that they go on, whatever the drain waits for.
+	WritesKept
+	// WritesReady means that they go on, and that the drain waits for nothing else.
+	WritesReady
+)
+
+func (w Writes) String() string { return name(w, "Unknown", "Kept", "Ready") }
+
 // Topology says how the members of a database share the role of primary.
 type Topology uint8
 

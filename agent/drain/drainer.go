@@ -158,7 +158,7 @@ func (d *Drainer) Drain(o Order) (refused string, err error) {
 	}
 	var rechecks, drained bool
 	if j := d.job; j != nil && j.Claim == o.Claim && j.kind == o.Kind && o.Claim != "" {
-		j.epoch, j.notAfter, j.eligible, j.setting, j.primary = o.Epoch, o.NotAfter, o.Eligible, o.Setting, o.Primary
+		j.ordered(o)
 		refused := j.State == rollcallv1.Drain_DRAIN_REFUSED
 		again := refused && now.Sub(j.since) >= RetryRefused
 		rechecks = o.Recheck && j.State == rollcallv1.Drain_DRAIN_DRAINED
@@ -175,6 +175,7 @@ func (d *Drainer) Drain(o Order) (refused string, err error) {
 	}
 	j := &Job{
 		Claim: o.Claim, kind: o.Kind, epoch: o.Epoch, eligible: o.Eligible, Undo: o.Undo, setting: o.Setting, primary: o.Primary, notAfter: o.NotAfter,
+		keepWrites: o.KeepWrites, again: make(chan struct{}, 1),
 		State: rollcallv1.Drain_DRAIN_DRAINING, Detail: "started", since: now, rechecks: rechecks, drained: rechecks && drained,
 	}
 	j.ctx, j.cancel = context.WithCancel(d.ctx)
@@ -190,7 +191,7 @@ func (d *Drainer) Drain(o Order) (refused string, err error) {
 func (d *Drainer) carryOut(j *Job) {
 	pause := firstPause
 	for {
-		progress, err := d.drainOnce(j)
+		progress, keepWrites, err := d.drainOnce(j)
 		d.mu.Lock()
 		if j.ctx.Err() != nil || d.job != j {
 			d.mu.Unlock()
@@ -217,6 +218,9 @@ func (d *Drainer) carryOut(j *Job) {
 		}
 		if err == nil {
 			j.Detail, j.Done, j.Total = progress.Detail, progress.Done, progress.Total
+			if keepWrites && j.keepWrites {
+				j.Writes = progress.Writes
+			}
 		}
 		if j.State != before.State {
 			j.since = time.Now()
@@ -224,7 +228,7 @@ func (d *Drainer) carryOut(j *Job) {
 			d.Logger.Log(d.ctx, j.level(), "drain ended", "claim", j.Claim, "state", j.State.String(), "detail", j.Detail,
 				"took", j.since.Sub(before.since).String())
 		}
-		if j.State != before.State || j.Detail != before.Detail || j.Done != before.Done || j.Total != before.Total {
+		if j.State != before.State || j.Detail != before.Detail || j.Done != before.Done || j.Total != before.Total || j.Writes != before.Writes {
 			d.notify()
 		}
 		running := j.Running()
@@ -238,6 +242,8 @@ func (d *Drainer) carryOut(j *Job) {
 		select {
 		case <-j.ctx.Done():
 			return
+		case <-j.again:
+			pause = firstPause
 		case <-time.After(pause):
 			pause = min(2*pause, lastPause)
 		}
@@ -246,24 +252,25 @@ func (d *Drainer) carryOut(j *Job) {
 
 var errOutOfTime = errors.New("the time for this order is over; nothing more is written")
 
-func (d *Drainer) drainOnce(j *Job) (engines.Progress, error) {
+func (d *Drainer) drainOnce(j *Job) (p engines.Progress, keepWrites bool, err error) {
 	if err := d.take(j.ctx); err != nil {
-		return engines.Progress{}, err
+		return engines.Progress{}, false, err
 	}
 	defer d.release()
 	d.mu.Lock()
-	o := Order{Claim: j.Claim, Kind: j.kind, Epoch: j.epoch, Eligible: j.eligible, Setting: j.setting, Primary: j.primary, NotAfter: j.notAfter}
+	o := Order{Claim: j.Claim, Kind: j.kind, Epoch: j.epoch, Eligible: j.eligible, Setting: j.setting, Primary: j.primary, KeepWrites: j.keepWrites, NotAfter: j.notAfter}
 	d.mu.Unlock()
 	if !o.NotAfter.IsZero() && !time.Now().Before(o.NotAfter) {
-		return engines.Progress{}, errOutOfTime
+		return engines.Progress{}, false, errOutOfTime
 	}
 	engine, err := d.Engine.Get()
 	if err != nil {
-		return engines.Progress{}, err
+		return engines.Progress{}, false, err
 	}
 	ctx, cancel := context.WithTimeout(j.ctx, callTimeout)
 	defer cancel()
-	return engine.Drain(ctx, d.engineOrder(o), j.Undo)
+	p, err = engine.Drain(ctx, d.engineOrder(o), j.Undo)
+	return p, o.KeepWrites, err
 }
 
 // Restore undoes a claim: that of the current job, which it ends, or that of a pod

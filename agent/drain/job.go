@@ -22,6 +22,12 @@ type Job struct {
 	setting  engines.Setting
 	primary  engines.Primary
 	notAfter time.Time
+	// keepWrites is that of the order. Writes is what the adapter has said to such an order, and
+	// Unknown until it has.
+	keepWrites bool
+	Writes     engines.Writes
+	// again ends the pause before the next call of the adapter.
+	again chan struct{}
 
 	State       rollcallv1.Drain
 	Detail      string
@@ -60,6 +66,21 @@ func (j *Job) reported() rollcallv1.Drain {
 	return j.State
 }
 
+// ordered takes over what a further order of the same claim says. One that is older than the last
+// one, as it has come late, lets no writes stop.
+func (j *Job) ordered(o Order) {
+	late := o.NotAfter.Before(j.notAfter)
+	j.epoch, j.notAfter, j.eligible, j.setting, j.primary = o.Epoch, o.NotAfter, o.Eligible, o.Setting, o.Primary
+	if o.KeepWrites == j.keepWrites || late && j.keepWrites {
+		return
+	}
+	j.keepWrites, j.Writes = o.KeepWrites, engines.WritesUnknown
+	select {
+	case j.again <- struct{}{}:
+	default:
+	}
+}
+
 func (j *Job) Running() bool { return j.State == rollcallv1.Drain_DRAIN_DRAINING }
 
 // Expired reports whether the term of its order has expired. Nothing is certain
@@ -76,6 +97,8 @@ type Order struct {
 	Setting  engines.Setting
 	Primary  engines.Primary
 	NotAfter time.Time
+	// KeepWrites: see engines.Order.
+	KeepWrites bool
 	// Recheck means that the adapter is asked again if the pod was drained already.
 	Recheck bool
 }
@@ -104,6 +127,6 @@ func (d *Drainer) conflict(o Order, now time.Time) string {
 
 func (d *Drainer) engineOrder(o Order) engines.Order {
 	return engines.Order{
-		Kind: o.Kind, Primary: o.Primary, Claim: cmp.Or(o.Claim, d.OwnClaim), Eligible: d.Translate(o.Eligible), Setting: o.Setting, Epoch: o.Epoch, NotAfter: o.NotAfter,
+		Kind: o.Kind, Primary: o.Primary, KeepWrites: o.KeepWrites, Claim: cmp.Or(o.Claim, d.OwnClaim), Eligible: d.Translate(o.Eligible), Setting: o.Setting, Epoch: o.Epoch, NotAfter: o.NotAfter,
 	}
 }

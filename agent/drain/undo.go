@@ -41,7 +41,7 @@ func (d *Drainer) keep(j *Job) {
 	}
 	if err := d.Store.SaveClaim(state.Claim{
 		ClusterUID: cluster, Claim: j.Claim, Epoch: j.epoch, Kind: j.kind, Eligible: j.eligible, Undo: j.Undo, Until: until,
-		Drained: j.drained, Undoing: j.undoing, Restoring: j.restoring, Undone: j.undone,
+		Drained: j.drained, Undoing: j.undoing, Restoring: j.restoring, Undone: j.undone, KeepWrites: j.keepWrites,
 	}); err != nil {
 		d.Logger.Warn("a restarted agent will not know of this order", "claim", j.Claim, "error", err)
 	}
@@ -67,6 +67,7 @@ func (d *Drainer) Resume() {
 	j := &Job{
 		Claim: r.Claim, kind: r.Kind, epoch: r.Epoch, eligible: r.Eligible, Undo: r.Undo, notAfter: d.Clock.Time(r.Until),
 		drained: r.Drained, undoing: r.Undoing, restoring: r.Restoring, undone: r.Undone,
+		keepWrites: r.KeepWrites, again: make(chan struct{}, 1),
 		State: rollcallv1.Drain_DRAIN_DRAINING, Detail: recalled, since: time.Now(),
 	}
 	if j.undone {

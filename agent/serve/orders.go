@@ -114,7 +114,7 @@ func (s *Service) drain(ctx context.Context, r *rollcallv1.DrainRequest) (*rollc
 	if node := r.GetNode(); node != "" {
 		return s.drainOnBehalf(ctx, o, node)
 	}
-	o.Recheck = r.GetRecheck()
+	o.Recheck, o.KeepWrites = r.GetRecheck(), r.GetKeepWrites()
 	refused, err := s.Drainer.Drain(o)
 	if err != nil {
 		return nil, engineError(ctx, err)
@@ -135,8 +135,8 @@ func (s *Service) progress(ctx context.Context, claim string) *rollcallv1.DrainR
 		if j.Claim != claim {
 			return &rollcallv1.DrainResponse{State: rollcallv1.Drain_DRAIN_REFUSED, Detail: "another order took this one's place"}
 		}
-		response := drainResponse(j.State, engines.Progress{Detail: j.Detail, Done: j.Done, Total: j.Total})
-		if !j.Running() {
+		response := drainResponse(j.State, engines.Progress{Detail: j.Detail, Done: j.Done, Total: j.Total, Writes: j.Writes})
+		if !j.Running() || j.Writes != engines.WritesUnknown {
 			return response
 		}
 		select {
@@ -155,5 +155,16 @@ func (s *Service) progress(ctx context.Context, claim string) *rollcallv1.DrainR
 func drainResponse(state rollcallv1.Drain, p engines.Progress) *rollcallv1.DrainResponse {
 	return &rollcallv1.DrainResponse{
 		State: state, Detail: p.Detail, Done: uint32(max(0, p.Done)), Total: uint32(max(0, p.Total)),
+		Writes: writesOf(p.Writes),
 	}
+}
+
+func writesOf(w engines.Writes) rollcallv1.Writes {
+	switch w {
+	case engines.WritesKept:
+		return rollcallv1.Writes_WRITES_KEPT
+	case engines.WritesReady:
+		return rollcallv1.Writes_WRITES_READY
+	}
+	return rollcallv1.Writes_WRITES_MAY_STOP
 }

@@ -38,6 +38,8 @@ type Claim struct {
 	Undoing   bool `json:"undoing,omitempty"`
 	Restoring bool `json:"restoring,omitempty"`
 	Undone    bool `json:"undone,omitempty"`
+	// KeepWrites is that of the order.
+	KeepWrites bool `json:"keepWrites,omitempty"`
 }
 
 // Calls are the newest calls of the stop hook that had something handed over.

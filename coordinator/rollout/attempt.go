@@ -26,6 +26,7 @@ type attempt struct {
 	lasting
 	onBehalf
 	absence
+	handover handover
 
 	// restarts is true if the pod is restarted before it can be replaced.
 	restarts bool
@@ -102,7 +103,7 @@ func (a *step) attemptOf(claim model.Claim) *attempt {
 	if r.inherited {
 		r.known.Guard = GuardMaybeOpen
 		r.notAfter = a.now.Add(effect.WriteAhead)
-		r.unansweredUntil = r.notAfter
+		r.unansweredUntil, r.handover.mayStopUntil = r.notAfter, r.notAfter
 		if a.Engine.EvacuatesOthers && replaces(claim) {
 			r.othersUnansweredUntil = r.notAfter
 		}
@@ -210,5 +211,8 @@ func (r *attempt) ordered(order effect.Order, err error) {
 	}
 	if err != nil && order.For != (effect.Subject{}) {
 		r.othersUnansweredUntil = order.NotAfter
+	}
+	if !order.KeepWrites && order.For == (effect.Subject{}) {
+		r.handover.mayStopUntil = order.NotAfter
 	}
 }

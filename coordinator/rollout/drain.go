@@ -51,6 +51,10 @@ func (a *step) drain(claim model.Claim) {
 		a.failAtOnce(effect.DrainAnswered{Claim: claim.ID, Began: a.now, Order: order, Err: err})
 		return
 	}
+	h := &a.s.attempts[claim.ID].handover
+	if order.KeepWrites = h.keeps; !h.keeps {
+		h.asked(a.now)
+	}
 	a.effect(effect.Drain{Claim: claim.ID, To: to, Order: order, Undo: claim.Undo})
 }
 
@@ -61,6 +65,7 @@ func (a *step) learnDrainAnswered(res effect.DrainAnswered) {
 		return
 	}
 	r.ordered(res.Order, res.Err)
+	r.handover.answered(res)
 	if r.drainBegan.IsZero() {
 		r.drainBegan = res.Began
 	}

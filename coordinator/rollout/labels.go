@@ -100,22 +100,6 @@ func denies(pod *model.Pod) bool {
 	return speaks(pod) && pod.Report.Fresh && !slices.Contains(pod.Report.Roles, model.RolePrimary)
 }
 
-// noteHandover notes whether the pod of a claim hands over. One whose agent was asked and still
-// waits takes writes until it does.
-func (a *step) noteHandover(claim model.Claim, r *attempt, c *Case) {
-	if !c.handsOver() {
-		return
-	}
-	back := r.drainBegan.Add(handoverTime)
-	if c.Known.Drained == NotDrained && !r.drainBegan.IsZero() {
-		if !a.now.Before(back) {
-			return
-		}
-		a.out.wake(back)
-	}
-	a.handsOver[claim.UID] = true
-}
-
 // labelRoles labels the pods by what their members are, where that is known and their labels say
 // something else.
 func (a *step) labelRoles() {

@@ -95,7 +95,7 @@ func (a *step) caseOf(claim model.Claim, r *attempt, v sight, stopped bool) Case
 	switch v.where {
 	case PodPresent:
 		c.Suspended, c.Held = stopped, stopped
-		c.LabelFirst = r.drainBegan.IsZero() && a.takesWrites(claim.UID)
+		c.LabelFirst = a.takesWrites(claim.UID) && !r.handover.keeps && !(r.handover.untold && !r.drainBegan.IsZero())
 		c.SettingBusy = r.known.Drained == NotDrained && a.queued(claim, r)
 		c.BlocksController = v.forced && broken(claim) && poolOf(a.Snapshot, claim.Pod).Management == model.ManagementOrderedReady
 		c.WaitsForOthers = len(v.ahead) > 0

@@ -26,6 +26,7 @@ func (a *step) observe(claim model.Claim, r *attempt) {
 			a.failAtOnce(effect.Observed{Claim: claim.ID, Err: err})
 			return
 		}
+		r.handover.asked(a.now)
 		e.Confirm = &effect.Drain{Claim: claim.ID, To: to, Order: order, Undo: claim.Undo}
 	}
 	a.effect(e)

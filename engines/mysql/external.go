@@ -33,13 +33,20 @@ func (e *Engine) elsewhere(ctx context.Context, order engines.Order, s replicati
 		return engines.Progress{State: engines.ProgressDone, Detail: "nobody else is there to take over"}, nil
 	}
 	waits := engines.Progress{State: engines.ProgressRunning, Detail: "waiting until the manager of the topology has moved the role of primary away from " + s.Node}
+	if order.KeepWrites {
+		waits.Writes = engines.WritesKept // nobody here stops them, and the manager cannot be told to wait
+	}
 	if e.options.Failover == External {
 		return waits, nil
 	}
 	e.mu.Lock()
 	told := e.asked == order.Claim
 	e.mu.Unlock()
-	if told {
+	switch {
+	case told:
+		return waits, nil
+	case order.KeepWrites:
+		waits.Writes = engines.WritesReady
 		return waits, nil
 	}
 	if err := engines.InTime(order.NotAfter); err != nil {

@@ -33,6 +33,15 @@ func TestAnotherManager(t *testing.T) {
 	order := engines.Order{Kind: engines.Handoff, Claim: "c", Eligible: []string{"db-1"}, NotAfter: time.Now().Add(time.Minute)}
 	undo, err := e.PlanDrain(t.Context(), order)
 	require.NoError(t, err)
+	keeps := func() engines.Writes {
+		order := order
+		order.KeepWrites = true
+		p, err := e.Drain(t.Context(), order, undo)
+		require.NoError(t, err)
+		return p.Writes
+	}
+	require.Equal(t, engines.WritesReady, keeps())
+	require.Zero(t, calls.Load())
 	for i := range 4 {
 		p, err := e.Drain(t.Context(), order, undo)
 		require.NoError(t, err)
@@ -43,6 +52,7 @@ func TestAnotherManager(t *testing.T) {
 			require.Contains(t, p.Detail, "waiting until the manager")
 		}
 	}
+	require.Equal(t, engines.WritesKept, keeps())
 	require.EqualValues(t, 2, calls.Load(), "told again after a failure, and only then")
 	require.Equal(t, handoffCall{Claim: "c", From: "db-0", Eligible: []string{"db-1"}}, call)
 	p, err := e.Repair(t.Context())

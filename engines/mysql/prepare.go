@@ -74,7 +74,7 @@ func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byt
 		claim: order.Claim, eligible: order.Eligible, notAfter: order.NotAfter, epoch: order.Epoch, wrote: planned.Wrote,
 		primary: planned.primary(), wanted: e.target(order.Claim, s),
 		waited:   order.Epoch == 0 && e.waited(order.Claim) > e.options.Limits.Follow,
-		evacuate: order.Kind == engines.Evacuate,
+		evacuate: order.Kind == engines.Evacuate, keepWrites: order.KeepWrites,
 	})
 }
 
@@ -117,8 +117,10 @@ type task struct {
 	waited   bool               // they were waited for as long as a pod that is stopped anyway may
 	undoing  bool
 	evacuate bool
-	refusals map[string]string
-	dropped  *bool
+	// keepWrites means that nothing is begun that stops writes.
+	keepWrites bool
+	refusals   map[string]string
+	dropped    *bool
 }
 
 // undo makes the task one that takes back. That may be done at any time, also after an order of a
@@ -136,6 +138,9 @@ func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error)
 			return engines.Progress{}, err
 		}
 		a := switchover.Next(v)
+		if writes := v.Keeps(a); t.keepWrites && writes != engines.WritesUnknown {
+			return engines.Progress{State: engines.ProgressRunning, Detail: a.Reason, Writes: writes}, nil
+		}
 		switch a.Kind {
 		case switchover.Done:
 			if t.evacuate {

@@ -29,6 +29,8 @@ type Order struct {
 	// Anew is true if the agent must check again what it drained before, so that its answer is true
 	// of the database after this order. Otherwise it may repeat an earlier answer.
 	Anew bool
+	// KeepWrites is true if the agent begins nothing that stops the writes of clients.
+	KeepWrites bool
 }
 
 // Subject is a pod and the name that the database has for its member.
@@ -46,7 +48,22 @@ type ClusterSetting struct {
 type Progress struct {
 	State  model.DrainState
 	Detail string
+	Writes Writes
 }
+
+// Writes says what a drain may do to the writes of clients before an order without KeepWrites.
+type Writes uint8
+
+const (
+	// WritesUntold means that the agent does not know KeepWrites.
+	WritesUntold Writes = iota
+	// WritesMayStop means that they may stop at any time, or have stopped.
+	WritesMayStop
+	// WritesKept means that they go on, whatever the agent waits for.
+	WritesKept
+	// WritesReady means that they go on, and that the agent waits for nothing else.
+	WritesReady
+)
 
 // Limits on how long orders may take.
 const (

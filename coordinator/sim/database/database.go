@@ -102,6 +102,8 @@ type shard struct {
 	voting  bool // an election is under way
 	least   int  // of its members that must be there, of a quorum
 	handing bool // a handover is under way
+	// stops is the node that was ordered to hand over and has stopped writes for it.
+	stops string
 }
 
 type replica struct {

@@ -239,7 +239,11 @@ func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byt
 	if e.d.galera != nil {
 		return ask(ctx, e, "may leave", func() engines.Progress { return e.d.mayLeave(e.leaver(order)) })
 	}
-	left, err := ask(ctx, e, "hand over", func() int { return e.d.handOver(e.leaver(order), order) })
+	var writes engines.Writes
+	left, err := ask(ctx, e, "hand over", func() (left int) {
+		left, writes = e.d.handOver(e.leaver(order), order)
+		return left
+	})
 	if err == nil && order.Kind == engines.Evacuate && e.d.moves {
 		var copies int
 		copies, err = ask(ctx, e, "evacuate", func() int { return e.d.evacuate(e.leaver(order), order.Claim) })
@@ -251,7 +255,7 @@ func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byt
 	case order.Kind == engines.Evacuate && !e.d.moves && e.d.hosts(e.leaver(order)):
 		return engines.Progress{State: engines.ProgressRefused, Detail: "no other member can take its copies"}, nil
 	case left > 0:
-		return engines.Progress{State: engines.ProgressRunning, Detail: fmt.Sprintf("%d left", left), Total: left}, nil
+		return engines.Progress{State: engines.ProgressRunning, Detail: fmt.Sprintf("%d left", left), Total: left, Writes: writes}, nil
 	}
 	return engines.Progress{State: engines.ProgressDone}, nil
 }
@@ -268,21 +272,27 @@ func ask[T any](ctx context.Context, e *Engine, what string, change func() T) (T
 	return out, err
 }
 
-// handOver begins to hand over what the node leads, and answers how much is left.
-// d.mu is held.
-func (d *Database) handOver(self string, order engines.Order) int {
-	left := 0
+// handOver begins to hand over what the node leads, and answers how much is left, and what becomes of
+// the writes of a primary. d.mu is held.
+func (d *Database) handOver(self string, order engines.Order) (left int, writes engines.Writes) {
+	keeps := order.KeepWrites && d.acks > 0
 	for _, s := range d.shards {
 		if s.leader != self {
 			continue
 		}
 		if d.fixed != "" {
-			left += d.lacking(s)
+			if left += d.lacking(s); keeps {
+				left, writes = max(left, 1), keptWrites(left == 0)
+			}
 			continue
 		}
 		to := d.successor(s, order)
 		if to == "" && d.acks > 0 {
 			left++ // until one can
+		}
+		if keeps && !s.handing {
+			left, writes = max(left, 1), keptWrites(to != "")
+			continue
 		}
 		if to == "" {
 			continue // nobody can take over
@@ -296,17 +306,20 @@ func (d *Database) handOver(self string, order engines.Order) int {
 		if s.handing {
 			continue
 		}
-		s.handing = true
-		d.loop.In(d.draw(d.times.Handover), func() {
+		s.handing, s.stops = true, ""
+		if order.Epoch > 0 {
+			s.stops = self
+		}
+		d.loop.In(d.handoverTime(), func() {
 			defer d.change()()
-			s.handing = false
+			s.handing, s.stops = false, ""
 			if s.leader == self && s.serves(to) {
 				s.leader = to
 				d.handovers++
 			}
 		})
 	}
-	return left
+	return left, writes
 }
 
 // hosts reports whether a member has copies. They are never moved here.
@@ -344,6 +357,11 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 		return engines.Progress{}, fmt.Errorf("undo bytes %q: no claim", undoBytes)
 	}
 	_, err := ask(ctx, e, "unmark "+u.Claim, func() bool {
+		for _, s := range e.d.shards {
+			if s.stops == u.Node {
+				s.stops = "" // it takes writes again until the role moves
+			}
+		}
 		return !e.d.NoRestore && e.d.unmark(func(m Mark) bool { return m.Claim == u.Claim && m.Node == u.Node })
 	})
 	if err != nil {

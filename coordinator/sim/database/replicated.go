@@ -1,6 +1,8 @@
 package database
 
 import (
+	"time"
+
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
@@ -48,6 +50,34 @@ func (d *Database) Handovers() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.handovers
+}
+
+// handoverTime is how long a handover takes. Writes of a primary may be stopped for a while.
+func (d *Database) handoverTime() time.Duration {
+	took := d.draw(d.times.Handover)
+	if d.acks > 0 && took > d.times.Handover[1]*3/4 {
+		return 8 * took
+	}
+	return took
+}
+
+// Stopping is the pod of a primary whose agent was ordered to hand over and has stopped its writes. It
+// is empty if there is none.
+func (d *Database) Stopping() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.acks == 0 || d.shards[0].stops == "" || d.shards[0].stops != d.shards[0].leader {
+		return ""
+	}
+	return PodName(d.shards[0].leader)
+}
+
+// keptWrites is what a primary answers that keeps its writes as it was ordered to.
+func keptWrites(ready bool) engines.Writes {
+	if ready {
+		return engines.WritesReady
+	}
+	return engines.WritesKept
 }
 
 // replicated is what a member of such a database tells, besides what all do: who

@@ -18,7 +18,7 @@ var Invariants = []Invariant{
 	{"I11", "at the end no mark, claim, open guard, lowered partition, throttled setting is left, and nobody else's entry is touched"},
 	{"I12", "no secret in the log or the status"},
 	{"I13", "nobody goes while a person has paused everything, only looks on or has closed the windows"},
-	{"I14", "no two pods are labelled as the primary"},
+	{"I14", "no two pods are labelled as the primary, and none whose writes its agent was ordered to stop"},
 	{"G1", "no removal takes the primary component, and of all votes more than half are left, however many are missing"},
 	{"G2", "no member goes that sends its data, nor the only one from which another can get it"},
 	{"V1", "no volume is deleted that has data, or that no claim calls empty"},

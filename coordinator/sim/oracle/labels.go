@@ -57,6 +57,10 @@ func (l *labels) follows(o *Oracle) {
 			*was = at
 		}
 	}
+	stopping := o.db.Stopping()
+	if stopping != "" && slices.Contains(l.labelled, stopping) {
+		o.Accuse("I14", "%s is labelled as the primary, and its writes are stopped", stopping)
+	}
 	primary := ""
 	if now := o.db.Truth()[0].Leader; o.db.Serves(now) && o.tended(now) {
 		primary = now
@@ -64,7 +68,7 @@ func (l *labels) follows(o *Oracle) {
 	if primary != l.primary {
 		l.primary, l.primaryAt = primary, at
 	}
-	known := primary != "" && len(o.epochs) > 0
+	known := primary != "" && primary != stopping && len(o.epochs) > 0
 	since(&l.wrong, known && len(l.labelled) > 0 && !slices.Contains(l.labelled, primary))
 	since(&l.missing, known && !slices.Contains(l.labelled, primary))
 }

@@ -106,6 +106,23 @@ func (v Input) closed() Action {
 	return Action{Reason: words}
 }
 
+// Keeps says what is known of the writes of clients if an action that would stop them, or have the
+// pod stopped, is not carried out. It returns Unknown for an action that stops none, or goes on with
+// what has stopped them.
+func (v Input) Keeps(a Action) engines.Writes {
+	s := v.Self.State
+	takes := v.Self.Allows() && s.Source == nil && !v.Mine()
+	switch {
+	case !takes || v.Began() != nil:
+		return engines.WritesUnknown
+	case a.Kind == Start, a.Kind == Elect, a.Kind == Done && s.Group == nil && v.InPlace():
+		return engines.WritesReady
+	case a.Kind == Wait:
+		return engines.WritesKept
+	}
+	return engines.WritesUnknown
+}
+
 func (v Input) begin() Action {
 	own := v.Self.State
 	if own.Source != nil {

@@ -126,6 +126,63 @@ func (Primary) EnumDescriptor() ([]byte, []int) {
 	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{1}
 }
 
+// Writes says what a drain that was ordered with keep_writes may do to the writes of the pod's clients.
+type Writes int32
+
+const (
+	// The agent does not know keep_writes.
+	Writes_WRITES_UNSPECIFIED Writes = 0
+	// They may stop at any time, or have stopped.
+	Writes_WRITES_MAY_STOP Writes = 1
+	// They go on until an order without keep_writes; detail says what is waited for.
+	Writes_WRITES_KEPT Writes = 2
+	// They go on until an order without keep_writes, which would stop them at once.
+	Writes_WRITES_READY Writes = 3
+)
+
+// Enum value maps for Writes.
+var (
+	Writes_name = map[int32]string{
+		0: "WRITES_UNSPECIFIED",
+		1: "WRITES_MAY_STOP",
+		2: "WRITES_KEPT",
+		3: "WRITES_READY",
+	}
+	Writes_value = map[string]int32{
+		"WRITES_UNSPECIFIED": 0,
+		"WRITES_MAY_STOP":    1,
+		"WRITES_KEPT":        2,
+		"WRITES_READY":       3,
+	}
+)
+
+func (x Writes) Enum() *Writes {
+	p := new(Writes)
+	*p = x
+	return p
+}
+
+func (x Writes) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Writes) Descriptor() protoreflect.EnumDescriptor {
+	return file_rollcall_v1_agent_proto_enumTypes[2].Descriptor()
+}
+
+func (Writes) Type() protoreflect.EnumType {
+	return &file_rollcall_v1_agent_proto_enumTypes[2]
+}
+
+func (x Writes) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Writes.Descriptor instead.
+func (Writes) EnumDescriptor() ([]byte, []int) {
+	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{2}
+}
+
 type GetReportRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Start a new observation after this request has arrived, and return that one.
@@ -596,7 +653,10 @@ type DrainRequest struct {
 	// Check again a drain that is done, and repeat what did not last. DRAIN_DRAINED is then true of the database after this call.
 	Recheck bool `protobuf:"varint,11,opt,name=recheck,proto3" json:"recheck,omitempty"`
 	// See PlanDrainRequest.
-	Primary       Primary `protobuf:"varint,12,opt,name=primary,proto3,enum=rollcall.v1.Primary" json:"primary,omitempty"`
+	Primary Primary `protobuf:"varint,12,opt,name=primary,proto3,enum=rollcall.v1.Primary" json:"primary,omitempty"`
+	// Begin nothing that stops the writes of the pod's clients; what has begun is finished. An order that is older than the last
+	// one does not take this back.
+	KeepWrites    bool `protobuf:"varint,13,opt,name=keep_writes,json=keepWrites,proto3" json:"keep_writes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -715,6 +775,13 @@ func (x *DrainRequest) GetPrimary() Primary {
 	return Primary_PRIMARY_UNSPECIFIED
 }
 
+func (x *DrainRequest) GetKeepWrites() bool {
+	if x != nil {
+		return x.KeepWrites
+	}
+	return false
+}
+
 type DrainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// DRAIN_DRAINING, DRAIN_DRAINED or DRAIN_REFUSED.
@@ -723,6 +790,7 @@ type DrainResponse struct {
 	Detail        string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
 	Done          uint32 `protobuf:"varint,3,opt,name=done,proto3" json:"done,omitempty"`
 	Total         uint32 `protobuf:"varint,4,opt,name=total,proto3" json:"total,omitempty"`
+	Writes        Writes `protobuf:"varint,5,opt,name=writes,proto3,enum=rollcall.v1.Writes" json:"writes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -783,6 +851,13 @@ func (x *DrainResponse) GetTotal() uint32 {
 		return x.Total
 	}
 	return 0
+}
+
+func (x *DrainResponse) GetWrites() Writes {
+	if x != nil {
+		return x.Writes
+	}
+	return Writes_WRITES_UNSPECIFIED
 }
 
 type RestoreRequest struct {
@@ -1192,7 +1267,7 @@ const file_rollcall_v1_agent_proto_rawDesc = "" +
 	"\x11PlanDrainResponse\x12\x12\n" +
 	"\x04undo\x18\x01 \x01(\fR\x04undo\x12\x18\n" +
 	"\asetting\x18\x02 \x01(\tR\asetting\x12!\n" +
-	"\fsetting_undo\x18\x03 \x01(\fR\vsettingUndo\"\x85\x03\n" +
+	"\fsetting_undo\x18\x03 \x01(\fR\vsettingUndo\"\xa6\x03\n" +
 	"\fDrainRequest\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.rollcall.v1.DrainKindR\x04kind\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\tR\x05claim\x12(\n" +
@@ -1206,12 +1281,15 @@ const file_rollcall_v1_agent_proto_rawDesc = "" +
 	"\x04term\x18\n" +
 	" \x01(\v2\x11.rollcall.v1.TermR\x04term\x12\x18\n" +
 	"\arecheck\x18\v \x01(\bR\arecheck\x12.\n" +
-	"\aprimary\x18\f \x01(\x0e2\x14.rollcall.v1.PrimaryR\aprimary\"{\n" +
+	"\aprimary\x18\f \x01(\x0e2\x14.rollcall.v1.PrimaryR\aprimary\x12\x1f\n" +
+	"\vkeep_writes\x18\r \x01(\bR\n" +
+	"keepWrites\"\xa8\x01\n" +
 	"\rDrainResponse\x12(\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x12.rollcall.v1.DrainR\x05state\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x12\n" +
 	"\x04done\x18\x03 \x01(\rR\x04done\x12\x14\n" +
-	"\x05total\x18\x04 \x01(\rR\x05total\"d\n" +
+	"\x05total\x18\x04 \x01(\rR\x05total\x12+\n" +
+	"\x06writes\x18\x05 \x01(\x0e2\x13.rollcall.v1.WritesR\x06writes\"d\n" +
 	"\x0eRestoreRequest\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\tR\x05claim\x12(\n" +
 	"\x05fence\x18\x02 \x01(\v2\x12.rollcall.v1.FenceR\x05fence\x12\x12\n" +
@@ -1244,7 +1322,12 @@ const file_rollcall_v1_agent_proto_rawDesc = "" +
 	"\aPrimary\x12\x17\n" +
 	"\x13PRIMARY_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12PRIMARY_SWITCHOVER\x10\x01\x12\x1c\n" +
-	"\x18PRIMARY_RESTART_IN_PLACE\x10\x022\xa9\x05\n" +
+	"\x18PRIMARY_RESTART_IN_PLACE\x10\x02*X\n" +
+	"\x06Writes\x12\x16\n" +
+	"\x12WRITES_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fWRITES_MAY_STOP\x10\x01\x12\x0f\n" +
+	"\vWRITES_KEPT\x10\x02\x12\x10\n" +
+	"\fWRITES_READY\x10\x032\xa9\x05\n" +
 	"\fAgentService\x12?\n" +
 	"\tGetReport\x12\x1d.rollcall.v1.GetReportRequest\x1a\x13.rollcall.v1.Report\x12E\n" +
 	"\vWatchReport\x12\x1f.rollcall.v1.WatchReportRequest\x1a\x13.rollcall.v1.Report0\x01\x12?\n" +
@@ -1270,71 +1353,73 @@ func file_rollcall_v1_agent_proto_rawDescGZIP() []byte {
 	return file_rollcall_v1_agent_proto_rawDescData
 }
 
-var file_rollcall_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_rollcall_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
 var file_rollcall_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_rollcall_v1_agent_proto_goTypes = []any{
 	(DrainKind)(0),                  // 0: rollcall.v1.DrainKind
 	(Primary)(0),                    // 1: rollcall.v1.Primary
-	(*GetReportRequest)(nil),        // 2: rollcall.v1.GetReportRequest
-	(*WatchReportRequest)(nil),      // 3: rollcall.v1.WatchReportRequest
-	(*GetRosterRequest)(nil),        // 4: rollcall.v1.GetRosterRequest
-	(*WatchRosterRequest)(nil),      // 5: rollcall.v1.WatchRosterRequest
-	(*Fence)(nil),                   // 6: rollcall.v1.Fence
-	(*Term)(nil),                    // 7: rollcall.v1.Term
-	(*PlanDrainRequest)(nil),        // 8: rollcall.v1.PlanDrainRequest
-	(*PlanDrainResponse)(nil),       // 9: rollcall.v1.PlanDrainResponse
-	(*DrainRequest)(nil),            // 10: rollcall.v1.DrainRequest
-	(*DrainResponse)(nil),           // 11: rollcall.v1.DrainResponse
-	(*RestoreRequest)(nil),          // 12: rollcall.v1.RestoreRequest
-	(*RestoreResponse)(nil),         // 13: rollcall.v1.RestoreResponse
-	(*RestoreSettingRequest)(nil),   // 14: rollcall.v1.RestoreSettingRequest
-	(*RestoreSettingResponse)(nil),  // 15: rollcall.v1.RestoreSettingResponse
-	(*HandoffOnBehalfRequest)(nil),  // 16: rollcall.v1.HandoffOnBehalfRequest
-	(*HandoffOnBehalfResponse)(nil), // 17: rollcall.v1.HandoffOnBehalfResponse
-	(*durationpb.Duration)(nil),     // 18: google.protobuf.Duration
-	(Drain)(0),                      // 19: rollcall.v1.Drain
-	(*Report)(nil),                  // 20: rollcall.v1.Report
-	(*Roster)(nil),                  // 21: rollcall.v1.Roster
+	(Writes)(0),                     // 2: rollcall.v1.Writes
+	(*GetReportRequest)(nil),        // 3: rollcall.v1.GetReportRequest
+	(*WatchReportRequest)(nil),      // 4: rollcall.v1.WatchReportRequest
+	(*GetRosterRequest)(nil),        // 5: rollcall.v1.GetRosterRequest
+	(*WatchRosterRequest)(nil),      // 6: rollcall.v1.WatchRosterRequest
+	(*Fence)(nil),                   // 7: rollcall.v1.Fence
+	(*Term)(nil),                    // 8: rollcall.v1.Term
+	(*PlanDrainRequest)(nil),        // 9: rollcall.v1.PlanDrainRequest
+	(*PlanDrainResponse)(nil),       // 10: rollcall.v1.PlanDrainResponse
+	(*DrainRequest)(nil),            // 11: rollcall.v1.DrainRequest
+	(*DrainResponse)(nil),           // 12: rollcall.v1.DrainResponse
+	(*RestoreRequest)(nil),          // 13: rollcall.v1.RestoreRequest
+	(*RestoreResponse)(nil),         // 14: rollcall.v1.RestoreResponse
+	(*RestoreSettingRequest)(nil),   // 15: rollcall.v1.RestoreSettingRequest
+	(*RestoreSettingResponse)(nil),  // 16: rollcall.v1.RestoreSettingResponse
+	(*HandoffOnBehalfRequest)(nil),  // 17: rollcall.v1.HandoffOnBehalfRequest
+	(*HandoffOnBehalfResponse)(nil), // 18: rollcall.v1.HandoffOnBehalfResponse
+	(*durationpb.Duration)(nil),     // 19: google.protobuf.Duration
+	(Drain)(0),                      // 20: rollcall.v1.Drain
+	(*Report)(nil),                  // 21: rollcall.v1.Report
+	(*Roster)(nil),                  // 22: rollcall.v1.Roster
 }
 var file_rollcall_v1_agent_proto_depIdxs = []int32{
-	18, // 0: rollcall.v1.Term.until:type_name -> google.protobuf.Duration
+	19, // 0: rollcall.v1.Term.until:type_name -> google.protobuf.Duration
 	0,  // 1: rollcall.v1.PlanDrainRequest.kind:type_name -> rollcall.v1.DrainKind
-	6,  // 2: rollcall.v1.PlanDrainRequest.fence:type_name -> rollcall.v1.Fence
-	7,  // 3: rollcall.v1.PlanDrainRequest.term:type_name -> rollcall.v1.Term
+	7,  // 2: rollcall.v1.PlanDrainRequest.fence:type_name -> rollcall.v1.Fence
+	8,  // 3: rollcall.v1.PlanDrainRequest.term:type_name -> rollcall.v1.Term
 	1,  // 4: rollcall.v1.PlanDrainRequest.primary:type_name -> rollcall.v1.Primary
 	0,  // 5: rollcall.v1.DrainRequest.kind:type_name -> rollcall.v1.DrainKind
-	6,  // 6: rollcall.v1.DrainRequest.fence:type_name -> rollcall.v1.Fence
-	7,  // 7: rollcall.v1.DrainRequest.term:type_name -> rollcall.v1.Term
+	7,  // 6: rollcall.v1.DrainRequest.fence:type_name -> rollcall.v1.Fence
+	8,  // 7: rollcall.v1.DrainRequest.term:type_name -> rollcall.v1.Term
 	1,  // 8: rollcall.v1.DrainRequest.primary:type_name -> rollcall.v1.Primary
-	19, // 9: rollcall.v1.DrainResponse.state:type_name -> rollcall.v1.Drain
-	6,  // 10: rollcall.v1.RestoreRequest.fence:type_name -> rollcall.v1.Fence
-	6,  // 11: rollcall.v1.RestoreSettingRequest.fence:type_name -> rollcall.v1.Fence
-	7,  // 12: rollcall.v1.RestoreSettingRequest.term:type_name -> rollcall.v1.Term
-	6,  // 13: rollcall.v1.HandoffOnBehalfRequest.fence:type_name -> rollcall.v1.Fence
-	7,  // 14: rollcall.v1.HandoffOnBehalfRequest.term:type_name -> rollcall.v1.Term
-	2,  // 15: rollcall.v1.AgentService.GetReport:input_type -> rollcall.v1.GetReportRequest
-	3,  // 16: rollcall.v1.AgentService.WatchReport:input_type -> rollcall.v1.WatchReportRequest
-	4,  // 17: rollcall.v1.AgentService.GetRoster:input_type -> rollcall.v1.GetRosterRequest
-	5,  // 18: rollcall.v1.AgentService.WatchRoster:input_type -> rollcall.v1.WatchRosterRequest
-	8,  // 19: rollcall.v1.AgentService.PlanDrain:input_type -> rollcall.v1.PlanDrainRequest
-	10, // 20: rollcall.v1.AgentService.Drain:input_type -> rollcall.v1.DrainRequest
-	12, // 21: rollcall.v1.AgentService.Restore:input_type -> rollcall.v1.RestoreRequest
-	14, // 22: rollcall.v1.AgentService.RestoreSetting:input_type -> rollcall.v1.RestoreSettingRequest
-	16, // 23: rollcall.v1.AgentService.HandoffOnBehalf:input_type -> rollcall.v1.HandoffOnBehalfRequest
-	20, // 24: rollcall.v1.AgentService.GetReport:output_type -> rollcall.v1.Report
-	20, // 25: rollcall.v1.AgentService.WatchReport:output_type -> rollcall.v1.Report
-	21, // 26: rollcall.v1.AgentService.GetRoster:output_type -> rollcall.v1.Roster
-	21, // 27: rollcall.v1.AgentService.WatchRoster:output_type -> rollcall.v1.Roster
-	9,  // 28: rollcall.v1.AgentService.PlanDrain:output_type -> rollcall.v1.PlanDrainResponse
-	11, // 29: rollcall.v1.AgentService.Drain:output_type -> rollcall.v1.DrainResponse
-	13, // 30: rollcall.v1.AgentService.Restore:output_type -> rollcall.v1.RestoreResponse
-	15, // 31: rollcall.v1.AgentService.RestoreSetting:output_type -> rollcall.v1.RestoreSettingResponse
-	17, // 32: rollcall.v1.AgentService.HandoffOnBehalf:output_type -> rollcall.v1.HandoffOnBehalfResponse
-	24, // [24:33] is the sub-list for method output_type
-	15, // [15:24] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	20, // 9: rollcall.v1.DrainResponse.state:type_name -> rollcall.v1.Drain
+	2,  // 10: rollcall.v1.DrainResponse.writes:type_name -> rollcall.v1.Writes
+	7,  // 11: rollcall.v1.RestoreRequest.fence:type_name -> rollcall.v1.Fence
+	7,  // 12: rollcall.v1.RestoreSettingRequest.fence:type_name -> rollcall.v1.Fence
+	8,  // 13: rollcall.v1.RestoreSettingRequest.term:type_name -> rollcall.v1.Term
+	7,  // 14: rollcall.v1.HandoffOnBehalfRequest.fence:type_name -> rollcall.v1.Fence
+	8,  // 15: rollcall.v1.HandoffOnBehalfRequest.term:type_name -> rollcall.v1.Term
+	3,  // 16: rollcall.v1.AgentService.GetReport:input_type -> rollcall.v1.GetReportRequest
+	4,  // 17: rollcall.v1.AgentService.WatchReport:input_type -> rollcall.v1.WatchReportRequest
+	5,  // 18: rollcall.v1.AgentService.GetRoster:input_type -> rollcall.v1.GetRosterRequest
+	6,  // 19: rollcall.v1.AgentService.WatchRoster:input_type -> rollcall.v1.WatchRosterRequest
+	9,  // 20: rollcall.v1.AgentService.PlanDrain:input_type -> rollcall.v1.PlanDrainRequest
+	11, // 21: rollcall.v1.AgentService.Drain:input_type -> rollcall.v1.DrainRequest
+	13, // 22: rollcall.v1.AgentService.Restore:input_type -> rollcall.v1.RestoreRequest
+	15, // 23: rollcall.v1.AgentService.RestoreSetting:input_type -> rollcall.v1.RestoreSettingRequest
+	17, // 24: rollcall.v1.AgentService.HandoffOnBehalf:input_type -> rollcall.v1.HandoffOnBehalfRequest
+	21, // 25: rollcall.v1.AgentService.GetReport:output_type -> rollcall.v1.Report
+	21, // 26: rollcall.v1.AgentService.WatchReport:output_type -> rollcall.v1.Report
+	22, // 27: rollcall.v1.AgentService.GetRoster:output_type -> rollcall.v1.Roster
+	22, // 28: rollcall.v1.AgentService.WatchRoster:output_type -> rollcall.v1.Roster
+	10, // 29: rollcall.v1.AgentService.PlanDrain:output_type -> rollcall.v1.PlanDrainResponse
+	12, // 30: rollcall.v1.AgentService.Drain:output_type -> rollcall.v1.DrainResponse
+	14, // 31: rollcall.v1.AgentService.Restore:output_type -> rollcall.v1.RestoreResponse
+	16, // 32: rollcall.v1.AgentService.RestoreSetting:output_type -> rollcall.v1.RestoreSettingResponse
+	18, // 33: rollcall.v1.AgentService.HandoffOnBehalf:output_type -> rollcall.v1.HandoffOnBehalfResponse
+	25, // [25:34] is the sub-list for method output_type
+	16, // [16:25] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_rollcall_v1_agent_proto_init() }
@@ -1348,7 +1433,7 @@ func file_rollcall_v1_agent_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_rollcall_v1_agent_proto_rawDesc), len(file_rollcall_v1_agent_proto_rawDesc)),
-			NumEnums:      2,
+			NumEnums:      3,
 			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
