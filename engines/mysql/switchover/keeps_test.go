@@ -32,7 +32,7 @@ func TestKeeps(t *testing.T) {
 			v.Wrote = false
 			v.Self, v.Others[0] = v.Others[0], v.Self
 		}, engines.WritesUnknown},
-		"it restarts in place": {stays, func(*Input) {}, engines.WritesReady},
+		"it restarts in place":                               {stays, func(*Input) {}, engines.WritesReady},
 		"it restarts in place once a replica has everything": {stays, func(v *Input) { v.Others[1].State.Executed = serverID(0) + ":1-99" }, engines.WritesKept},
 	} {
 		t.Run(name, func(t *testing.T) {
