@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
@@ -29,10 +28,6 @@ const (
 	needsProcess = "PROCESS"
 )
 
-// writingKept is how long what was told of open transactions is not asked for again. InnoDB tells
-// the same until nobody has asked for 0.1 s.
-const writingKept = 150 * time.Millisecond
-
 // database is the local server.
 type database interface {
 	// Look returns the State. A server that does not answer is no error.
@@ -44,10 +39,7 @@ type database interface {
 type server struct {
 	connection *sql.Connection
 	timeout    time.Duration
-
-	mu      sync.Mutex
-	writing []sql.Row
-	asked   time.Time
+	writing    sql.Transactions
 }
 
 func connect(access web.Access) (*server, error) {
@@ -110,28 +102,10 @@ func (s *server) ask(ctx context.Context) (answers, error) {
 	}
 	a.variables, a.status = sql.Pairs(variables), sql.Pairs(status)
 	if ready, _ := a.status.On("wsrep_ready"); ready {
-		a.writing, err = s.transactions(ctx, one)
+		a.writing, err = s.writing.Ask(ctx, one, needsProcess, askWriting)
 		err = a.note(err)
 	}
 	return a, err
-}
-
-// transactions that clients have open.
-func (s *server) transactions(ctx context.Context, one sql.Session) ([]sql.Row, error) {
-	s.mu.Lock()
-	out, kept := s.writing, time.Since(s.asked) < writingKept
-	s.mu.Unlock()
-	if kept {
-		return out, nil
-	}
-	out, err := one.Rows(ctx, needsProcess, askWriting)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.writing, s.asked = out, time.Now()
-	return out, nil
 }
 
 // notReady is the error of a server of Galera that executes nothing now.

@@ -19,12 +19,11 @@ import (
 type Server struct {
 	connection *sql.Connection
 	options    Options
+	open       sql.Transactions
 
 	mu      sync.Mutex
 	started time.Time // of the server, kept: what it tells is in whole seconds
 	oldest  []sql.Row // where the oldest log began when that was told last
-	open    []sql.Row // what was told of open transactions
-	asked   time.Time // for that
 }
 
 // New makes no connection yet.
@@ -98,31 +97,14 @@ func (l *Server) ask(ctx context.Context) (answers, *dialect, error) {
 	return a, d, err
 }
 
-// openKept is how long what was told of open transactions is not asked for again.
-// InnoDB tells the same until nobody has asked for 0.1 s: who asks more often would
-// learn nothing for ever.
-const openKept = 150 * time.Millisecond
-
 // transactions that are open.
 func (l *Server) transactions(ctx context.Context, s session, d *dialect, a *answers) error {
-	l.mu.Lock()
-	out, kept := l.open, time.Since(l.asked) < openKept
-	l.mu.Unlock()
-	if !kept {
-		var err error
-		out, err = s.Rows(ctx, d.needs.process, d.open)
-		if err != nil && sql.Number(err) == 0 {
-			return err
-		}
-		if err != nil {
-			a.note(err)
-			return nil
-		}
-		l.mu.Lock()
-		l.open, l.asked = out, time.Now()
-		l.mu.Unlock()
-	}
-	if len(out) == 1 {
+	switch out, err := l.open.Ask(ctx, s.Session, d.needs.process, d.open); {
+	case err != nil && sql.Number(err) == 0:
+		return err
+	case err != nil:
+		a.note(err)
+	case len(out) == 1:
 		a.open = out[0]
 	}
 	return nil
