@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/engines/enginetest"
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
@@ -18,5 +19,22 @@ func TestTwoWritersSaySo(t *testing.T) {
 			v.Others[i].State.Writes = replication.Allowed
 		}
 		require.Equal(t, []string{primaryRole}, Observe(v).Roles)
+	}
+}
+
+// A primary that leaves databases out of its log has a veto, and who would do so is not eligible.
+func TestServersThatDoNotLogAll(t *testing.T) {
+	v := fromPrimary()
+	v.Self.State.Unlogged = "it does not log all"
+	require.Contains(t, Observe(v).Veto, "cannot hand over its role: it does not log all")
+	v.External = true
+	require.Empty(t, Observe(v).Veto, "another manager moves it")
+
+	v = fromPrimary()
+	v.Others[0].State.Unlogged = "it does not log all"
+	o := Observe(v)
+	require.Empty(t, o.Veto)
+	for _, m := range enginetest.Group(t, o, "primary").Members {
+		require.Equal(t, m.Node != v.Others[0].Name(), m.Eligible)
 	}
 }
