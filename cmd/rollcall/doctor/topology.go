@@ -92,7 +92,7 @@ func topology(f *Facts) []Finding {
 		} else if primary == model.PrimaryHold {
 			does.primary = "spec.update.primary is Hold, so the primary waits for a person"
 		}
-fix := does.primary + " (deploy/docs/" + does.page + ")"
+		fix := does.primary + " (deploy/docs/" + does.page + ")"
 		if account := Account(f.engineAs(d), t, f.primaryOf(d)); account != "" {
 			fix += "; " + account
 		}
