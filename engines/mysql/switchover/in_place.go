@@ -13,6 +13,8 @@ import (
 func (v Input) inPlace() Action {
 	own := v.Self.State
 	switch {
+	case own.Writes == replication.Allowed && v.Ringed(v.Self) && !v.Undoing:
+		return waiting("%s takes writes and follows a server that follows it: somebody must say which is the primary", v.Self.Name())
 	case own.Source != nil:
 		return Action{Kind: Done, Reason: v.Self.Name() + " is a replica"}
 	case v.Undoing:

@@ -34,7 +34,7 @@ func (v Input) Default() Action {
 		return v.promised(s.Switch)
 	case v.Kind() == engines.FixedPrimary:
 		return v.keep()
-	case len(writers) > 1 || len(writers) == 1 && s.Writes == replication.Allowed && !v.Follows(v.Self, writers[0]):
+	case len(writers) > 1 || len(writers) == 1 && s.Writes == replication.Allowed && (!v.Follows(v.Self, writers[0]) || v.Ringed(v.Self)):
 		return waiting("%s both allow writes: somebody must say which is right", engines.Some(names(append(writers, v.Self)[:2])))
 	case s.Writes == replication.Allowed && len(writers) == 1:
 		return Action{Kind: Shut, Reason: v.Self.Name() + " follows " + writers[0].Name() + " and allowed writes"}
@@ -112,6 +112,8 @@ func (v Input) vacant() Action {
 			return waiting("nobody allows writes; %s was made read-only by somebody", m.Name())
 		case m.State.Group != nil:
 			return waiting("%s is of a group", m.Name())
+		case v.Ringed(m):
+			return waiting("nobody allows writes; %s follows a server that follows it: somebody must say which is the primary", m.Name())
 		case m.State.Executed == "":
 			return waiting("nobody allows writes; %s does not tell by GTIDs what it has executed", m.Name())
 		}

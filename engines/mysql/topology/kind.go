@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
@@ -42,7 +43,8 @@ func (v View) alone() bool {
 	return len(v.Others) == 0 && len(v.Self.State.Replicas) == 0 && v.Self.State.Source == nil
 }
 
-// soleWriter returns the only member that takes writes and follows nobody.
+// soleWriter returns the only member that takes writes and follows nobody. It is not known while the
+// fixed primary that was seen last is silent.
 func (v View) soleWriter() (found Member, known bool) {
 	for _, m := range v.All() {
 		if m.Allows() && m.State.Source == nil {
@@ -52,7 +54,18 @@ func (v View) soleWriter() (found Member, known bool) {
 			found, known = m, true
 		}
 	}
+	if known && v.silent(found) {
+		return Member{}, false
+	}
 	return found, known
+}
+
+// silent reports whether another server than the writer was the fixed primary, and does not say that
+// it is no more: somebody promotes a replica while it is away, and it comes back as it was.
+func (v View) silent(writer Member) bool {
+	return slices.ContainsFunc(v.All(), func(m Member) bool {
+		return v.Fixed != Fixed{} && m.Name() == v.Fixed.Name && m.Name() != writer.Name() && !m.Serves()
+	})
 }
 
 // stays reports whether nothing but the writer was ever meant to lead: it is in a StatefulSet of its

@@ -74,14 +74,22 @@ func TestKind(t *testing.T) {
 		"two that follow nobody":                   {fixedWorld(), func(v *View) { v.Others[1].State.Source = nil }, engines.TopologyUnknown},
 		"the primary does not report":              {fixedWorld(), func(v *View) { gone(&v.Others[0]) }, engines.TopologyUnknown},
 		"it does not, and was seen":                {fixedWorld(), func(v *View) { gone(&v.Others[0]); v.Fixed = Fixed{"pri-0", idOf(0)} }, engines.FixedPrimary},
-		"people say that it stays":                 {healthy(), func(v *View) { v.Asked = engines.RestartInPlace }, engines.FixedPrimary},
-		"people say that it moves":                 {fixedWorld(), func(v *View) { v.Asked = engines.Switchover }, engines.Switchable},
-		"a server alone":                           {fixedPrimary(), func(v *View) { v.Others, v.Self.State.Replicas = nil, nil }, engines.SingleServer},
-		"one alone whose primary is to move":       {fixedPrimary(), func(v *View) { v.Others, v.Self.State.Replicas, v.Asked = nil, nil, engines.Switchover }, engines.SingleServer},
-		"one that somebody follows is not alone":   {fixedPrimary(), func(v *View) { v.Others = nil }, engines.FixedPrimary},
-		"the others are a group":                   {fixedWorld(), func(v *View) { v.Others[0].State.Group = &replication.GroupState{Primary: true} }, engines.GroupReplication},
-		"group replication":                        {fixedWorld(), func(v *View) { v.Self.State.Group = &replication.GroupState{Primary: true} }, engines.GroupReplication},
-		"a server that does not answer":            {fixedPrimary(), func(v *View) { v.Self.State.Serving, v.Others = false, nil }, engines.TopologyUnknown},
+		"a replica is promoted while it is away": {fixedWorld(), func(v *View) {
+			gone(&v.Others[0])
+			v.Fixed, v.Others[1].State.Source = Fixed{"pri-0", idOf(0)}, nil
+		}, engines.FixedPrimary},
+		"it says that it is none any more": {fixedWorld(), func(v *View) {
+			v.Fixed, v.Others[1].State.Source = Fixed{"pri-0", idOf(0)}, nil
+			v.Others[0].State.Writes = replication.RefusedBySQL
+		}, engines.Switchable},
+		"people say that it stays":               {healthy(), func(v *View) { v.Asked = engines.RestartInPlace }, engines.FixedPrimary},
+		"people say that it moves":               {fixedWorld(), func(v *View) { v.Asked = engines.Switchover }, engines.Switchable},
+		"a server alone":                         {fixedPrimary(), func(v *View) { v.Others, v.Self.State.Replicas = nil, nil }, engines.SingleServer},
+		"one alone whose primary is to move":     {fixedPrimary(), func(v *View) { v.Others, v.Self.State.Replicas, v.Asked = nil, nil, engines.Switchover }, engines.SingleServer},
+		"one that somebody follows is not alone": {fixedPrimary(), func(v *View) { v.Others = nil }, engines.FixedPrimary},
+		"the others are a group":                 {fixedWorld(), func(v *View) { v.Others[0].State.Group = &replication.GroupState{Primary: true} }, engines.GroupReplication},
+		"group replication":                      {fixedWorld(), func(v *View) { v.Self.State.Group = &replication.GroupState{Primary: true} }, engines.GroupReplication},
+		"a server that does not answer":          {fixedPrimary(), func(v *View) { v.Self.State.Serving, v.Others = false, nil }, engines.TopologyUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.edit(&c.view)

@@ -24,6 +24,23 @@ func (v View) Follows(m, source Member) bool {
 	return ok && s.Name() == source.Name()
 }
 
+// Ringed reports whether the member follows itself through others. No switchover ends so: it was
+// somebody's choice, and none of them is the primary of the others.
+func (v View) Ringed(m Member) bool {
+	at := m
+	for range v.All() {
+		source, member := v.SourceOf(at)
+		switch {
+		case !member, source.Name() == at.Name(), AnotherID(at.State.Source, source):
+			return false
+		case source.Name() == m.Name():
+			return true
+		}
+		at = source
+	}
+	return false
+}
+
 // Sends reports whether the replica follows the source. While the replica is connected, the ID of
 // the server that it reached decides, not the name: a Service or an address belongs to no member. A
 // server_uuid of MySQL is unique. A server_id of MariaDB may also be used by another database, so
