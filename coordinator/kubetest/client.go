@@ -50,7 +50,12 @@ func (s *Server) Client(intercept func(Call) (after func() error, err error)) *C
 			return true, object, err
 		})
 		fake.AddWatchReactor("*", func(a k8stesting.Action) (bool, watch.Interface, error) {
-			return true, s.watch(a.GetResource(), a.GetNamespace()), nil
+			version := ""
+			if w, ok := a.(k8stesting.WatchActionImpl); ok {
+				version = w.ListOptions.ResourceVersion
+			}
+			begun, err := s.watch(a.GetResource(), a.GetNamespace(), version)
+			return true, begun, err
 		})
 	}
 	return c

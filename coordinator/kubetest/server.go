@@ -3,10 +3,14 @@
 package kubetest
 
 import (
+	"slices"
+	"strconv"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -30,7 +34,22 @@ type Server struct {
 	server  *apiserver.Server
 	after   []func() // what the request in hand has caused
 	watches []*watcher
+	// version is that of the last change. history are the last changes, for watches that begin after a
+	// list of an earlier version.
+	version int64
+	history []change
 }
+
+// change is one change of an object, and the version that it made.
+type change struct {
+	version   int64
+	kind      apiserver.Kind
+	namespace string
+	event     watch.Event
+}
+
+// remembered is how many changes a watch may be behind. It holds as many that nobody has read yet.
+const remembered = 100
 
 type watcher struct {
 	*watch.RaceFreeFakeWatcher
@@ -64,7 +83,7 @@ func (s *Server) serve(c Call) (runtime.Object, error) {
 		s.server.Removing = func(r apiserver.Removal) { s.after = append(s.after, func() { removed(r.Pod) }) }
 	}
 	object, err := s.server.Serve(c)
-	after := s.after
+	after, version := s.after, strconv.FormatInt(s.version, 10)
 	s.after = nil
 	s.mu.Unlock()
 	for _, f := range after {
@@ -73,7 +92,11 @@ func (s *Server) serve(c Call) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return object.DeepCopyObject(), nil
+	object = object.DeepCopyObject()
+	if list, ok := object.(metav1.ListInterface); ok && c.Verb == "list" {
+		list.SetResourceVersion(version)
+	}
+	return object, nil
 }
 
 // changed tells the watches. mu is held.
@@ -87,18 +110,44 @@ func (s *Server) changed(kind apiserver.Kind, before, after apiserver.Object) {
 	}
 	namespace := event.Object.(apiserver.Object).GetNamespace()
 	for _, w := range s.watches {
-		if w.kind == kind && (w.namespace == "" || w.namespace == namespace) {
-			w.Action(event.Type, event.Object.DeepCopyObject())
-		}
+		w.tell(change{kind: kind, namespace: namespace, event: event})
+	}
+	if after == nil {
+		s.version++ // as the server does
+	} else if version, err := strconv.ParseInt(after.GetResourceVersion(), 10, 64); err == nil {
+		s.version = max(s.version, version)
+	}
+	event.Object = event.Object.DeepCopyObject()
+	s.history = append(s.history, change{s.version, kind, namespace, event})
+	if more := len(s.history) - remembered; more > 0 {
+		s.history = slices.Delete(s.history, 0, more)
 	}
 }
 
-func (s *Server) watch(kind apiserver.Kind, namespace string) watch.Interface {
+func (w *watcher) tell(c change) {
+	if w.kind == c.kind && (w.namespace == "" || w.namespace == c.namespace) {
+		w.Action(c.event.Type, c.event.Object.DeepCopyObject())
+	}
+}
+
+// watch begins with what has changed since a version, if one is named. An API server does the same, or
+// what changes between a list and the watch that follows would be lost.
+func (s *Server) watch(kind apiserver.Kind, namespace, version string) (watch.Interface, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := &watcher{watch.NewRaceFreeFake(), kind, namespace}
+	if since, err := strconv.ParseInt(version, 10, 64); err == nil && since > 0 {
+		if len(s.history) == remembered && s.history[0].version > since+1 {
+			return nil, apierrors.NewResourceExpired("too old resource version: " + version)
+		}
+		for _, c := range s.history {
+			if c.version > since {
+				w.tell(c)
+			}
+		}
+	}
 	s.watches = append(s.watches, w)
-	return w
+	return w, nil
 }
 
 // Pod is a copy of the pod as it is now; false when there is none.

@@ -1,5 +1,9 @@
 // Package search tries all orders in which two coordinators can act on one
 // database, to a number of steps. DESIGN.md of coordinator/sim says what it looks for.
+//
+// Its database has no primary, so no pod is labelled with its role: labels remove no pod, and each of
+// their writes would multiply the orders. All orders of two leaders that label pods, request by request,
+// are tried by TestTwoLabellersAtEveryRequest of coordinator/act.
 package search
 
 import (
