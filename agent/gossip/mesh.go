@@ -91,10 +91,10 @@ const (
 	// with a new network.
 	reclaim = 5 * time.Second
 
-	// farewell is how long an agent that ends says that it leaves, and then as long that it has left:
-	// each goes out to gossipNodes others at the next interval. Resends are not waited for: the pod is
+	// farewell is how long an agent that ends says that it leaves, unless its headline has told that,
+	// and then that it has left: each goes out to gossipNodes others at the next interval. Resends are not waited for: the pod is
 	// not made again before its agent has ended, and its database may be one that all wait for.
-	farewell = gossipInterval * 3 / 2
+	farewell = gossipInterval * 5 / 4
 )
 
 // Mesh is one agent's membership in the gossip of one database cluster.
@@ -174,7 +174,7 @@ func (m *Mesh) Publish(h *rollcallv1.Headline) error {
 		return fmt.Errorf("gossip: headline of pod %q is not this agent's", h.GetPod())
 	}
 	h = proto.CloneOf(h)
-	meta, err := encode(m.tag, false, h)
+	meta, err := encode(m.tag, stops(h), h)
 	if err != nil {
 		return fmt.Errorf("gossip: %w", err)
 	}
@@ -273,12 +273,18 @@ func (m *Mesh) publishLoop(ctx context.Context, list *memberlist.Memberlist) {
 
 func (m *Mesh) leave(list *memberlist.Memberlist) {
 	m.mu.Lock()
+	told := stops(m.headline)
 	meta, err := encode(m.tag, true, m.headline)
 	if err == nil {
 		m.delegate.meta.Store(&meta)
 	}
 	m.mu.Unlock()
 	// The errors only say that not all resends are out.
-	_ = list.UpdateNode(farewell)
+	if !told {
+		_ = list.UpdateNode(farewell)
+	}
 	_ = list.Leave(farewell)
 }
+
+// stops reports whether a headline tells that its pod stops, and so that the agent will leave.
+func stops(h *rollcallv1.Headline) bool { return h.GetPhase() == rollcallv1.Phase_PHASE_STOPPING }

@@ -46,23 +46,30 @@ func TestDeadAndLeft(t *testing.T) {
 // all the same that it has left.
 func TestGoodByeIsShort(t *testing.T) {
 	for _, size := range []int{2, 3, 9} {
-		synctest.Test(t, func(t *testing.T) {
-			r := newRing(t, newNetwork(5))
-			defer r.stop()
-			for i := range size {
-				r.add(i)
-			}
-			until(t, 20*time.Second, "all see all", r.everybody(func(m *member) bool { return m.alive() == size }))
-			time.Sleep(5 * time.Second)
-			began := time.Now()
-			r.members[1].stop()
-			<-r.members[1].ended
-			require.LessOrEqual(t, time.Since(began), 700*time.Millisecond)
-			r.members = slices.Delete(r.members, 1, 2)
-			until(t, time.Second, "left", r.everybody(func(m *member) bool {
-				return m.sees("search-1").Liveness == rollcallv1.Liveness_LIVENESS_LEFT
-			}))
-		})
+		for stops, most := range map[bool]time.Duration{false: 500 * time.Millisecond, true: 250 * time.Millisecond} {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRing(t, newNetwork(5))
+				defer r.stop()
+				for i := range size {
+					r.add(i)
+				}
+				until(t, 20*time.Second, "all see all", r.everybody(func(m *member) bool { return m.alive() == size }))
+				goes := r.members[1]
+				if stops {
+					goes.headline.Phase = rollcallv1.Phase_PHASE_STOPPING
+					require.NoError(t, goes.Publish(goes.headline))
+				}
+				time.Sleep(5 * time.Second)
+				began := time.Now()
+				goes.stop()
+				<-goes.ended
+				require.LessOrEqual(t, time.Since(began), most)
+				r.members = slices.Delete(r.members, 1, 2)
+				until(t, time.Second, "left", r.everybody(func(m *member) bool {
+					return m.sees("search-1").Liveness == rollcallv1.Liveness_LIVENESS_LEFT
+				}))
+			})
+		}
 	}
 }
 

@@ -85,6 +85,19 @@ func TestEnrollAsksForATopologyThatItCannotSee(t *testing.T) {
 	require.Equal(t, model.PrimaryHold, e.made.Spec.Update.Primary)
 }
 
+// An image whose name does not tell the database is examined as what the user says that it is.
+func TestEnrollReadsTheConfigurationOfOtherImages(t *testing.T) {
+	other := mysql("search")
+	other.Spec.Template.Spec.Containers[0].Image = "registry.example/db-core:5"
+	e := newEnrollWorld(t, rolling(t), other)
+	withMySQL(e, "search", switchable, map[string]string{"app": "search", "rollcall.dev/role": "primary"})
+	code, _, stderr := e.run("enroll", "search")
+	require.Equal(t, cli.ExitFailed, code)
+	require.Contains(t, stderr, "does not say which database it is: set --engine to one of ")
+	out := e.must("enroll", "search", "--engine", "MySQL")
+	require.True(t, strings.HasPrefix(out, "topology Switchable: its servers start read-only (ConfigMap search-config, my.cnf)"), out)
+}
+
 // The doctor reads the same of a cluster as of a chart.
 func TestDoctorReadsConfiguration(t *testing.T) {
 	e := newEnrollWorld(t, rolling(t), mysql("search"))

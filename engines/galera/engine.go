@@ -45,8 +45,10 @@ type Engine struct {
 
 	mu     sync.Mutex
 	newest State
-	// before is what was last known of members, and draining when each claim was first tried.
+	// before is what was last known of members, listed when they were last in the component, and
+	// draining when each claim was first tried.
 	before   map[string]Past
+	listed   map[string]Listed
 	draining map[string]time.Time
 }
 
@@ -65,7 +67,7 @@ func New(o Options) (*Engine, error) {
 }
 
 func newEngine(s database, o Options) *Engine {
-	return &Engine{server: s, options: o.withDefaults(), before: map[string]Past{}, draining: map[string]time.Time{}}
+	return &Engine{server: s, options: o.withDefaults(), before: map[string]Past{}, listed: map[string]Listed{}, draining: map[string]time.Time{}}
 }
 
 // Close ends all sessions with the local server.
@@ -148,7 +150,7 @@ func (e *Engine) gather(ctx context.Context, fresh bool) (View, error) {
 		return View{}, err
 	}
 	v.Now = time.Now()
-	v.Before = e.remember(v)
+	v.Before, v.Listed = e.remember(v)
 	return v, nil
 }
 
@@ -167,8 +169,9 @@ func (e *Engine) ask(ctx context.Context, peer engines.Peer, fresh bool) Member 
 	return m
 }
 
-// remember keeps what members say of themselves for the time when they are gone.
-func (e *Engine) remember(v View) map[string]Past {
+// remember keeps what members say of themselves, and who is in the component, for the time when they
+// are gone.
+func (e *Engine) remember(v View) (map[string]Past, map[string]Listed) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, m := range append([]Member{v.Self}, v.Others...) {
@@ -176,7 +179,15 @@ func (e *Engine) remember(v View) map[string]Past {
 			e.before[name] = Past{Weight: m.State.Weight, Committed: m.State.Committed}
 		}
 	}
-	return maps.Clone(e.before)
+	maps.DeleteFunc(e.listed, func(_ string, l Listed) bool { return v.Now.Sub(l.At) > missedFor })
+	if own := v.Self.State; v.Self.Serves() && own.Primary && own.Operational {
+		for _, s := range own.Seen {
+			if _, known := e.listed[s.Name]; known || len(e.listed) < maxMembers {
+				e.listed[s.Name] = Listed{At: v.Now, Arbitrator: s.Address == ""}
+			}
+		}
+	}
+	return maps.Clone(e.before), maps.Clone(e.listed)
 }
 
 // Observe looks at the local server, and asks the other agents for their newest looks. They look

@@ -2,6 +2,7 @@ package galera
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
 )
@@ -25,7 +26,7 @@ func (a assessment) verdict() engines.Health {
 				gone = append(gone, x.name+a.transfer(x))
 			}
 		case engines.MemberUnknown:
-			unknown = append(unknown, x.name+": "+x.Why+x.State.Problem)
+			unknown = append(unknown, x.name+": "+x.Why+x.State.Problem+x.silent())
 		case engines.MemberActive:
 			if x.copyState() == engines.MemberRecovering {
 				moving = append(moving, x.name+" is "+x.State.Words)
@@ -41,6 +42,16 @@ func (a assessment) verdict() engines.Health {
 		return engines.Health{Verdict: engines.VerdictRecoverable, Reason: engines.OneLine("not in the primary component: " + engines.Some(gone))}
 	}
 	return engines.Health{Verdict: engines.VerdictGreen}
+}
+
+// silent says what a person has to know of a member of the component whose agent is not heard. Its
+// agent may be cut off while the server has ended, so it counts for nothing meanwhile.
+func (x voter) silent() string {
+	if x.Peer.Alive || x.Peer.Since.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf(" since %s; if its pod has come back without an agent, restart it for one, or wait until %s",
+		x.Peer.Since.UTC().Format(time.TimeOnly), x.Peer.Since.Add(missedFor).UTC().Format(time.TimeOnly))
 }
 
 // outage is Red with what a person has to know, if no member is in a primary component, and other

@@ -19,7 +19,21 @@ type View struct {
 	Others []Member
 	// Before is what was last known of members, by name: of one that is gone nobody tells.
 	Before map[string]Past
+	// Listed is when the local member last saw each member in the primary component, by name. One
+	// without an agent, as while it is adopted, is known by that alone.
+	Listed map[string]Listed
 }
+
+// Listed is when a member was last in the primary component.
+type Listed struct {
+	At time.Time
+	// Arbitrator means that it votes and has no data.
+	Arbitrator bool
+}
+
+// missedFor is for how long a member that has left counts as missing though nobody has an agent of it.
+// Of one that had an agent the others know for as long.
+const missedFor = 15 * time.Minute
 
 // Past is what was last known of a member.
 type Past struct {
@@ -103,10 +117,27 @@ func assess(v View) assessment {
 			Member: Member{Why: "no agent is known for it"}, name: s.Name, inView: true, arbitrator: s.Address == "", weight: 1, guessed: true,
 		})
 	}
+	a.voters = append(a.voters, a.missed()...)
 	sorted.By(a.voters, func(x, y voter) int { return cmp.Compare(x.name, y.name) })
 	a.weigh()
 	a.unsure = a.doubt()
 	return a
+}
+
+// missed are the members that nobody lists any more, and that have no agent that would be known: they
+// left a while ago.
+func (a assessment) missed() (out []voter) {
+	for name, listed := range a.Listed {
+		if _, known := a.find(name); known || a.Now.Sub(listed.At) > missedFor {
+			continue
+		}
+		x := voter{Member: Member{Why: "no agent is known for it"}, name: name, arbitrator: listed.Arbitrator, weight: 1}
+		if past, known := a.Before[name]; known {
+			x.weight = past.Weight
+		}
+		out = append(out, x)
+	}
+	return out
 }
 
 // weigh gives the members of the component whose weight nobody has told what is left of the total.

@@ -225,6 +225,44 @@ func TestMembersWithoutAgents(t *testing.T) {
 	require.Equal(t, engines.MemberUnknown, statesOf(t, Observe(v), dataGroup)["db-2"], "an agent that is gone is not one that never was")
 }
 
+// TestAMemberThatLeavesToBeAdoptedIsMissing checks that a member without an agent keeps its vote and its
+// copy when it leaves, until it is back or has been gone for long. Nobody else tells of it.
+func TestAMemberThatLeavesToBeAdoptedIsMissing(t *testing.T) {
+	const active, gone = engines.MemberActive, engines.MemberDown
+	c := newComponent(4)
+	e := newEngine(&fakeServer{component: c, member: 0}, Options{})
+	observe := func() engines.Observation {
+		for i := range c.members {
+			c.members[i].Looked = time.Now()
+		}
+		o, err := e.Observe(t.Context())
+		require.NoError(t, err)
+		return o
+	}
+	require.Equal(t, map[string]engines.MemberState{"db-0": active, "db-1": active, "db-2": active, "db-3": active}, statesOf(t, observe(), dataGroup))
+	without(c.members, 3)
+	o := observe()
+	require.Equal(t, map[string]engines.MemberState{"db-0": active, "db-1": active, "db-2": active, "db-3": gone}, statesOf(t, o, dataGroup))
+	require.Equal(t, gone, statesOf(t, o, componentGroup)["db-3"])
+	require.Equal(t, 3, o.Groups[0].MinAvailable)
+	require.Contains(t, o.Health.Reason, "not in the primary component: db-3")
+
+	v := healthy(3, nil)
+	v.Others = nil
+	v.Listed = map[string]Listed{"db-1": {At: v.Now}, "db-9": {At: v.Now.Add(-missedFor)}, "db-8": {At: v.Now.Add(-missedFor - time.Second)}, "arb": {At: v.Now, Arbitrator: true}}
+	v.Before["db-9"] = Past{Weight: 2, Committed: 900}
+	o = Observe(v)
+	require.Equal(t, map[string]engines.MemberState{"db-0": active, "db-1": active, "db-2": active, "db-9": gone, "db-9/2": gone, "arb": gone}, statesOf(t, o, componentGroup))
+	require.NotContains(t, statesOf(t, o, dataGroup), "arb")
+}
+
+// TestASilentAgentIsNamed checks that people read since when an agent is silent, and what they can do.
+func TestASilentAgentIsNamed(t *testing.T) {
+	v := healthy(3, nil)
+	v.Others[1] = Member{Peer: engines.Peer{Pod: "db-2", Node: "db-2", Since: time.Unix(900, 0)}, Why: "its agent is unavailable"}
+	require.Equal(t, "not known: db-2: its agent is unavailable since 00:15:00; if its pod has come back without an agent, restart it for one, or wait until 00:30:00", Observe(v).Health.Reason)
+}
+
 // TestMembersAreToldByTheirUUID checks that a server that has joined under another UUID than at its
 // agent's last look is one member.
 func TestMembersAreToldByTheirUUID(t *testing.T) {

@@ -128,6 +128,8 @@ func settingOf(p *database.Pool, engine model.Engine, setting string) string {
 		persisted = "; what SET PERSIST alone has set cannot be seen here"
 	}
 	switch {
+	case name == "report_host" && chart.Flags != "" && pods(p) == 1:
+		return fmt.Sprintf("add --report-host=%s-0.%s, by which the others reach it, to %s in the values of chart %s", p.Set.Name, p.Set.Spec.ServiceName, chart.Flags, chart.Name)
 	case name == "report_host":
 		return "give each server its own, by which the others reach it: an argument --report-host=$(POD_NAME).SERVICE, with POD_NAME from metadata.name"
 	case chart.Flags != "":
@@ -151,7 +153,10 @@ func uninitialized(p *database.Pool) []Finding {
 
 // serverIDs finds servers that have one server_id.
 func serverIDs(d *sqlDatabase, switches bool) (out []Finding) {
-	const fix = "give each server its own, such as one more than the number of its pod"
+	fix := "give each server its own: such as an argument --server-id=1$(POD_INDEX), with POD_INDEX from metadata.labels['apps.kubernetes.io/pod-index']"
+	if len(d.Pools) > 1 {
+		fix += ", and another digit than 1 in each of its other StatefulSets"
+	}
 	seen := map[string]string{}
 	for i := range d.Pools {
 		p := &d.Pools[i]
@@ -166,7 +171,7 @@ func serverIDs(d *sqlDatabase, switches bool) (out []Finding) {
 		case there && err == nil && pods(p) > 1:
 			add(Error, fmt.Sprintf("server_id is %s for all of its servers (%s): replication between servers of one server_id does not work", at.Value, at.From), fix)
 		case there && err == nil && seen[at.Value] != "":
-			add(Error, fmt.Sprintf("server_id is %s (%s), as in StatefulSet %s: replication between servers of one server_id does not work", at.Value, at.From, seen[at.Value]), fix)
+			add(Error, fmt.Sprintf("server_id is %s (%s), as in StatefulSet %s: replication between servers of one server_id does not work", at.Value, at.From, seen[at.Value]), "give each server its own: another number here")
 		case !there && len(p.Settings.Hidden) == 0 && pods(p) > 1:
 			add(Warning, "nothing that can be seen sets server_id, which is 1 then for all of its servers: replication between servers of one server_id does not work", fix)
 		}

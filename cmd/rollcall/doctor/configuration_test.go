@@ -62,10 +62,10 @@ func TestAFixedPrimaryThatIsToSwitch(t *testing.T) {
 		"error configuration: nothing sets super_read_only (MYSQL_REPLICATION_MODE is master): a server that starts writable would come back as a second primary, so veto holds it | add --read-only=ON to primary.extraFlags, or read_only=ON to primary.configuration, in the values of chart mysql-14.0.5; what SET PERSIST",
 		"error configuration: nothing sets gtid_mode: a replica without GTIDs follows by position and cannot be given another source | add --gtid-mode=ON to primary.extraFlags",
 		"error configuration: nothing sets enforce_gtid_consistency",
-		"error configuration: nothing sets report_host: nobody can be told to follow a server without it, so it is never promoted | give each server its own, by which the others reach it: an argument --report-host=$(POD_NAME).SERVICE, with POD_NAME from metadata.name",
+		"error configuration: nothing sets report_host: nobody can be told to follow a server without it, so it is never promoted | add --report-host=shop-main-0.shop-main-pods, by which the others reach it, to primary.extraFlags in the values of chart mysql-14.0.5",
 		"error configuration: nothing sets gtid_mode: a replica without GTIDs follows by position and cannot be given another source | add --gtid-mode=ON to secondary.extraFlags, or gtid_mode=ON to secondary.configuration",
 		"error configuration: nothing sets enforce_gtid_consistency",
-		"error configuration: nothing sets report_host",
+		"error configuration: nothing sets report_host: nobody can be told to follow a server without it, so it is never promoted | give each server its own, by which the others reach it: an argument --report-host=$(POD_NAME).SERVICE, with POD_NAME from metadata.name",
 		"warning configuration: its servers follow shop-main: where that is not the name of a pod",
 		"info topology: fixed primary: StatefulSet shop-main has one server that accepts writes (MYSQL_REPLICATION_MODE is master), shop-secondary follows Service shop-main | spec.update.primary is Switchover, so the primary hands over to a replica",
 	} {
@@ -90,6 +90,22 @@ func TestGaleraIsAskedForNothing(t *testing.T) {
 	require.Contains(t, got[0], "error topology: spec.engine is Galera, and it looks like single server")
 	off := strings.Replace(chart(t, "galera-environment", ""), "wsrep_on=ON", "wsrep_on=OFF", 1)
 	require.NotContains(t, strings.Join(found(t, off, nil), "\n"), "Galera: ", "a server that says that it is off")
+}
+
+// TestMembersThatNeverGo checks that what keeps all members of Galera from going is said before they
+// are enrolled.
+func TestMembersThatNeverGo(t *testing.T) {
+	for _, name := range []string{"galera-environment", "galera-included"} {
+		fine := chart(t, name, "engine: Galera")
+		before := len(found(t, fine, nil))
+		got := found(t, strings.Replace(fine, "replicas: 3", "replicas: 2", 1), nil)
+		require.Len(t, got, before+1)
+		require.Contains(t, strings.Join(got, "\n"), "warning topology: it has 2 of at least 3 members: what is left without one of them is no majority, so quorum holds each | three members, or an arbitrator (garbd)")
+		got = found(t, strings.Replace(fine, "    wsrep_on=ON\n", "    wsrep_on=ON\n    wsrep_provider_options=\"gcache.size=1G; pc.ignore_sb = yes\"\n", 1), nil)
+		require.Len(t, got, before+1)
+		require.Contains(t, strings.Join(got, "\n"), "error topology: pc.ignore_sb = yes (ConfigMap ")
+		require.Len(t, found(t, strings.Replace(fine, "    wsrep_on=ON\n", "    wsrep_on=ON\n    wsrep_provider_options=\"pc.ignore_quorum=no\"\n", 1), nil), before)
+	}
 }
 
 // TestServicesThatAreLeftBehind checks which Services a switchover leaves behind.
@@ -175,6 +191,24 @@ func TestATopologyThatCannotBeTold(t *testing.T) {
 	require.Contains(t, got[0], "warning topology: topology not known: nothing that can be seen says how its servers replicate; not visible: ConfigMap gone, which is /etc/mysql/conf.d | say it in the DatabaseCluster")
 	said := strings.Replace(manifest, "engine: MySQL", "engine: MySQL, update: {primary: RestartInPlace}", 1)
 	require.Empty(t, found(t, said, nil))
+}
+
+// TestRolesThatDoNotFit checks that roles that can be seen are named where they make no database with
+// one primary.
+func TestRolesThatDoNotFit(t *testing.T) {
+	fixed := chart(t, "fixed-primary", "")
+	main, secondary := strings.Index(fixed, "kind: StatefulSet"), strings.LastIndex(fixed, "kind: StatefulSet")
+	require.Less(t, main, secondary)
+	apart := strings.LastIndex(fixed[:secondary], "---")
+	alone := fixed[:strings.LastIndex(fixed[:main], "---")] + fixed[apart:]
+	for manifest, want := range map[string]string{
+		strings.Replace(alone, "value: shop-main}", "value: db.example.com}", 1):                          "warning topology: topology not known: StatefulSet shop-secondary has replicas only (MYSQL_REPLICATION_MODE is slave), and their primary, db.example.com, is none of its servers",
+		strings.Replace(fixed, "replicas: 1", "replicas: 2", 1):                                           "warning topology: topology not known: StatefulSet shop-main has 2 servers that start as the primary (MYSQL_REPLICATION_MODE is master), and a database has one",
+		strings.NewReplacer("value: slave", "value: master", "replicas: 2", "replicas: 1").Replace(fixed): "warning topology: topology not known: StatefulSets shop-main and shop-secondary both start as the primary (MYSQL_REPLICATION_MODE is master), and a database has one",
+		strings.Replace(chart(t, "switchable", ""), "mysql:9.4", "percona/percona-server:8.4", 1):         "info topology: switchable: its servers start read-only",
+	} {
+		require.Contains(t, strings.Join(found(t, manifest, nil), "\n"), want, manifest)
+	}
 }
 
 // TestOtherStatefulSetsOfADatabase checks that one of them is not taken for the whole.

@@ -30,7 +30,7 @@ func (f *Facts) isSQL(set *appsv1.StatefulSet) bool {
 	if f.clusterOf(set) != nil {
 		return IsSQL(f.spec(set).Engine)
 	}
-	return database.IsSQL(set)
+	return slices.Contains(f.SQL, set.Name) || database.IsSQL(set)
 }
 
 // IsSQL reports whether an engine is one of MySQL or MariaDB.
@@ -48,12 +48,20 @@ func (f *Facts) HasSQL() bool {
 	return false
 }
 
-// enrolled are the StatefulSets that are enrolled together.
+// enrolled are the arguments with which the StatefulSet is enrolled, with the others of its database.
 func (f *Facts) enrolled(set *appsv1.StatefulSet) string {
-	if !f.isSQL(set) {
-		return set.Name
+	names := []string{set.Name}
+	if f.isSQL(set) {
+		names = database.New(f.Family(set), f.Objects()).Names()
 	}
-	return strings.Join(database.New(f.Family(set), f.Objects()).Names(), " ")
+	text := strings.Join(names, " ")
+	if set.Namespace != "" {
+		text += " -n " + set.Namespace
+	}
+	if len(names) > 1 {
+		text += " --name NAME"
+	}
+	return text
 }
 
 // engineOf is the engine of a database of MySQL or MariaDB, where it can be told.

@@ -102,7 +102,7 @@ func TestChecksOnAChart(t *testing.T) {
 		"label of the template":     {", labels: {rollcall.dev/cluster: search}}\nspec:\n  replicas", "}\nspec:\n  replicas", []string{"warning label: the label rollcall.dev/cluster is in its pod template only"}},
 		"two labels":                {"uid: s1, labels: {rollcall.dev/cluster: search}", "uid: s1, labels: {rollcall.dev/cluster: searches}", []string{"error label: its label rollcall.dev/cluster is searches and that of its pod template search", "info database-cluster: "}},
 		"no DatabaseCluster":        {"metadata: {name: search, namespace: prod}", "metadata: {name: other, namespace: prod}", []string{"info database-cluster: "}},
-		"FoundationDB":              {"engine: Solr", "engine: FoundationDB", []string{"error client: there is no volume rollcall-client", "info localities: how fdbserver is started cannot be seen"}},
+		"FoundationDB":              {"engine: Solr", "engine: FoundationDB", []string{"error client: there is no volume rollcall-client", "warning database-cluster: spec.engine of DatabaseCluster search is FoundationDB, and the image solr:9.10 of container solr is of Solr | set spec.engine: Solr, unless", "info localities: how fdbserver is started cannot be seen"}},
 		"an unknown field":          {"  podManagementPolicy", "  volumeClaimTemplate: []\n  podManagementPolicy", []string{`error manifest: unknown field "spec.volumeClaimTemplate": Kubernetes leaves it out`}},
 		"an unknown field of ours":  {"engine: Solr", "engine: Solr, policy: {maxUnavailble: 1}", []string{`error manifest: unknown field "spec.policy.maxUnavailble"`}},
 		"a value that is none":      {"engine: Solr", "engine: Solr, policy: {unit: Zones, startSeconds: -3}", []string{`error spec: spec.policy.startSeconds is -3`, `error spec: spec.policy.unit is "Zones": must be one of Pod, Zone, All`}},
@@ -169,9 +169,11 @@ func TestNetworkPolicies(t *testing.T) {
 			require.Len(t, got, 1)
 			require.Contains(t, got[0], "error network-policy: NetworkPolicy solr does not let through")
 			require.Contains(t, got[0], tt.closed)
+			require.True(t, strings.HasSuffix(got[0], "rollcall enroll --network-policy --dry-run prints one"), got[0])
 		})
 	}
 	egress := strings.Replace(strings.Replace(netpol, "ingress: [RULES]", "policyTypes: [Egress]\n  egress: [{ports: [{port: 53, protocol: UDP}]}]", 1), "name: solr,", "name: out,", 1)
+	require.Contains(t, examine(t, fine+egress, nil)[0], "; what leaves the pods needs the second one of deploy/docs/network.md#in-the-namespaces-of-databases")
 	require.Contains(t, examine(t, fine+egress, nil)[0], "NetworkPolicy out does not let through TCP 7946 to other pods of the database")
 	require.Contains(t, examine(t, fine+egress+strings.Replace(netpol, "RULES", "{}", 1), nil)[0], "to other pods")
 }
@@ -209,13 +211,13 @@ func TestChecksOnACluster(t *testing.T) {
 		"one user, no guard":    {strings.Replace(fine, "engine: Solr", "engine: Solr, guard: \"Off\"", 1), func(f *Facts) { f.Live.ControllersHaveAccounts = false }, []string{"warning controllers: "}},
 		"two pods on a node":    {fine, func(f *Facts) { f.Live.Pods = []corev1.Pod{pod("solr-1", "a"), pod("solr-0", "a"), pod("solr-2", "b")} }, []string{"warning spread: solr-0 and solr-1 are on a"}},
 		"nodes without a zone":  {strings.Replace(fine, "engine: Solr", "engine: Solr, policy: {unit: Zone}", 1), func(f *Facts) { f.Live.Nodes = []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}} }, []string{"warning zones: "}},
-		"no credentials":        {strings.Replace(fine, "engine: Solr", "engine: MySQL, update: {primary: RestartInPlace}", 1), nil, []string{"error credentials: there is no Secret prod/search-rollcall-credentials"}},
+		"no credentials":        {strings.Replace(fine, "engine: Solr", "engine: MySQL, update: {primary: RestartInPlace}", 1), nil, []string{"error credentials: there is no Secret prod/search-rollcall-credentials", "warning database-cluster: spec.engine of DatabaseCluster search is MySQL"}},
 		"credentials elsewhere": {strings.Replace(fine, "engine: Solr", "engine: Solr, connection: {credentialsSecret: mine}", 1), nil, []string{"error credentials: there is no Secret prod/mine"}},
-		"credentials":           {strings.Replace(fine, "engine: Solr", "engine: MySQL, update: {primary: RestartInPlace}", 1), func(f *Facts) { f.Secrets = []string{"prod/search-rollcall-credentials"} }, nil},
+		"credentials":           {strings.Replace(fine, "engine: Solr", "engine: MySQL, update: {primary: RestartInPlace}", 1), func(f *Facts) { f.Secrets = []string{"prod/search-rollcall-credentials"} }, []string{"warning database-cluster: spec.engine of DatabaseCluster search is MySQL"}},
 		"half of the credentials": {strings.Replace(fine, "engine: Solr", "engine: MySQL, update: {primary: RestartInPlace}", 1), func(f *Facts) {
 			f.Secrets = []string{"prod/search-rollcall-credentials"}
 			f.Live.SecretKeys = map[string][]string{"prod/search-rollcall-credentials": {"username"}}
-		}, []string{"error credentials: Secret prod/search-rollcall-credentials has no password of the agents"}},
+		}, []string{"error credentials: Secret prod/search-rollcall-credentials has no password of the agents", "warning database-cluster: spec.engine of DatabaseCluster search is MySQL"}},
 		"no DatabaseCluster":      {strings.Replace(fine, "metadata: {name: search, namespace: prod}", "metadata: {name: other, namespace: prod}", 1), nil, []string{"error database-cluster: "}},
 		"no report":               {fine, snapshot(start + `"pods": [{"name": "solr-0", "uid": "u0", "pool": "solr", "revision": "v1", "report": null}]}`), []string{"error reports: the coordinator has no report of solr-0"}},
 		"clocks differ":           {fine, snapshot(start + `"pods": [{"name": "solr-0", "uid": "u0", "pool": "solr", "revision": "v1", "report": {"uid": "u0", "clockSkewSeconds": 31}}, {"name": "solr-1", "uid": "u1", "pool": "solr", "ordinal": 1, "revision": "v1", "report": {"uid": "u1", "clockSkewSeconds": -300}}]}`), []string{"warning reports: the clocks of nodes differ from the coordinator's: solr-0 (31 s ahead), solr-1 (300 s behind)"}},

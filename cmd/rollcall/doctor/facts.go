@@ -23,7 +23,9 @@ import (
 type Facts struct {
 	Sets []appsv1.StatefulSet
 	// Others are StatefulSets that are not examined. They may be of the same database.
-	Others   []appsv1.StatefulSet
+	Others []appsv1.StatefulSet
+	// SQL are the names of StatefulSets of which the user says that they are of MySQL or MariaDB.
+	SQL      []string
 	Clusters []v1alpha1.DatabaseCluster
 	// Services, and the ConfigMaps that pod templates name, as far as they could be read.
 	Services   []corev1.Service

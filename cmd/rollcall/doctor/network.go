@@ -83,8 +83,12 @@ func networkPolicy(f *Facts) []Finding {
 			return nil
 		}
 		slices.Sort(names)
+		fix := "let these ports through in the chart's policy, or apply another one beside it: rollcall enroll --network-policy --dry-run prints one"
+		if slices.ContainsFunc(ways, func(w way) bool { return w.egress && slices.Contains(closed, w.String()) }) {
+			fix += "; what leaves the pods needs the second one of deploy/docs/network.md#in-the-namespaces-of-databases"
+		}
 		return one(Error, fmt.Sprintf("NetworkPolicy %s does not let through %s", strings.Join(names, ", "), strings.Join(closed, "; ")),
-			"let these ports through in the chart's policy, or add one of your own that selects the same pods")
+			fix)
 	})
 }
 

@@ -114,7 +114,7 @@ func orderedReady(f *Facts) []Finding {
 			return nil
 		}
 		return one(Warning, "podManagementPolicy is OrderedReady: one pod that does not become Ready keeps all of a higher ordinal from being made, also after a whole zone was lost, and one pod at a time is rolled",
-			"set podManagementPolicy: Parallel; it cannot be changed in place: kubectl delete statefulset "+set.Name+" --cascade=orphan, then apply the chart, which restarts no pod")
+			"set "+database.ChartOf(set).Of("podManagementPolicy")+": Parallel; it cannot be changed in place: kubectl delete statefulset "+set.Name+" --cascade=orphan, then apply the chart, which restarts no pod")
 	})
 }
 
@@ -123,7 +123,7 @@ func singlePod(f *Facts) []Finding {
 		pods := int32(0)
 		if f.isSQL(set) {
 			d := database.New(f.Family(set), f.Objects())
-			if t, _ := d.Topology(); t == model.TopologySingleServer {
+			if t, _ := d.Topology(); t == model.TopologySingleServer || t == model.TopologyGalera {
 				return nil // which says it
 			}
 			pods = int32(d.Pods())

@@ -20,8 +20,8 @@ type metaOwner = metav1.OwnerReference
 func databaseCluster(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		name := ClusterName(set)
-		if name == "" || f.clusterOf(set) != nil {
-			return nil
+		if c := f.clusterOf(set); name == "" || c != nil {
+			return otherEngine(set, c)
 		}
 		severity := Error
 		if f.Live == nil {
@@ -30,6 +30,21 @@ func databaseCluster(f *Facts) []Finding {
 		return one(severity, fmt.Sprintf("it is labelled %s: %s, and there is no DatabaseCluster %s", v1alpha1.LabelCluster, name, id(set.Namespace, name)),
 			"apply a DatabaseCluster of that name in its namespace, which says at least spec.engine"+f.engineOf(set))
 	})
+}
+
+// otherEngine finds an image that names another engine than the DatabaseCluster. Of Galera the
+// topology says it.
+func otherEngine(set *appsv1.StatefulSet, cluster *v1alpha1.DatabaseCluster) []Finding {
+	c := database.Container(&set.Spec.Template)
+	if cluster == nil || c == nil || cluster.Spec.Engine == "" {
+		return nil
+	}
+	named, said := database.EngineOf(c), cluster.Spec.Engine
+	if named == "" || strings.EqualFold(string(named), string(said)) || named == model.Galera || said == model.Galera && named == model.MariaDB {
+		return nil
+	}
+	return one(Warning, fmt.Sprintf("spec.engine of DatabaseCluster %s is %s, and the image %s of container %s is of %s", cluster.Name, said, c.Image, c.Name, named),
+		fmt.Sprintf("set spec.engine: %s, unless the image is something else than its name says", named))
 }
 
 // label checks the label: on the object it closes the guards, in the template it injects the
@@ -97,7 +112,7 @@ func updateStrategy(f *Facts) []Finding {
 			return nil
 		case set.Spec.UpdateStrategy.RollingUpdate == nil || set.Spec.UpdateStrategy.RollingUpdate.Partition == nil:
 			return one(Error, "its updateStrategy is RollingUpdate and names no partition: Kubernetes would bring pods of low ordinals back on the old revision, so Rollcall holds with bad-input",
-				"set updateStrategy.rollingUpdate.partition: 0, which restarts nothing (rollcall enroll does it), or updateStrategy: OnDelete")
+				"set "+database.ChartOf(set).Of("updateStrategy.rollingUpdate.partition")+": 0, which restarts nothing (rollcall enroll does it), or updateStrategy: OnDelete")
 		case spec.Guard != model.GuardEnforce:
 			return one(Error, fmt.Sprintf("its updateStrategy is RollingUpdate and spec.guard %s: nothing keeps Kubernetes from rolling its pods by itself, so Rollcall holds with bad-input", spec.Guard),
 				"set updateStrategy: OnDelete, or spec.guard: Enforce, or spec.update.rollingUpdate: Partition")

@@ -96,8 +96,24 @@ func topology(f *Facts) []Finding {
 		if account := Account(f.engineAs(d), t, f.primaryOf(d)); account != "" {
 			fix += "; " + account
 		}
-		return one(Info, database.InWords(t)+": "+why, fix)
+		out := one(Info, database.InWords(t)+": "+why, fix)
+		if t == model.TopologyGalera {
+			out = append(out, members(d)...)
+		}
+		return out
 	})
+}
+
+// members finds what keeps all members of Galera from going.
+func members(d *sqlDatabase) (out []Finding) {
+	if option, from := d.IgnoresQuorum(); option != "" {
+		out = append(out, Finding{Severity: Error, Found: option + " (" + from + "): two halves go on by themselves, and their data part, so veto holds all of its members", Fix: "take it out of wsrep_provider_options"})
+	}
+	if n := d.Pods(); n < 3 {
+		out = append(out, Finding{Severity: Warning, Found: fmt.Sprintf("it has %d of at least 3 members: what is left without one of them is no majority, so quorum holds each", n),
+			Fix: "three members, or an arbitrator (garbd) beside two, which cannot be seen here (deploy/docs/galera.md#before-you-enroll)"})
+	}
+	return out
 }
 
 // services names each Service that a switchover would leave behind.

@@ -69,7 +69,7 @@ func (p *Plan) leftToAdopt(program string, pods []corev1.Pod) (steps []string) {
 	if sets := p.which(func(s *appsv1.StatefulSet) bool { return s.Spec.Template.Labels[v1alpha1.LabelCluster] == "" }); sets != "" {
 		lines := []string{"Put the label into the pod template of " + sets + ",", "by the values of the chart, and upgrade the release. Rollcall holds that change until", "you approve it."}
 		if patched := p.which(p.named); patched != "" {
-			lines = append(lines, "Have the chart name the partition of "+patched+", too,", "which only the object has so far: updateStrategy.rollingUpdate.partition: 0.")
+			lines = append(lines, "Have the chart name the partition of "+patched+", too,", "which only the object has so far: "+p.partitionValues()+".")
 			if p.Cluster.Spec.Engine == model.OpenSearch {
 				lines = append(lines, "OpenSearch's own chart cannot name it, and leaves it as it is.")
 			}
@@ -83,6 +83,8 @@ func (p *Plan) leftToAdopt(program string, pods []corev1.Pod) (steps []string) {
 	follow := fmt.Sprintf("%s status %s -n %s --wait --timeout 1h", program, p.Name, p.Namespace)
 	const once = "Let Rollcall restart each pod once, one at a time, for its agent."
 	switch {
+	case p.Topology == model.TopologySingleServer && p.Cluster.Spec.Update.Primary == model.PrimaryHold:
+		return append(steps, step(approve, "Let Rollcall restart the pod once for its agent: nobody can read or write meanwhile.", "It waits until spec.update.primary is RestartInPlace."), step(follow, "Follow it to its end."))
 	case p.Topology == model.TopologySingleServer:
 		return append(steps, step(approve, "Let Rollcall restart the pod once for its agent: nobody can read or write meanwhile."), step(follow, "Follow it to its end."))
 	case p.Topology == "" || p.Topology == model.TopologyGalera:
@@ -128,6 +130,18 @@ func (p *Plan) labelValues() string {
 	}
 	slices.Sort(known)
 	return strings.Join(slices.Compact(known), "\n")
+}
+
+// partitionValues are the partitions as the values of the charts have them.
+func (p *Plan) partitionValues() string {
+	var values []string
+	for i := range p.Sets {
+		if p.named(&p.Sets[i]) {
+			values = append(values, database.ChartOf(&p.Sets[i]).Of("updateStrategy.rollingUpdate.partition")+": 0")
+		}
+	}
+	slices.Sort(values)
+	return strings.Join(slices.Compact(values), " and ")
 }
 
 // which StatefulSets are meant, in words; empty means none.

@@ -107,6 +107,8 @@ func (p *Plan) TopologyLine() string {
 	switch primary := p.Cluster.Spec.Update.Primary; {
 	case p.Topology == model.TopologyGalera:
 		does = "each member takes writes, and one after the other leaves and comes back"
+	case p.Topology == model.TopologySingleServer && primary == model.PrimaryHold:
+		does = "it waits for a person"
 	case p.Topology == model.TopologySingleServer:
 		does = "it restarts in place, and nobody reads or writes meanwhile"
 	case primary == model.PrimaryRestartInPlace, primary == "" && p.Topology == model.TopologyFixedPrimary:

@@ -135,6 +135,19 @@ func TestLeftByTopology(t *testing.T) {
 	require.Contains(t, got, "        podLabels:\n          rollcall.dev/cluster: ledger\n")
 	require.NotContains(t, got, "primary")
 	require.Contains(t, left("single-server", options("blog")), "nobody can read or write meanwhile.")
+	held := options("blog")
+	held.Primary = model.PrimaryHold
+	require.Contains(t, left("single-server", held), "It waits until spec.update.primary is RestartInPlace.")
+	p, err := Decide(charted(t, "single-server"), held)
+	require.NoError(t, err)
+	require.Contains(t, p.TopologyLine(), "and nothing follows it; it waits for a person")
+	rolled := charted(t, "fixed-primary")
+	for i := range rolled.Sets {
+		rolled.Sets[i].Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType}
+	}
+	p, err = Decide(rolled, Options{Namespace: "prod", Sets: []string{"shop-main", "shop-secondary"}, Name: "shop"})
+	require.NoError(t, err)
+	require.Contains(t, p.Left("rollcall", nil), "so far: primary.updateStrategy.rollingUpdate.partition: 0 and secondary.updateStrategy.rollingUpdate.partition: 0.")
 	require.Contains(t, left("group-replication", options("team")), "The group elects another primary when the pod of its primary restarts.\n")
 }
 

@@ -133,6 +133,9 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 	if err != nil {
 		return err
 	}
+	if doctor.IsSQL(e.Engine) {
+		facts.SQL = e.Sets
+	}
 	readConfiguration(ctx, k, facts)
 	e.Namespace = k.Namespace
 	plan, err := enroll.Decide(facts, e.Options)

@@ -120,7 +120,9 @@ func (d *Database) doubt(self string) string {
 func (d *Database) voters(self string) []string {
 	var out []string
 	for _, name := range d.names {
-		if _, heard := d.galera.heard[self][name]; heard || name == self || d.nodes[name].listed {
+		gone := d.galera.members[name].gone
+		missed := gone > 0 && d.loop.Now()-gone < remembered
+		if _, heard := d.galera.heard[self][name]; heard || name == self || d.nodes[name].listed || missed {
 			out = append(out, name)
 		}
 	}

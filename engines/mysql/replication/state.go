@@ -58,7 +58,10 @@ type State struct {
 	Purged   string `json:"purged,omitempty"`
 	// Log is the end of the binary log of a server without GTIDs; nil means not known, or that it has
 	// GTIDs.
-	Log      *Place   `json:"log,omitempty"`
+	Log *Place `json:"log,omitempty"`
+	// Unlogged says that the server leaves databases out of its log, or that this is not known yet:
+	// no replica has what is written to them. Empty means that it logs all.
+	Unlogged string   `json:"unlogged,omitempty"`
 	SemiSync SemiSync `json:"semiSync"`
 	// Group is the group of group replication; nil means none.
 	Group *GroupState `json:"group,omitempty"`

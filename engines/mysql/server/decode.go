@@ -44,7 +44,7 @@ func (a answers) state(d *dialect, now time.Time) replication.State {
 	for _, r := range a.replicas {
 		s.Replicas = append(s.Replicas, replica(r))
 	}
-	s.Log = a.log()
+	s.Log, s.Unlogged = a.log(), a.unlogged
 	s.SemiSync = a.semiSync(d)
 	s.Group = a.group(s)
 	s.Lacks = a.lacks(d, s.Group != nil)

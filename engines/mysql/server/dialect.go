@@ -27,7 +27,7 @@ type dialect struct {
 	clones    []string
 	members   []string
 	oldest    []string // the beginning of the oldest log
-	end       []string // of the newest log
+	end       []string // of the newest log, and what is left out of it
 	clients   string
 	needs     privileges
 	writes    string   // whether they are allowed
@@ -130,6 +130,7 @@ var dialects = map[replication.Flavor]*dialect{
 		open:    openTransactions("information_schema.PROCESSLIST"),
 		locks:   []string{`SELECT LOCK_MODE AS type FROM information_schema.METADATA_LOCK_INFO WHERE LOCK_MODE REGEXP '^MDL_BACKUP_(START|FLUSH|WAIT|FTWRL)' LIMIT 5`},
 		oldest:  []string{`SHOW BINLOG EVENTS LIMIT 4`},
+		end:     []string{`SHOW BINLOG STATUS`, `SHOW MASTER STATUS`},
 		clients: `SELECT ID AS id FROM information_schema.PROCESSLIST WHERE ` + others,
 		needs: privileges{
 			source: "SLAVE MONITOR", replicas: "REPLICATION MASTER ADMIN", process: "PROCESS", schema: "SELECT", logs: "BINLOG MONITOR",

@@ -24,6 +24,7 @@ type Server struct {
 	mu      sync.Mutex
 	started time.Time // of the server, kept: what it tells is in whole seconds
 	oldest  []sql.Row // where the oldest log began when that was told last
+	log     logged    // what is left out of its log
 }
 
 // New makes no connection yet.
@@ -53,6 +54,7 @@ type answers struct {
 	grants             []sql.Row
 	oldest, end        []sql.Row
 	open               sql.Row
+	unlogged           string
 	missing            []string
 }
 
@@ -89,9 +91,12 @@ func (l *Server) ask(ctx context.Context) (answers, *dialect, error) {
 		err = l.transactions(ctx, s, d, &a)
 	}
 	if err == nil {
+		err = l.leftOut(ctx, s, d, &a)
+	}
+	if err == nil && a.unlogged != notKnown { // whose session is of no more use
 		err = l.beginning(ctx, s, d, &a)
 	}
-	if err == nil {
+	if err == nil && a.unlogged != notKnown {
 		err = s.newest(ctx, d, &a)
 	}
 	return a, d, err

@@ -38,6 +38,8 @@ func (v Input) unfit(m topology.Member, beginning bool) string {
 		return name + " follows without GTIDs"
 	case s.Source.Filtered:
 		return name + " replicates by filters, so that it has not all of the data"
+	case s.Unlogged != "":
+		return fmt.Sprintf("%s could not be followed: %s", name, engines.OneLine(s.Unlogged))
 	case s.Source.Delay > 0:
 		return fmt.Sprintf("%s replicates with a delay of %s on purpose", name, engines.Duration(s.Source.Delay))
 	case s.Source.Failure != "":

@@ -12,6 +12,9 @@ import (
 // nextInGroup decides for group replication, which moves its primary itself.
 func (v Input) nextInGroup() Action {
 	group, own := v.Self.State.Group, v.Self.State.ID
+	if left, all := v.left(group), len(group.Members); group.Quorum && !v.Undoing && all > 1 && 2*left <= all {
+		return waiting("without %s %d of %d members of the group would be left, and no majority", v.Self.Name(), left, all)
+	}
 	if !group.Primary {
 		return Action{Kind: Done, Reason: "every member of the group takes writes"}
 	}
@@ -58,4 +61,20 @@ func (v Input) nextInGroup() Action {
 		}
 	}
 	return waiting("nobody can take over: %s", engines.Some(reasons))
+}
+
+// left counts the members of the group that can be counted on without the local one: the group has
+// them, and their own agents do not know better. The group lists one that is gone for some seconds.
+// Members without an agent count as the group says.
+func (v Input) left(group *replication.GroupState) int {
+	n := 0
+	for _, g := range group.Members {
+		if g.ID == v.Self.State.ID || g.State != replication.MemberOnline && g.State != replication.MemberRecovering {
+			continue
+		}
+		if !slices.ContainsFunc(v.Others, func(m topology.Member) bool { return topology.IsGroupMember(m, g) && !m.Serves() }) {
+			n++
+		}
+	}
+	return n
 }

@@ -140,6 +140,9 @@ func (v Input) begin() Action {
 	if why := v.Self.Powerless(); why != "" {
 		return waiting("%s", why)
 	}
+	if own.Unlogged != "" {
+		return waiting("%s cannot hand over: %s", v.Self.Name(), engines.OneLine(own.Unlogged))
+	}
 	if own.Executed == "" {
 		return waiting("%s does not tell by GTIDs what it has executed: MySQL needs gtid_mode=ON, and both flavors log_bin", v.Self.Name())
 	}

@@ -127,6 +127,10 @@ func TestNext(t *testing.T) {
 		{"filters", seen, func(v *Input) {
 			v.Others[0].State.Source.Filtered, v.Others[1].State.Source.Delay = true, time.Hour
 		}, Wait, "", "db-1 replicates by filters, so that it has not all of the data, db-2 replicates with a delay of 1h0m0s on purpose"},
+		{"it does not log all", seen, func(v *Input) { v.Self.State.Unlogged = "it does not log all" }, Wait, "", "db-0 cannot hand over: it does not log all"},
+		{"replicas do not log all", seen, func(v *Input) {
+			v.Others[0].State.Unlogged, v.Others[1].State.Unlogged = "it does not log all", "it does not log all"
+		}, Wait, "", "db-1 could not be followed: it does not log all"},
 		{"one filters", seen, func(v *Input) {
 			v.Others[0].State.Source.Filtered, v.Self.State.SemiSync = true, replication.SemiSync{}
 		}, Start, "", ""},
@@ -306,6 +310,10 @@ func TestSuccessor(t *testing.T) {
 	name, _ = v.successor()
 	require.Empty(t, name, "the GTIDs are there, the data are not")
 	require.Equal(t, engines.ProgressRunning, v.Copied("").State, "nobody is known to have all")
+	v = vacancy()
+	require.Equal(t, engines.ProgressDone, v.Copied("").State)
+	v.Self.State.Unlogged = "it does not log all"
+	require.Equal(t, engines.ProgressRunning, v.Copied("").State, "others have all that it logs")
 	v = vacancy()
 	name, _ = v.successor()
 	require.Equal(t, "db-0", name, "others follow it")

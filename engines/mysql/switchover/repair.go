@@ -12,7 +12,7 @@ import (
 
 // Repair decides what the local member does while there is no order.
 func Repair(v Input) Action {
-	if v.Self.Serves() && v.Self.State.Group != nil {
+	if v.Self.Serves() && v.Grouped() {
 		return Action{Kind: Done}
 	}
 	if v.Self.Serves() && v.Mine() {

@@ -13,6 +13,9 @@ func (v Input) Copied(words string) engines.Progress {
 	if v.Self.Blank() && len(v.Others) > 0 {
 		return engines.Progress{State: engines.ProgressRunning, Detail: v.Self.Name() + " has executed nothing that has a GTID: who else has its data is known after a first write"}
 	}
+	if v.Self.State.Unlogged != "" {
+		return engines.Progress{State: engines.ProgressRunning, Detail: engines.OneLine(v.Self.Name() + ": " + v.Self.State.Unlogged)}
+	}
 	if slices.ContainsFunc(v.Others, func(m topology.Member) bool { return m.Serves() && m.HasAllOf(v.Self) }) {
 		return engines.Progress{State: engines.ProgressDone, Detail: words}
 	}

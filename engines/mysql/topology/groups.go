@@ -45,7 +45,7 @@ func (s assessment) couldLead(m Member) bool {
 	if s.primary == nil || s.leads(m) || m.State.Group != nil || src == nil {
 		return true
 	}
-	return !src.ByPosition && !src.Filtered && Feeds(*s.primary, m)
+	return !src.ByPosition && !src.Filtered && m.State.Unlogged == "" && Feeds(*s.primary, m)
 }
 
 // copyState is Active for the primary and for whoever follows it closely.

@@ -12,7 +12,7 @@ import (
 func (v View) Kind() engines.Topology {
 	own := v.Self.State
 	switch {
-	case own.Group != nil:
+	case own.Group != nil, v.Grouped():
 		return engines.GroupReplication
 	case v.Self.Serves() && v.alone():
 		return engines.SingleServer

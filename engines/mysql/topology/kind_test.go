@@ -79,6 +79,7 @@ func TestKind(t *testing.T) {
 		"a server alone":                           {fixedPrimary(), func(v *View) { v.Others, v.Self.State.Replicas = nil, nil }, engines.SingleServer},
 		"one alone whose primary is to move":       {fixedPrimary(), func(v *View) { v.Others, v.Self.State.Replicas, v.Asked = nil, nil, engines.Switchover }, engines.SingleServer},
 		"one that somebody follows is not alone":   {fixedPrimary(), func(v *View) { v.Others = nil }, engines.FixedPrimary},
+		"the others are a group":                   {fixedWorld(), func(v *View) { v.Others[0].State.Group = &replication.GroupState{Primary: true} }, engines.GroupReplication},
 		"group replication":                        {fixedWorld(), func(v *View) { v.Self.State.Group = &replication.GroupState{Primary: true} }, engines.GroupReplication},
 		"a server that does not answer":            {fixedPrimary(), func(v *View) { v.Self.State.Serving, v.Others = false, nil }, engines.TopologyUnknown},
 	} {

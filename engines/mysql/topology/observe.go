@@ -127,6 +127,12 @@ func (s assessment) elected(g *replication.GroupState) *Member {
 }
 
 func (s assessment) isGroupMember(m Member, g replication.GroupMember) bool {
+	return IsGroupMember(m, g)
+}
+
+// IsGroupMember reports whether the group means this member: by its ID, or by its name while that is
+// not known.
+func IsGroupMember(m Member, g replication.GroupMember) bool {
 	if m.Known && m.State.ID != "" {
 		return m.State.ID == g.ID
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/enginetest"
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
 )
 
@@ -41,5 +42,22 @@ func TestAPrimaryThatCannotHandOver(t *testing.T) {
 	}{{healthy(), false}, {fromPrimary(), true}} {
 		o := Observe(lacking(inGroup(c.v, replication.MemberOnline, replication.MemberOnline, replication.MemberOnline), "GROUP_REPLICATION_ADMIN"))
 		require.Equal(t, c.held, o.Veto != "", o.Veto)
+	}
+}
+
+// A primary that leaves databases out of its log has a veto, and who would do so is not eligible.
+func TestServersThatDoNotLogAll(t *testing.T) {
+	v := fromPrimary()
+	v.Self.State.Unlogged = "it does not log all"
+	require.Contains(t, Observe(v).Veto, "cannot hand over its role: it does not log all")
+	v.External = true
+	require.Empty(t, Observe(v).Veto, "another manager moves it")
+
+	v = fromPrimary()
+	v.Others[0].State.Unlogged = "it does not log all"
+	o := Observe(v)
+	require.Empty(t, o.Veto)
+	for _, m := range enginetest.Group(t, o, "primary").Members {
+		require.Equal(t, m.Node != v.Others[0].Name(), m.Eligible)
 	}
 }

@@ -168,6 +168,8 @@ func (s assessment) veto() string {
 		if words, _ := s.diverged(own); words != "" {
 			return "the server " + words
 		}
+	case !s.External && own.State.Unlogged != "" && !alone:
+		return "the server cannot hand over its role: " + engines.OneLine(own.State.Unlogged)
 	case !s.External:
 		return cmp.Or(s.powerless(), s.unreachable())
 	}

@@ -104,6 +104,12 @@ func (m Member) Powerless() string {
 
 func (v View) All() []Member { return append([]Member{v.Self}, v.Others...) }
 
+// Grouped reports whether a member is in a group. Who is not in it, as one whose plugin was not loaded,
+// was put out or has yet to join: that is the group's affair, and it follows nobody.
+func (v View) Grouped() bool {
+	return slices.ContainsFunc(v.All(), func(m Member) bool { return m.Serves() && m.State.Group != nil })
+}
+
 func (v View) Find(name string) (Member, bool) {
 	i := slices.IndexFunc(v.Others, func(m Member) bool { return m.Name() == name })
 	if i < 0 {

@@ -30,9 +30,10 @@ func TestSQLFixedPrimary(t *testing.T) {
 	require.Equal(t, "db-primary-0", out.Gone[len(out.Gone)-1], "the primary goes last")
 	require.Equal(t, 1, out.Load.Writes.Interruptions, "one pause")
 	c.announced(t, "RestartsInPlace")
-	notLonger(t, plain, c.pauses(t, "Rollcall"))
+	rollcall := c.pauses(t, "Rollcall")
 	c.days(t, time.Minute)
 	require.NoError(t, c.cluster.Delete(t.Context()))
+	notLonger(t, plain, rollcall)
 }
 
 // TestSQLSingle is one server: nothing is asked of its configuration, and its restart is announced.
@@ -48,9 +49,10 @@ func TestSQLSingle(t *testing.T) {
 
 	require.Equal(t, 1, c.rollout(t, time.Minute).Load.Writes.Interruptions, "one pause")
 	c.announced(t, "RestartsInPlace")
-	notLonger(t, plain, c.pauses(t, "Rollcall"))
+	rollcall := c.pauses(t, "Rollcall")
 	c.days(t, time.Minute)
 	require.NoError(t, c.cluster.Delete(t.Context()))
+	notLonger(t, plain, rollcall)
 }
 
 // pauses restarts the server that clients write to several times, and returns how long they could not

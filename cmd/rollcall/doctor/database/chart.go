@@ -3,6 +3,7 @@ package database
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,10 @@ type Chart struct {
 	// Budget turns the chart's PodDisruptionBudget off.
 	Budget string
 }
+
+// Of returns the path of a value that charts have for each of their StatefulSets, such as
+// primary.updateStrategy.
+func (c Chart) Of(path string) string { return strings.TrimSuffix(c.PodLabels, "podLabels") + path }
 
 var chartVersion = regexp.MustCompile(`-[0-9]+\.[0-9]+.*$`)
 

@@ -181,6 +181,9 @@ func IsSQL(set *appsv1.StatefulSet) bool {
 	case model.MySQL, model.MariaDB, model.Galera:
 		return true
 	case "":
+		if slices.Contains(percona, imageName(c.Image)) {
+			return true
+		}
 		return hasPort(c, 3306) && slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool {
 			return strings.HasPrefix(e.Name, "MYSQL_") || strings.HasPrefix(e.Name, "MARIADB_")
 		})

@@ -35,6 +35,10 @@ func NamedIn(image string) []model.Engine {
 	return named
 }
 
+// percona are names of images of Percona Server, which is examined like MySQL; that it is MySQL is for
+// the user to say.
+var percona = []string{"percona-server", "percona"}
+
 // Unsupported returns the database that an image names and that looks like one of an engine, but is
 // refused by its adapter. Empty means that it names none.
 func Unsupported(image string) string {

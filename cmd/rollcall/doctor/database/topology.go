@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -168,16 +169,42 @@ func (p *Pool) GTIDs() (State, Setting) {
 	return state, at
 }
 
-// wouldTell says what would tell the topology.
+// wouldTell says why the topology is not known: roles that do not fit each other, or nothing that
+// would tell it.
 func (d *Database) wouldTell() string {
 	var hidden []string
 	for i := range d.Pools {
 		hidden = append(hidden, d.Pools[i].Settings.Hidden...)
 	}
 	slices.Sort(hidden)
-	text := "nothing that can be seen says how its servers replicate"
+	text := cmp.Or(strings.Join(d.misfits(), "; "), "nothing that can be seen says how its servers replicate")
 	if hidden = slices.Compact(hidden); len(hidden) > 0 {
 		text += "; not visible: " + strings.Join(hidden, "; ")
 	}
 	return text
+}
+
+// misfits are roles that make no database with one primary, in words.
+func (d *Database) misfits() (found []string) {
+	writer, led := "", slices.ContainsFunc(d.Pools, func(p Pool) bool { return p.Role != Follower })
+	for i := range d.Pools {
+		switch p := &d.Pools[i]; {
+		case p.Role == Writer && replicas(p.Set) > 1:
+			found = append(found, fmt.Sprintf("StatefulSet %s has %d servers that start as the primary (%s), and a database has one", p.Set.Name, replicas(p.Set), p.RoleBy))
+		case p.Role == Writer && writer != "":
+			found = append(found, fmt.Sprintf("StatefulSets %s and %s both start as the primary (%s), and a database has one", writer, p.Set.Name, p.RoleBy))
+		case p.Role == Writer:
+			writer = p.Set.Name
+		case p.Role == Follower && !led:
+			found = append(found, fmt.Sprintf("StatefulSet %s has replicas only (%s), and their primary%s is none of its servers", p.Set.Name, p.RoleBy, named(p.Follows)))
+		}
+	}
+	return found
+}
+
+func named(host string) string {
+	if host == "" {
+		return ""
+	}
+	return ", " + host + ","
 }
