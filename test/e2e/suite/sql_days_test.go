@@ -136,18 +136,20 @@ func (c *installedTest) evicted(t *testing.T, patience time.Duration) {
 	require.Equal(t, []string{pod}, out.Gone)
 }
 
-// drained: the primary's node is emptied, by a person who follows the runbook. Its volume stays there,
-// so the pod comes back when the node does.
+// drained: a node is emptied, by a person who follows the runbook. Its volumes stay there, so its pod
+// comes back when the node does.
 func (c *installedTest) drained(t *testing.T, patience time.Duration) {
 	t.Helper()
 	ctx := t.Context()
-	pod := c.primary(t)
+	pod := c.aloneOnItsNode(t)
 	uid, node := string(c.cluster.Pod(pod).UID), c.cluster.Pod(pod).Spec.NodeName
 	_, err := c.bed.Kubectl(ctx, "", "patch", "dbc", c.name, "-n", sqlchart.Namespace, "--type=merge", "-p",
 		`{"spec":{"update":{"nodeDrains":{"follow":true}},"drain":{"data":{"nodeDrain":"Keep"}}}}`)
 	require.NoError(t, err)
 	defer func() { _, _ = c.bed.Kubectl(context.WithoutCancel(ctx), "", "uncordon", node) }()
-	c.day(t, "kubectl drain of the primary's node", patience, func(ctx context.Context) error {
+	c.day(t, "kubectl drain of the node of "+pod, patience, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+		defer cancel()
 		if out, err := c.bed.Rollcall(ctx, "drain", node); err != nil {
 			return fmt.Errorf("%s: %w", out, err)
 		}
@@ -159,6 +161,26 @@ func (c *installedTest) drained(t *testing.T, patience time.Duration) {
 		_, err = c.bed.Kubectl(ctx, "", "uncordon", node)
 		return err
 	}, func(ctx context.Context) error { return c.another(ctx, pod, uid) })
+}
+
+// aloneOnItsNode is the primary's pod, or another one if the primary shares its node: of two whose
+// volumes stay on one node the second waits until the first is back, which needs the node.
+func (c *installedTest) aloneOnItsNode(t *testing.T) string {
+	t.Helper()
+	on := map[string]int{}
+	for _, pod := range c.cluster.Pods.All() {
+		on[pod.Spec.NodeName]++
+	}
+	if primary := c.primary(t); on[c.cluster.Pod(primary).Spec.NodeName] == 1 {
+		return primary
+	}
+	for _, pod := range c.cluster.Pods.All() {
+		if on[pod.Spec.NodeName] == 1 {
+			return pod.Name
+		}
+	}
+	t.Fatal("no pod is alone on its node")
+	return ""
 }
 
 // scaled: the StatefulSet with replicas loses its last pod, and gets it back with its data.
