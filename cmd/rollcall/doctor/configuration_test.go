@@ -136,6 +136,8 @@ func TestServicesThatAreLeftBehind(t *testing.T) {
 			require.Len(t, kept, 1, "the primary stays where it is")
 		})
 	}
+	odd := strings.Replace(chart(t, "switchable", "engine: MySQL"), "rollcall.dev/role: primary}", "rollcall.dev/role: master}", 1)
+	require.Contains(t, strings.Join(found(t, odd, nil), "\n"), "error service: it selects by rollcall.dev/role: master, which no pod has: nobody is behind it | select by rollcall.dev/role: primary for writes")
 	for name, ports := range map[string]string{"the metrics": "[{port: 9104}]", "the group": "[{port: 33061}]", "of another container": "[{port: 80, targetPort: web}]"} {
 		manifest := strings.Replace(chart(t, "switchable", "engine: MySQL"), "ports: [{port: 3306}]\n  selector: {app: stock, rollcall.dev/role: primary}", "ports: "+ports+"\n  selector: {app: stock, statefulset.kubernetes.io/pod-name: stock-0}", 1)
 		manifest = strings.Replace(manifest, "{statefulset.kubernetes.io/pod-name: stock-1}", "{app: nothing}", 1)

@@ -258,6 +258,7 @@ func TestOnly(t *testing.T) {
 		{fine + zk, []string{"zk"}, []string{"zk"}, ""},
 		{fine + zk, []string{"search"}, []string{"solr"}, ""},
 		{zk, nil, []string{"zk"}, ""},
+		{strings.ReplaceAll(fine, "rollcall.dev/cluster: search", "other: search") + zk, nil, []string{"solr"}, ""},
 		{fine + zk, []string{"nobody"}, nil, "no StatefulSet is named nobody or belongs to a DatabaseCluster nobody; there are solr, zk"},
 	} {
 		f, err := Manifest([]byte(tt.manifest))
@@ -272,6 +273,7 @@ func TestOnly(t *testing.T) {
 		}
 		require.Equal(t, tt.want, names)
 	}
+	require.Contains(t, examine(t, strings.ReplaceAll(fine, "rollcall.dev/cluster: search", "other: search")+zk, nil)[0], "info label: its image names no database that Rollcall knows, so it is not examined | nothing where it is none; else rollcall doctor zk")
 }
 
 // TestOrder checks that the worst findings come first, and that each check has its own name.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor/database"
 	"github.com/rollcall-dev/rollcall/coordinator"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
@@ -24,6 +25,8 @@ type Facts struct {
 	Sets []appsv1.StatefulSet
 	// Others are StatefulSets that are not examined. They may be of the same database.
 	Others []appsv1.StatefulSet
+	// Unnamed are those of Others whose images name no database, beside others that do.
+	Unnamed []appsv1.StatefulSet
 	// SQL are the names of StatefulSets of which the user says that they are of MySQL or MariaDB.
 	SQL      []string
 	Clusters []v1alpha1.DatabaseCluster
@@ -75,7 +78,7 @@ func (l *Live) Tried(what string, err error) bool {
 
 // Only keeps the StatefulSets of these names, or of DatabaseClusters of these names. Without names
 // it keeps those that are labelled as a database's, because others, such as a chart's ZooKeeper,
-// are not; if none is labelled, it keeps all.
+// are not; if none is labelled, those whose images say that they are databases; or else all.
 func (f *Facts) Only(names []string) error {
 	for _, name := range names {
 		if !slices.ContainsFunc(f.Sets, func(s appsv1.StatefulSet) bool { return s.Name == name || ClusterName(&s) == name }) {
@@ -92,13 +95,32 @@ func (f *Facts) Only(names []string) error {
 	f.keep(func(s *appsv1.StatefulSet) bool {
 		return len(names) == 0 || slices.Contains(names, s.Name) || slices.Contains(names, ClusterName(s))
 	})
-	if len(names) == 0 && slices.ContainsFunc(f.Sets, func(s appsv1.StatefulSet) bool { return ClusterName(&s) != "" }) {
-		f.keep(func(s *appsv1.StatefulSet) bool { return ClusterName(s) != "" })
+	if len(names) == 0 {
+		f.databases()
 	}
 	f.Clusters = slices.DeleteFunc(f.Clusters, func(c v1alpha1.DatabaseCluster) bool {
 		return len(names) > 0 && !slices.ContainsFunc(f.Sets, func(s appsv1.StatefulSet) bool { return ClusterName(&s) == c.Name })
 	})
 	return nil
+}
+
+func (f *Facts) databases() {
+	for _, is := range []func(*appsv1.StatefulSet) bool{func(s *appsv1.StatefulSet) bool { return ClusterName(s) != "" }, isDatabase} {
+		if !slices.ContainsFunc(f.Sets, func(s appsv1.StatefulSet) bool { return is(&s) }) {
+			continue
+		}
+		before := len(f.Others)
+		if f.keep(is); slices.ContainsFunc(f.Sets, func(s appsv1.StatefulSet) bool { return ClusterName(&s) == "" }) {
+			f.Unnamed = f.Others[before:]
+		}
+		return
+	}
+}
+
+// isDatabase reports whether a StatefulSet looks like a database that Rollcall knows.
+func isDatabase(set *appsv1.StatefulSet) bool {
+	c := database.Container(&set.Spec.Template)
+	return c != nil && (database.EngineOf(c) != "" || database.IsSQL(set))
 }
 
 func (f *Facts) keep(which func(*appsv1.StatefulSet) bool) {

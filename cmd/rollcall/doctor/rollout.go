@@ -49,8 +49,11 @@ func otherEngine(set *appsv1.StatefulSet, cluster *v1alpha1.DatabaseCluster) []F
 
 // label checks the label: on the object it closes the guards, in the template it injects the
 // agents.
-func label(f *Facts) []Finding {
-	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
+func label(f *Facts) (out []Finding) {
+	for i := range f.Unnamed {
+		out = append(out, Finding{Severity: Info, Object: setID(&f.Unnamed[i]), Found: "its image names no database that Rollcall knows, so it is not examined", Fix: "nothing where it is none; else rollcall doctor " + f.Unnamed[i].Name})
+	}
+	return append(out, f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		object, pods := set.Labels[v1alpha1.LabelCluster], set.Spec.Template.Labels[v1alpha1.LabelCluster]
 		if role, there := set.Spec.Template.Labels[v1alpha1.LabelRole]; there {
 			return one(Error, fmt.Sprintf("its pod template has the label %s: %s, as if every pod were that", v1alpha1.LabelRole, role),
@@ -70,7 +73,7 @@ func label(f *Facts) []Finding {
 				"kubectl label statefulset "+set.Name+" "+v1alpha1.LabelCluster+"="+pods+", or the chart's labels of the object")
 		}
 		return nil
-	})
+	})...)
 }
 
 // podLabels says where charts have the labels of the pod template.

@@ -127,6 +127,11 @@ func services(f *Facts) []Finding {
 		for _, s := range d.Selections() {
 			name := "Service " + id(s.Service.Namespace, s.Service.Name)
 			some := strings.Join(s.Pods[:min(len(s.Pods), 3)], ", ") + more(len(s.Pods)-3)
+			if wrong := byRole(t, s); wrong.Found != "" {
+				wrong.Object = name
+				out = append(out, wrong)
+				continue
+			}
 			roleOf := database.RoleLabel + ": " + database.RolePrimary
 			first := ""
 			if d.cluster == nil {
@@ -143,7 +148,7 @@ func services(f *Facts) []Finding {
 					out = append(out, Finding{Severity: Info, Object: name, Found: fmt.Sprintf("it selects by %s, which is not in the pod template: who keeps that label has to follow each switchover", s.By), Fix: "or " + change})
 				}
 			case !f.mayWrite(d, s):
-				out = append(out, Finding{Severity: Warning, Object: name, Found: fmt.Sprintf("it selects %s only (%s): if clients write there, a switchover leaves it behind, and if they read there, nobody is behind it while that pod restarts", some, s.By), Fix: change})
+				out = append(out, Finding{Severity: Warning, Object: name, Found: fmt.Sprintf("it selects %s only (%s): if clients write there, a switchover leaves it behind, and if they read there, nobody is behind it while that pod restarts", some, s.By), Fix: "where clients only read, select by " + database.RoleLabel + ": " + v1alpha1.RoleReplica + "; else " + change})
 			default:
 				if !elects {
 					change += ". Or set spec.update.primary: RestartInPlace (enroll: --primary RestartInPlace), and the primary stays where it is"
@@ -153,6 +158,24 @@ func services(f *Facts) []Finding {
 		}
 		return out
 	})
+}
+
+// byRole finds a Service that selects by the label of roles, and that nobody is behind, or the wrong
+// one. Without words there is nothing wrong.
+func byRole(t model.Topology, s database.Selection) Finding {
+	role, there := s.Service.Spec.Selector[database.RoleLabel]
+	is := "it selects by " + database.RoleLabel + ": " + role
+	switch {
+	case !there:
+		return Finding{}
+	case t == model.TopologyGalera:
+		return Finding{Severity: Error, Found: is + ", which members of Galera do not have: nobody is behind it", Fix: "select all members"}
+	case role != database.RolePrimary && role != v1alpha1.RoleReplica:
+		return Finding{Severity: Error, Found: is + ", which no pod has: nobody is behind it", Fix: fmt.Sprintf("select by %[1]s: %[2]s for writes, or %[1]s: %[3]s for reads", database.RoleLabel, database.RolePrimary, v1alpha1.RoleReplica)}
+	case s.Service.Spec.PublishNotReadyAddresses:
+		return Finding{Severity: Warning, Found: is + ", also pods that are not ready: clients are led to a server that is gone, or not there yet", Fix: "take publishNotReadyAddresses out of it"}
+	}
+	return Finding{}
 }
 
 // unread returns why something could not be read; empty means that it was.

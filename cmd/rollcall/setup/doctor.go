@@ -26,7 +26,8 @@ less safe than it seems, and how to mend it. Of MySQL and MariaDB it names the t
 the Services that a switchover would leave behind. Nothing is written.
 
 A NAME is that of a StatefulSet or of a DatabaseCluster. Without one it is about all
-StatefulSets with the label rollcall.dev/cluster, or about all where none has it yet.
+StatefulSets with the label rollcall.dev/cluster, or where none has it yet about those
+whose images name a database, or about all.
 
 The exit status is 0 when there is no error among the findings, 2 when there is, and 1
 when it could not be examined.`,

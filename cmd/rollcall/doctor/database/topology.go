@@ -63,7 +63,7 @@ func (d *Database) group() (model.Topology, string) {
 }
 
 func (d *Database) single() (model.Topology, string) {
-	if n := d.Pods(); n > 1 || len(d.Pools) == 0 || d.Pools[0].Role == Follower {
+	if n := d.Pods(); n != 1 || len(d.Pools) == 0 || d.Pools[0].Role == Follower {
 		return model.TopologyUnknown, ""
 	}
 	return model.TopologySingleServer, "StatefulSet " + d.Pools[0].Set.Name + " has one server, and nothing follows it"
