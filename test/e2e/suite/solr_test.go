@@ -58,8 +58,8 @@ func TestSolr(t *testing.T) {
 		{"Upgrade", s.upgrade},
 		{"SavedSnapshotGivesTheSamePlan", s.snapshot},
 		{"SessionLostInMidRollout", s.sessionLost}, // behind a rollout: pods have been Ready for some time
-		{"BrokenImageThenCorrection", s.brokenImage},
 	}, []step{
+		{"BrokenImageThenCorrection", s.brokenImage}, // TestOrderedReady has one on every commit
 		{"PauseWindowCanaryApprovalOverride", s.steered},
 		{"RestartSchedule", s.scheduled},
 		{"AgentKilled", s.agentKilled},
