@@ -2,6 +2,8 @@ package drain
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,10 +14,29 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
+// kept is what an engine was ordered of writes, call by call.
+type kept struct {
+	mu    sync.Mutex
+	calls []bool
+}
+
+func (k *kept) add(keep bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.calls = append(k.calls, keep)
+}
+
+// since returns the calls but the first ones.
+func (k *kept) since(first int) []bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.calls[first:])
+}
+
 // keeping is an engine that is ready to hand over, and takes a while for each call.
-func keeping(calls *[]bool) *agenttest.Engine {
+func keeping(k *kept) *agenttest.Engine {
 	return &agenttest.Engine{OnDrain: func(_ context.Context, o engines.Order, _ []byte) (engines.Progress, error) {
-		*calls = append(*calls, o.KeepWrites)
+		k.add(o.KeepWrites)
 		time.Sleep(time.Second)
 		p := engines.Progress{State: engines.ProgressRunning, Detail: "a long write"}
 		if o.KeepWrites {
@@ -28,7 +49,7 @@ func keeping(calls *[]bool) *agenttest.Engine {
 // TestKeptWritesAreToldOnceTheyAre checks that an agent says that writes are kept only once the
 // database was asked under such an order, and no more once another order has come.
 func TestKeptWritesAreToldOnceTheyAre(t *testing.T) {
-	var calls []bool
+	var calls kept
 	draining(t, keeping(&calls), func(t *testing.T, d *Drainer) {
 		began := time.Now()
 		order := func(keep bool, sent time.Duration) engines.Writes {
@@ -45,13 +66,13 @@ func TestKeptWritesAreToldOnceTheyAre(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		require.Equal(t, engines.WritesReady, order(true, 23*time.Second))
 		require.Equal(t, engines.WritesReady, order(false, 10*time.Second), "it has come late")
-		before := len(calls)
+		before := len(calls.since(0))
 		time.Sleep(time.Minute / 4)
-		require.NotContains(t, calls[before:], false)
+		require.NotContains(t, calls.since(before), false)
 		require.Equal(t, engines.WritesUnknown, order(false, 40*time.Second))
-		before = len(calls)
+		before = len(calls.since(0))
 		time.Sleep(1100 * time.Millisecond)
-		require.Contains(t, calls[before:], false, "at once")
+		require.Contains(t, calls.since(before), false, "at once")
 	})
 }
 
