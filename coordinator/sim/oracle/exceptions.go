@@ -160,7 +160,7 @@ var Exceptions = []Exception{
 	{
 		Name:     "another member of Galera has gone that had no agent, and nobody knows that it was one",
 		Document: "deploy/docs/galera.md",
-		Says:     "Members without an agent, as while a database is adopted, count by what the others list.",
+		Says:     "An agent that has just started knows only those",
 		Skips:    []string{votes, copies},
 		is:       (*Oracle).besideUntold,
 	},
