@@ -181,7 +181,7 @@ func TestRealArbitrator(t *testing.T) {
 		have, _ := available(o, componentGroup)
 		return o.Settled && have == 2
 	})
-	w.held(0, "without db-0 1 of 2 votes would be left")
+	w.held(0, "without db-0 1 of 3 votes would be left") // the arbitrator is missed
 }
 
 // TestRealGrants checks that the grants suffice, and that a missing one is named.

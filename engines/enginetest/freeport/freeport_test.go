@@ -57,7 +57,7 @@ func TestTakenByAnotherProcess(t *testing.T) {
 		})
 		line, err := bufio.NewReader(out).ReadString('\n')
 		require.NoError(t, err)
-		for _, word := range strings.Fields(strings.Trim(strings.TrimPrefix(line, "took "), "[]\n")) {
+		for word := range strings.FieldsSeq(strings.Trim(strings.TrimPrefix(line, "took "), "[]\n")) {
 			port, err := strconv.Atoi(word)
 			require.NoError(t, err, line)
 			ports = append(ports, port)

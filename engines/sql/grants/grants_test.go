@@ -38,9 +38,9 @@ func TestDocumentedGrants(t *testing.T) {
 			if engine == "MariaDB" && topology == engines.GroupReplication {
 				continue
 			}
-			require.True(t, strings.Contains(pages["mysql.md"], Statements(engine, topology.String())), "%s %s", engine, topology)
+			require.Contains(t, pages["mysql.md"], Statements(engine, topology.String()), "%s %s", engine, topology)
 		}
-		require.True(t, strings.Contains(pages["mysql.md"], "| "+strings.Join(Repairs(engine), ", ")+" |"), engine)
+		require.Contains(t, pages["mysql.md"], "| "+strings.Join(Repairs(engine), ", ")+" |", engine)
 	}
-	require.True(t, strings.Contains(pages["galera.md"], Statements("Galera", engines.Galera.String())))
+	require.Contains(t, pages["galera.md"], Statements("Galera", engines.Galera.String()))
 }
