@@ -6,7 +6,7 @@ import "github.com/rollcall-dev/rollcall/coordinator/model"
 // little of these.
 func (g *generator) adoptInPlace(s *model.Snapshot) {
 	c := &s.Cluster
-	if c.Spec.Update.Primary != model.PrimaryRestartInPlace || g.apart.IntN(4) == 0 {
+	if c.Spec.Update.Primary != model.PrimaryRestartInPlace || g.apart.IntN(4) == 0 || scaledIn(s) {
 		return
 	}
 	c.Topology = pick(g.apart, model.TopologyFixedPrimary, model.TopologyFixedPrimary, model.TopologySingleServer, model.TopologyUnknown, model.TopologySwitchable)
@@ -29,4 +29,18 @@ func (g *generator) adoptInPlace(s *model.Snapshot) {
 		}
 	}
 	silentWithoutAgents(s)
+}
+
+// scaledIn reports whether there is a pod beyond the replicas of its pool. For such a pod, while pods
+// are adopted in place, the two implementations name different rules of those that hold it.
+func scaledIn(s *model.Snapshot) bool {
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		for j := range s.Pools {
+			if pool := &s.Pools[j]; pool.Name == p.Pool && p.Ordinal >= pool.Start+pool.Replicas {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -131,8 +131,8 @@ func (d *decision) lowerAll(p *cluster.Pod) {
 }
 
 // leaderLast waits until all pods that come earlier are updated, and all are back. A pod that only
-// lacks its agent is updated: it may wait for a person for as long as that takes, or come back
-// without one again and again. For a pod that its controller may update at any time see rankOrder.
+// lacks its agent is updated, and may wait for a person for as long as that takes. For a pod that
+// its controller may update at any time see rankOrder.
 func (d *decision) leaderLast(c *candidate) *finding {
 	if !c.Last || c.OwnPool.Shutdown || d.x.Outage() || d.curing {
 		return nil
@@ -166,7 +166,7 @@ func (d *decision) lastWaitsFor(c, earlier *candidate) bool {
 	case c.Serves && !earlier.Unavailable:
 		return false
 	}
-	return c.reason == model.ReasonAdopt || earlier.reason != model.ReasonAdopt || d.needsApproval(earlier) == nil
+	return c.reason == model.ReasonAdopt || earlier.reason != model.ReasonAdopt || !d.asksToAdopt(earlier)
 }
 
 // behindAnotherLast reports whether the partition of its pool frees o only after another pod that
