@@ -92,8 +92,9 @@ const (
 	reclaim = 5 * time.Second
 
 	// farewell is how long an agent that ends says that it leaves, unless its headline has told that,
-	// and then that it has left: each goes out to gossipNodes others at the next interval. Resends are not waited for: the pod is
-	// not made again before its agent has ended, and its database may be one that all wait for.
+	// and then that it has left: each goes out to gossipNodes others at the next interval. Resends are
+	// not waited for: the pod is not made again before its agent has ended, and its database may be one
+	// that all wait for.
 	farewell = gossipInterval * 5 / 4
 )
 

@@ -92,7 +92,7 @@ func (s assessment) withoutPrimary(m Member) engines.MemberState {
 
 func (s assessment) groupMemberState(m Member) engines.MemberState {
 	for _, g := range s.groupMembers() {
-		if s.isGroupMember(m, g) {
+		if IsGroupMember(m, g) {
 			return stateInGroup(g.State)
 		}
 	}
@@ -226,7 +226,7 @@ func (s assessment) quorum() (engines.Group, bool) {
 		state := s.copyState(m)
 		if !m.Serves() && !m.State.Down {
 			for _, other := range s.groupMembers() {
-				if s.isGroupMember(m, other) {
+				if IsGroupMember(m, other) {
 					state = stateInGroup(other.State)
 				}
 			}

@@ -117,17 +117,13 @@ func (s assessment) elected(g *replication.GroupState) *Member {
 	for _, member := range g.Members {
 		if member.Role == replication.RolePrimary && member.State == replication.MemberOnline {
 			for i := range s.members {
-				if s.isGroupMember(s.members[i], member) {
+				if IsGroupMember(s.members[i], member) {
 					return &s.members[i]
 				}
 			}
 		}
 	}
 	return nil
-}
-
-func (s assessment) isGroupMember(m Member, g replication.GroupMember) bool {
-	return IsGroupMember(m, g)
 }
 
 // IsGroupMember reports whether the group means this member: by its ID, or by its name while that is
@@ -307,7 +303,7 @@ func (s assessment) connected(m Member) bool {
 			return true
 		}
 		if g := other.State.Group; g != nil && slices.ContainsFunc(g.Members, func(o replication.GroupMember) bool {
-			return s.isGroupMember(m, o) && (o.State == replication.MemberOnline || o.State == replication.MemberRecovering)
+			return IsGroupMember(m, o) && (o.State == replication.MemberOnline || o.State == replication.MemberRecovering)
 		}) {
 			return true
 		}
