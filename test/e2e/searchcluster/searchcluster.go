@@ -6,6 +6,7 @@ package searchcluster
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -76,7 +77,11 @@ func EmptyDir(set *appsv1.StatefulSet) {
 
 // Manifest is the OpenSearch as a chart renders it. edit, when set, changes the StatefulSets.
 func Manifest(bed *testbed.Bed, edit func(*appsv1.StatefulSet)) (string, error) {
-	manifest, err := os.ReadFile(bed.Path("test", "e2e", "manifests", "opensearch.yaml"))
+	return manifest(bed, "opensearch.yaml", edit)
+}
+
+func manifest(bed *testbed.Bed, name string, edit func(*appsv1.StatefulSet)) (string, error) {
+	manifest, err := os.ReadFile(bed.Path("test", "e2e", "manifests", name))
 	if err != nil {
 		return "", err
 	}
@@ -86,10 +91,14 @@ func Manifest(bed *testbed.Bed, edit func(*appsv1.StatefulSet)) (string, error) 
 // Deploy applies the manifest and waits until every pod is Ready. edit may change
 // the StatefulSets before.
 func Deploy(ctx context.Context, bed *testbed.Bed, edit func(*appsv1.StatefulSet)) (*Cluster, error) {
+	return deploy(ctx, bed, "opensearch.yaml", edit, nil)
+}
+
+func deploy(ctx context.Context, bed *testbed.Bed, name string, edit func(*appsv1.StatefulSet), login *url.Userinfo) (*Cluster, error) {
 	if err := bed.RecycleVolumes(ctx); err != nil {
 		return nil, err
 	}
-	text, err := Manifest(bed, edit)
+	text, err := manifest(bed, name, edit)
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +109,7 @@ func Deploy(ctx context.Context, bed *testbed.Bed, edit func(*appsv1.StatefulSet
 	if err != nil {
 		return nil, err
 	}
+	pods.Secured(login)
 	c := &Cluster{Bed: bed, Pods: pods}
 	return c, c.Updated(ctx, 6*time.Minute)
 }

@@ -44,7 +44,7 @@ func (c Call) Do(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if resp.StatusCode != http.StatusOK {
+	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated {
 		return fmt.Errorf("status %d: %.400s", resp.StatusCode, answer)
 	}
 	if c.Into != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +26,11 @@ type Pods struct {
 	lister   listers.PodNamespaceLister
 	informer cache.SharedIndexInformer
 	port     int
+	login    *url.Userinfo
 }
+
+// Secured says that the database speaks TLS and wants this login.
+func (p *Pods) Secured(login *url.Userinfo) { p.login = login }
 
 // WatchPods starts a watch that ends with ctx. port is the one that the database listens on.
 func (b *Bed) WatchPods(ctx context.Context, namespace, selector string, port int) (*Pods, error) {
@@ -128,7 +133,11 @@ func (p *Pods) Witnessed() []witness.Pod {
 
 // URL returns the URL of a pod's database.
 func (p *Pods) URL(pod *corev1.Pod) string {
-	return "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(p.port))
+	u := url.URL{Scheme: "http", Host: net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(p.port)), User: p.login}
+	if p.login != nil {
+		u.Scheme = "https"
+	}
+	return u.String()
 }
 
 // Ready reports whether a Service would send traffic to the pod.
