@@ -11,9 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/test/e2e/manifests"
 	"github.com/rollcall-dev/rollcall/test/e2e/sqlcluster"
@@ -41,7 +39,7 @@ func (s *sqlTest) adopted(t *testing.T) {
 	began := time.Now()
 	require.NoError(t, s.bed.Eventually(ctx, "the replicas to be adopted", 4*time.Minute, func(ctx context.Context) error {
 		for _, pod := range cluster.Pods.All() {
-			agent := slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == v1alpha1.AgentContainer })
+			agent := testbed.HasAgent(pod)
 			if agent == (pod.Name == primary) || !testbed.Ready(pod) {
 				plan, err := s.plan(ctx)
 				return errors.Join(err, fmt.Errorf("%s: agent: %t\n%s", pod.Name, agent, plan))

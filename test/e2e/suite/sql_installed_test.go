@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/test/e2e/manifests"
 	"github.com/rollcall-dev/rollcall/test/e2e/sqlchart"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
@@ -130,7 +127,7 @@ func (c *installedTest) agents(ctx context.Context, want int) error {
 	return c.bed.Eventually(ctx, fmt.Sprintf("%d pods to have agents", want), 4*time.Minute, func(ctx context.Context) error {
 		var with []string
 		for _, pod := range c.cluster.Pods.All() {
-			if slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == v1alpha1.AgentContainer }) && testbed.Ready(pod) {
+			if testbed.HasAgent(pod) && testbed.Ready(pod) {
 				with = append(with, pod.Name)
 			}
 		}

@@ -18,6 +18,7 @@ import (
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
 )
 
@@ -126,7 +127,7 @@ func (p *Pods) Updated(set *appsv1.StatefulSet) error {
 func (p *Pods) Witnessed() []witness.Pod {
 	var out []witness.Pod
 	for _, pod := range p.All() {
-		out = append(out, witness.Pod{Name: pod.Name, Host: pod.Name, UID: string(pod.UID), BaseURL: p.URL(pod), Ready: Ready(pod), Deleting: pod.DeletionTimestamp != nil, Agent: len(pod.Spec.InitContainers) > 0})
+		out = append(out, witness.Pod{Name: pod.Name, Host: pod.Name, UID: string(pod.UID), BaseURL: p.URL(pod), Ready: Ready(pod), Deleting: pod.DeletionTimestamp != nil, Agent: HasAgent(pod)})
 	}
 	return out
 }
@@ -151,4 +152,9 @@ func Ready(pod *corev1.Pod) bool {
 		}
 	}
 	return false
+}
+
+// HasAgent reports whether the pod has an agent.
+func HasAgent(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == v1alpha1.AgentContainer })
 }
