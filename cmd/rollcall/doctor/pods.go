@@ -13,6 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/inject"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/workload"
 )
 
 // template returns the template of a set as it would be with the label that brings the agents.
@@ -77,17 +78,20 @@ func gracePeriod(f *Facts) []Finding {
 	})
 }
 
-// container finds pods whose first container, for which the agent would be made, is not the
-// database's.
+// container finds pods of which nothing tells which container is the database's.
 func container(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		t := &set.Spec.Template
-		c := database.Container(t)
-		if c == nil || t.Annotations[v1alpha1.AnnotationContainer] != "" || c.Name == t.Spec.Containers[0].Name {
+		c, sure := workload.Container(t.Annotations, &t.Spec)
+		if sure || c == nil {
 			return nil
 		}
-		return one(Error, fmt.Sprintf("the database is in container %s, and the agent would be made for the first one, %s", c.Name, t.Spec.Containers[0].Name),
-			fmt.Sprintf("annotate the pod template with %s: %s%s", v1alpha1.AnnotationContainer, c.Name, inValues(set, database.ChartOf(set).PodAnnotations)))
+		var names []string
+		for i := range t.Spec.Containers {
+			names = append(names, t.Spec.Containers[i].Name)
+		}
+		return one(Warning, fmt.Sprintf("neither image nor port tells which of the containers %s is the database's: the agent would be made for %s", strings.Join(names, ", "), c.Name),
+			fmt.Sprintf("annotate the pod template with %s: NAME%s", v1alpha1.AnnotationContainer, inValues(set, database.ChartOf(set).PodAnnotations)))
 	})
 }
 
