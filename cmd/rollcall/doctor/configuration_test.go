@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
@@ -227,6 +225,4 @@ func TestOtherStatefulSetsOfADatabase(t *testing.T) {
 	require.Contains(t, got, "info topology: fixed primary: ")
 	require.NotContains(t, got, "single")
 	require.Equal(t, []string{"shop-main"}, f.NamedConfigMaps())
-	require.True(t, f.HasSQL())
-	require.False(t, (&Facts{Sets: []appsv1.StatefulSet{{Spec: appsv1.StatefulSetSpec{Template: corev1.PodTemplateSpec{}}}}}).HasSQL())
 }
