@@ -129,13 +129,7 @@ func operated(f *Facts) []Finding {
 			return op.found("its labels say that "+op.name+" makes it", "")
 		}
 		said[owner.Kind+" "+owner.Name] = true
-		var object map[string]any
-		for _, o := range f.Owners {
-			if o.Kind == owner.Kind && o.Name == owner.Name && sameNamespace(o.Namespace, set.Namespace) {
-				object = o.Object
-			}
-		}
-		return op.found(owner.Kind+" "+owner.Name+" owns it, of "+op.name, op.leaves(object))
+		return op.found(owner.Kind+" "+owner.Name+" of "+op.name+" owns it", op.leaves(f.ownerOf(set)))
 	})
 	for _, o := range f.Owners {
 		op := operatorOfGroup(groupOf(o.APIVersion))
@@ -161,7 +155,35 @@ func (o *operator) leaves(object map[string]any) string {
 func (o *operator) found(who, quiet string) []Finding {
 	section := "deploy/docs/coming-from.md#" + o.section
 	if quiet != "" {
-		return one(Info, who+", and leaves its pods alone: "+quiet, "keep it so; "+section)
+		return one(Info, who+", and the operator leaves its pods alone: "+quiet, "keep it so; "+section)
 	}
-	return one(Error, who+", which removes its pods by itself: two programs must not roll the same pods", section+" says what can be done")
+	return one(Error, who+", and rolls its pods by itself: two programs must not roll the same pods", section+" says what can be done. Nothing else of it is examined")
+}
+
+// withoutOperated are the facts without the StatefulSets that operators roll: what is to be changed of
+// these is for the operator to say.
+func (f *Facts) withoutOperated() *Facts {
+	rest := *f
+	rest.Others = slices.Clone(f.Others)
+	rest.Sets = nil
+	for i := range f.Sets {
+		set := &f.Sets[i]
+		if op := operatorOf(set); op != nil && op.leaves(f.ownerOf(set)) == "" {
+			rest.Others = append(rest.Others, *set)
+			continue
+		}
+		rest.Sets = append(rest.Sets, *set)
+	}
+	return &rest
+}
+
+// ownerOf is what the object says that owns a StatefulSet; nil means that it was not read.
+func (f *Facts) ownerOf(set *appsv1.StatefulSet) map[string]any {
+	owner := metav1.GetControllerOfNoCopy(set)
+	for _, o := range f.Owners {
+		if owner != nil && o.Kind == owner.Kind && o.Name == owner.Name && sameNamespace(o.Namespace, set.Namespace) {
+			return o.Object
+		}
+	}
+	return nil
 }
