@@ -94,6 +94,19 @@ func isOperated(apiVersion, kind string) bool {
 	return o != nil && slices.Contains(o.kinds, kind)
 }
 
+// Operated returns what is said of StatefulSets of these names that operators make.
+func (f *Facts) Operated(names []string) (out []Finding) {
+	named := *f
+	named.Sets = slices.DeleteFunc(slices.Clone(f.Sets), func(s appsv1.StatefulSet) bool { return !slices.Contains(names, s.Name) })
+	for _, found := range operated(&named) {
+		if strings.HasPrefix(found.Object, "StatefulSet") {
+			found.Check = "operator"
+			out = append(out, found)
+		}
+	}
+	return out
+}
+
 // OwnersOf returns the operators' objects that own StatefulSets, without what they say.
 func (f *Facts) OwnersOf() (out []Owner) {
 	for i := range f.Sets {
