@@ -165,8 +165,8 @@ func (e *Engine) ask(ctx context.Context, peer engines.Peer, fresh bool) Member 
 	switch {
 	case err != nil:
 		return Member{Peer: peer, Why: engines.OneLine(err.Error())}
-	case len(m.State.Config.Servers) > maxServers:
-		return Member{Peer: peer, Why: errManyServers.Error()}
+	case !m.State.sensible():
+		return Member{Peer: peer, Why: "what its agent tells makes no sense"}
 	case peer.Node != "" && m.State.Node != "" && m.State.Node != peer.Node:
 		return Member{Peer: peer, Why: fmt.Sprintf("it calls itself %q", engines.OneLine(m.State.Node))}
 	}

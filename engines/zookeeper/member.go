@@ -97,6 +97,20 @@ func (s State) Heard(asked time.Time) State {
 	return s
 }
 
+// sensible reports whether another agent could have made the State of what its server said.
+func (s State) sensible() bool {
+	named := func(node string) bool { return node == nodeOf(idOf(node)) }
+	if !(s.Node == "" && !s.Serving || s.Node == standaloneNode || named(s.Node)) || s.Serving && s.Mode == ModeUnknown || len(s.Config.Servers) > maxServers {
+		return false
+	}
+	for i, line := range s.Config.Servers {
+		if !named(line.Node) || len(line.Host) > maxHost || i > 0 && byID(s.Config.Servers[i-1].Node, line.Node) >= 0 {
+			return false
+		}
+	}
+	return s.Mode <= Standalone
+}
+
 // find returns the line of a node.
 func (c Config) find(node string) (Server, bool) {
 	for _, s := range c.Servers {

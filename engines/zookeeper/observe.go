@@ -83,10 +83,8 @@ func (a assessment) busy() string {
 
 // veto is what keeps the local member from being judged at all.
 func (a assessment) veto() string {
-	for _, c := range a.configs {
-		if c.Weighted {
-			return "hierarchical quorums are not supported: what is a quorum is not known"
-		}
+	if a.weighted {
+		return "hierarchical quorums are not supported: what is a quorum is not known"
 	}
 	return ""
 }

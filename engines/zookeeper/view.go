@@ -28,9 +28,7 @@ type member struct {
 	Member
 	node string
 	// host is the name of its host as the others know it.
-	host string
-	// client is its client port; 0 means the same as that of the local server.
-	client int
+	host   string
 	answer Answer
 }
 
@@ -41,6 +39,8 @@ type assessment struct {
 	// configs are the configurations that are in force on the servers that serve, without those
 	// that have the same voters as an earlier one.
 	configs []Config
+	// weighted means that groups and weights decide in one of them.
+	weighted bool
 	// leader is the only server that says that it leads; empty means that there is none.
 	leader string
 	// unsure is why the view of the local member is not to be trusted; empty means that it is.
@@ -71,8 +71,8 @@ func assess(v View) assessment {
 func (a *assessment) collect() {
 	agents := append([]Member{a.Self}, a.Others...)
 	taken := make([]bool, len(agents))
-	add := func(node, host string, client int) {
-		x := member{Member: Member{Why: "no agent is known for it"}, node: node, host: host, client: client, answer: a.Asked[node]}
+	add := func(node, host string) {
+		x := member{Member: Member{Why: "no agent is known for it"}, node: node, host: host, answer: a.Asked[node]}
 		i := slices.IndexFunc(agents, func(m Member) bool { return m.Name() == node })
 		if label, _, _ := strings.Cut(host, "."); i < 0 && label != "" {
 			i = slices.IndexFunc(agents, func(m Member) bool { return m.Name() == "" && m.Peer.Pod == label })
@@ -86,7 +86,7 @@ func (a *assessment) collect() {
 	for _, s := range a.lines() {
 		if !known[s.Node] {
 			known[s.Node] = true
-			add(s.Node, s.Host, s.Client)
+			add(s.Node, s.Host)
 		}
 	}
 	for i, m := range agents {
@@ -96,8 +96,8 @@ func (a *assessment) collect() {
 	}
 }
 
-// lines are those of all configurations in force, with the host and the client port of each server
-// where any of them has it: a server may write every address for itself.
+// lines are those of all configurations in force, with the host of each server where any of them has
+// it: a server may write every address for itself.
 func (a assessment) lines() (out []Server) {
 	at := map[string]int{}
 	for _, m := range append([]Member{a.Self}, a.Others...) {
@@ -113,9 +113,6 @@ func (a assessment) lines() (out []Server) {
 			if out[i].Host == "" {
 				out[i].Host = s.Host
 			}
-			if out[i].Client == 0 {
-				out[i].Client = s.Client
-			}
 		}
 	}
 	return out
@@ -124,21 +121,25 @@ func (a assessment) lines() (out []Server) {
 func (a *assessment) addConfigs() {
 	for _, x := range a.members {
 		c := x.State.Config
-		if !x.Serves() || len(c.Servers) == 0 || slices.ContainsFunc(a.configs, func(b Config) bool { return b.Weighted == c.Weighted && slices.Equal(b.voters(), c.voters()) }) {
+		if !x.Serves() || len(c.Servers) == 0 {
 			continue
 		}
-		a.configs = append(a.configs, c)
+		a.weighted = a.weighted || c.Weighted
+		if !slices.ContainsFunc(a.configs, func(b Config) bool { return slices.Equal(b.voters(), c.voters()) }) {
+			a.configs = append(a.configs, c)
+		}
 	}
 }
 
-// silent are the servers that may be asked themselves, as their agents have told nothing.
+// silent are the servers of the local configuration that may be asked themselves, as their agents
+// have told nothing.
 func (a assessment) silent() (out []Server) {
 	for _, x := range a.members {
-		if !x.Known && x.host != "" && idOf(x.node) >= 0 && a.Self.Serves() {
-			out = append(out, Server{Node: x.node, Host: x.host, Client: x.client})
+		if line, listed := a.Self.State.Config.find(x.node); listed && !x.Known && line.Host != "" && a.Self.Serves() {
+			out = append(out, line)
 		}
 	}
-	return out[:min(len(out), maxServers)]
+	return out
 }
 
 // mode is what a server is by its own word.
@@ -215,10 +216,8 @@ func (a assessment) doubt(leaders []string) string {
 	if own.Mode == Standalone && len(a.Others) > 0 {
 		return "it is a server of its own, without an ensemble, and there are other members"
 	}
-	for _, c := range a.configs {
-		if c.Weighted {
-			return "the configuration has groups and weights (hierarchical quorums), which are not supported"
-		}
+	if a.weighted {
+		return "the configuration has groups and weights (hierarchical quorums), which are not supported"
 	}
 	for _, x := range a.members {
 		if x.Serves() && x.State.Mode != Standalone && x.State.Leader != "" && a.leader != "" && x.State.Leader != a.leader {
