@@ -11,7 +11,7 @@ import (
 )
 
 // engines are those that images name.
-var engines = []model.Engine{model.Solr, model.OpenSearch, model.MySQL, model.MariaDB, model.FoundationDB, model.Galera}
+var engines = []model.Engine{model.Solr, model.OpenSearch, model.MySQL, model.MariaDB, model.FoundationDB, model.Galera, model.ZooKeeper}
 
 // besides are words in the names of images that belong to a database but are not the database.
 var besides = []string{"exporter", "dashboards", "router", "proxy", "operator", "logstash", "plugin", "backup", "client", "shell", "monitor", "init", "proxysql", "haproxy", "maxscale", "envoy"}
@@ -77,7 +77,7 @@ func names(c *corev1.Container) bool {
 }
 
 // databasePorts are ports that only servers listen on.
-var databasePorts = []int32{3306, 8983, 9200, 4567, 33060, 33061}
+var databasePorts = []int32{3306, 8983, 9200, 4567, 33060, 33061, 2181, 2888, 3888}
 
 // Container returns the database's container: the one that is annotated, or else the first whose
 // image names a database and that has a database's port, then one that has the port, then one with
