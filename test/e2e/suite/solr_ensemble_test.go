@@ -1,0 +1,102 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rollcall-dev/rollcall/test/e2e/manifests"
+	"github.com/rollcall-dev/rollcall/test/e2e/observer"
+	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
+	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
+	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
+	"github.com/rollcall-dev/rollcall/test/e2e/witness"
+)
+
+// ensembleName is the StatefulSet of the ensemble in manifests/solr.yaml, and its DatabaseCluster.
+const ensembleName = "zk"
+
+// ensembleRolled: the ensemble under Solr is put under Rollcall, which restarts each server, and is
+// rolled, while Solr serves. Each server goes while all others are in the quorum, the leader last,
+// and no pod of Solr goes.
+func (s *solr) ensembleRolled(t *testing.T) {
+	ctx := t.Context()
+	servers, err := s.bed.WatchPods(ctx, solrcloud.Namespace, zookeepers, zookeeperPort)
+	require.NoError(t, err)
+	asked := observer.ZooKeeper{Pods: func() map[string]string {
+		out := servers.Addresses()
+		for name, url := range out {
+			out[name] = strings.TrimPrefix(url, "http://")
+		}
+		return out
+	}}
+	_, err = s.bed.Rollcall(ctx, "enroll", ensembleName, "--name", ensembleName, "-n", solrcloud.Namespace)
+	require.NoError(t, err)
+	_, err = s.bed.Rollcall(ctx, "approve", ensembleName, "-n", solrcloud.Namespace, "--what", "adopt", "--any-revision")
+	require.NoError(t, err)
+	metadata := fmt.Sprintf(`{"labels":{%q:%q}}`, manifests.ClusterLabel, ensembleName)
+	for _, step := range []string{metadata, fmt.Sprintf(`{"annotations":{%q:"ensemble"}}`, manifests.Changed)} {
+		o := observe(t, s.bed, servers, asked.Read)
+		out := roll(t, rehearsal.Rehearsal{
+			On: s.cloud,
+			Change: func(ctx context.Context) error {
+				patch := fmt.Sprintf(`{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null},"template":{"metadata":%s}}}`, step)
+				_, err := s.bed.Kube.AppsV1().StatefulSets(solrcloud.Namespace).Patch(ctx, ensembleName, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "e2e"})
+				return err
+			},
+			During: func(ctx context.Context, _ *witness.Witness) error { return s.leaderLast(ctx, servers, asked) },
+			Done: func(ctx context.Context) error {
+				return s.bed.Eventually(ctx, "the ensemble to be rolled", 5*time.Minute, func(ctx context.Context) error {
+					set, err := s.bed.Kube.AppsV1().StatefulSets(solrcloud.Namespace).Get(ctx, ensembleName, metav1.GetOptions{})
+					if err != nil {
+						return err
+					}
+					return servers.Updated(set)
+				})
+			},
+		})
+		o.judged(t)
+		require.Empty(t, out.Witness.Restarts, "no pod of Solr goes")
+		require.Zero(t, out.Witness.MaxPodsAway, "no pod of Solr is unavailable")
+	}
+	for _, pod := range servers.All() {
+		require.True(t, testbed.HasAgent(pod), pod.Name)
+	}
+	_, err = s.bed.Rollcall(ctx, "status", ensembleName, "-n", solrcloud.Namespace, "--wait", "--timeout", "2m")
+	require.NoError(t, err)
+}
+
+// leaderLast waits until all servers but one are new, and requires that the old one leads.
+func (s *solr) leaderLast(ctx context.Context, servers *testbed.Pods, asked observer.ZooKeeper) error {
+	before, err := s.ensemble(ctx)
+	if err != nil {
+		return err
+	}
+	old := ""
+	err = s.bed.Eventually(ctx, "one server to be left", 5*time.Minute, func(context.Context) error {
+		var left []string
+		for _, pod := range servers.All() {
+			if string(pod.UID) == before[pod.Name] && pod.DeletionTimestamp == nil {
+				left = append(left, pod.Name)
+			}
+		}
+		if len(left) > 1 {
+			return fmt.Errorf("left: %s", strings.Join(left, ", "))
+		}
+		old = strings.Join(left, "")
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if mode := asked.Modes(ctx)[old]; old != "" && mode != "leader" {
+		return fmt.Errorf("the last of the ensemble, %s, does not lead: %s", old, mode)
+	}
+	return nil
+}
