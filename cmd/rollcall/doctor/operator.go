@@ -47,7 +47,12 @@ var operators = []operator{
 		}
 		return "its annotation " + stopped + " is true"
 	}},
-	{"mariadb-operator", []string{"k8s.mariadb.com", "enterprise.mariadb.com", "mariadb.mmontes.io"}, []string{"MariaDB"}, []string{managedBy + "mariadb-operator"}, "mariadb-operator", nil},
+	{"mariadb-operator", []string{"k8s.mariadb.com", "enterprise.mariadb.com", "mariadb.mmontes.io"}, []string{"MariaDB"}, []string{managedBy + "mariadb-operator"}, "mariadb-operator", func(o map[string]any) string {
+		if suspended, _, _ := unstructured.NestedBool(o, "spec", "suspend"); !suspended {
+			return ""
+		}
+		return "suspend is true"
+	}},
 	{"Percona's operator", []string{"pxc.percona.com", "ps.percona.com"}, []string{"PerconaXtraDBCluster", "PerconaServerMySQL"},
 		[]string{managedBy + "percona-xtradb-cluster-operator", managedBy + "percona-server-mysql-operator", managedBy + "percona-server-operator"}, "percona-operators", nil},
 	{"Oracle's MySQL operator", []string{"mysql.oracle.com"}, []string{"InnoDBCluster"}, []string{"mysql.oracle.com/cluster"}, "oracles-mysql-operator", nil},
