@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -129,6 +130,15 @@ func (f *Facts) OwnersOf() (out []Owner) {
 		}
 	}
 	return out
+}
+
+// ReadOwner adds an owner with what it says, in JSON.
+func (f *Facts) ReadOwner(o Owner, text []byte) error {
+	if err := json.Unmarshal(text, &o.Object); err != nil {
+		return err
+	}
+	f.Owners = append(f.Owners, o)
+	return nil
 }
 
 // operated finds databases of operators: two programs must not roll the same pods.
