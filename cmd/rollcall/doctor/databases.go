@@ -83,10 +83,10 @@ func (f *Facts) engineAs(d *sqlDatabase) model.Engine {
 	return d.Engine()
 }
 
-// NamedConfigMaps are the names of ConfigMaps that may have settings of MySQL or MariaDB.
+// NamedConfigMaps are the names of ConfigMaps that may have settings of databases.
 func (f *Facts) NamedConfigMaps() (names []string) {
 	for _, set := range append(slices.Clone(f.Sets), f.Others...) {
-		if f.isSQL(&set) {
+		if f.isSQL(&set) || isDatabase(&set) {
 			names = append(names, database.ConfigMaps(&set)...)
 		}
 	}

@@ -58,6 +58,8 @@ var checks = []struct {
 	{"gossip", gossip},
 	{"credentials", credentials},
 	{"consent", allowed},
+	{"security", secured},
+	{"certificates", certificates},
 	{"topology", topology},
 	{"service", services},
 	{"configuration", configuration},

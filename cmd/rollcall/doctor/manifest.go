@@ -86,15 +86,7 @@ func (f *Facts) add(document []byte) error {
 	case "v1/ConfigMap":
 		return read(&f.ConfigMaps, document)
 	case "v1/Secret":
-		var secret metav1.PartialObjectMetadata
-		if err := yaml.Unmarshal(document, &secret); err != nil {
-			return err
-		}
-		if f.SecretMetas == nil {
-			f.SecretMetas = map[string]*metav1.ObjectMeta{}
-		}
-		f.SecretMetas[id(secret.Namespace, secret.Name)] = &secret.ObjectMeta
-		return nil
+		return f.addSecret(document)
 	case v1alpha1.GroupVersion.String() + "/DatabaseCluster":
 		return appended(f, &f.Clusters, document)
 	}
@@ -103,6 +95,24 @@ func (f *Facts) add(document []byte) error {
 			Severity: Error, Object: kind.Kind, Found: fmt.Sprintf("apiVersion %s and kind %s are not known, so it is not looked at", kind.APIVersion, kind.Kind),
 			Fix: "apiVersion: " + v1alpha1.GroupVersion.String() + ", kind: " + v1alpha1.Kind,
 		})
+	}
+	return nil
+}
+
+// addSecret keeps the metadata of a Secret, and its certificates. Charts leave contents out that are
+// made elsewhere, so a content that cannot be read is none.
+func (f *Facts) addSecret(document []byte) error {
+	var meta metav1.PartialObjectMetadata
+	if err := yaml.Unmarshal(document, &meta); err != nil {
+		return err
+	}
+	if f.SecretMetas == nil {
+		f.SecretMetas = map[string]*metav1.ObjectMeta{}
+	}
+	f.SecretMetas[id(meta.Namespace, meta.Name)] = &meta.ObjectMeta
+	var secret corev1.Secret
+	if yaml.Unmarshal(document, &secret) == nil {
+		f.KeepCertificates(&secret)
 	}
 	return nil
 }

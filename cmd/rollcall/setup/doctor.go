@@ -87,9 +87,12 @@ func examineLive(ctx context.Context, a *cli.App, names []string) (doctor.Report
 	return examineRead(ctx, a, k, f), nil
 }
 
-// examineRead asks the coordinator and examines the facts; the Secrets have been read.
+// examineRead asks the coordinator, and pods whose agents cannot say it, and examines the facts; the
+// Secrets have been read.
 func examineRead(ctx context.Context, a *cli.App, k cli.API, f *doctor.Facts) doctor.Report {
 	readSnapshots(ctx, a, k, f)
+	askPods(ctx, a, k, f)
+	readMounted(ctx, k, f)
 	return doctor.NewReport(f)
 }
 

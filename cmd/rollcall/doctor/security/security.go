@@ -21,6 +21,8 @@ const (
 	On
 )
 
+func (s State) String() string { return [...]string{"untold", "off", "on"}[s] }
+
 // Answer answers one question.
 type Answer struct {
 	State State
@@ -79,5 +81,3 @@ func whether(is bool, why string) Answer {
 	}
 	return off(why)
 }
-
-func (s State) String() string { return [...]string{"untold", "off", "on"}[s] }
