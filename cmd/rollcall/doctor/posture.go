@@ -66,8 +66,8 @@ func (f *Facts) WantOf(set *appsv1.StatefulSet) (Want, bool) {
 	return w, true
 }
 
-// hear has what a pod answers count before what objects say. That a server answers without a login
-// does not mean that it wants none for all that agents do.
+// hear has what a pod answers count before what objects say. That Solr answers without a login does not
+// mean that it wants none for all that agents do.
 func (w *Want) hear(h Heard) {
 	says := func(a *security.Answer, state security.State, why string) {
 		if state != security.Untold {
@@ -75,7 +75,7 @@ func (w *Want) hear(h Heard) {
 		}
 	}
 	says(&w.TLS, h.TLS, map[bool]string{true: "answers by TLS", false: "answers without TLS"}[h.TLS == security.On])
-	if h.Login == security.On || w.Login.State == security.Untold {
+	if h.Login == security.On || w.Login.State == security.Untold || w.Engine == model.OpenSearch {
 		says(&w.Login, h.Login, map[bool]string{true: "refuses requests without a login", false: "answers without a login"}[h.Login == security.On])
 	}
 	says(&w.Client, h.Client, map[bool]string{true: "ends connections of clients without a certificate", false: "takes clients without a certificate"}[h.Client == security.On])

@@ -10,13 +10,15 @@ import (
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/enroll"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
 )
 
 // Doctor examines a chart or a namespace.
 func Doctor(a *cli.App) *cobra.Command {
-	var file string
+	var file, credentials string
 	var out cli.Format
+	var tls enroll.TLS
 	cmd := &cobra.Command{
 		Use:   "doctor [NAME]...",
 		Short: "Examine a chart, or what runs, before anything is changed",
@@ -29,16 +31,25 @@ A NAME is that of a StatefulSet or of a DatabaseCluster. Without one it is about
 StatefulSets with the label rollcall.dev/cluster, or where none has it yet about those
 whose images name a database, or about all.
 
+Of Solr, OpenSearch, MySQL and MariaDB it says where servers want TLS, a login or a certificate
+of the client. Where there is no DatabaseCluster yet, --tls, --ca-secret, --server-name and
+--credentials-secret say what it will have, as with enroll. Of a namespace it asks one pod of
+each StatefulSet whose agents cannot say it, by a port-forward.
+
 The exit status is 0 when there is no error among the findings, 2 when there is, and 1
 when it could not be examined.`,
 		Example: fmt.Sprintf("  helm template search ./chart | %[1]s doctor -f -\n  %[1]s doctor search -n prod", a.Name),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var e doctor.Report
-			var err error
+			err := readSecureFlags(cmd, &tls)
+			if err != nil {
+				return err
+			}
+			said := doctor.Said{TLS: tls.Enabled, Connection: tls.Connection(credentials)}
 			if file != "" {
-				e, err = examineFile(a, file, args)
+				e, err = examineFile(a, file, args, said)
 			} else {
-				e, err = examineLive(cmd.Context(), a, args)
+				e, err = examineLive(cmd.Context(), a, args, said)
 			}
 			if err != nil {
 				return err
@@ -48,11 +59,12 @@ when it could not be examined.`,
 		ValidArgsFunction: a.CompleteNames,
 	}
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "manifest to examine, such as helm template writes, - for standard input")
+	secureFlags(cmd, &tls, &credentials)
 	cli.OutputFlag(cmd, &out, "text", cli.JSON, cli.YAML)
 	return cmd
 }
 
-func examineFile(a *cli.App, file string, names []string) (doctor.Report, error) {
+func examineFile(a *cli.App, file string, names []string, said doctor.Said) (doctor.Report, error) {
 	data, err := a.ReadFile(file, "manifest")
 	if file == "-" {
 		file = "standard input"
@@ -62,6 +74,7 @@ func examineFile(a *cli.App, file string, names []string) (doctor.Report, error)
 	}
 	facts, err := doctor.Manifest(data)
 	if err == nil {
+		facts.Said = said
 		err = facts.Only(names)
 	}
 	if err != nil {
@@ -70,7 +83,7 @@ func examineFile(a *cli.App, file string, names []string) (doctor.Report, error)
 	return doctor.NewReport(facts), nil
 }
 
-func examineLive(ctx context.Context, a *cli.App, names []string) (doctor.Report, error) {
+func examineLive(ctx context.Context, a *cli.App, names []string, said doctor.Said) (doctor.Report, error) {
 	k, err := a.API()
 	if err != nil {
 		return doctor.Report{}, err
@@ -79,6 +92,7 @@ func examineLive(ctx context.Context, a *cli.App, names []string) (doctor.Report
 	if err != nil {
 		return doctor.Report{}, err
 	}
+	f.Said = said
 	if err := f.Only(names); err != nil {
 		return doctor.Report{}, fmt.Errorf("namespace %s: %w", k.Namespace, err)
 	}
