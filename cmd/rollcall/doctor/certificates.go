@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
-	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor/security"
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
 )
 
@@ -41,10 +40,11 @@ func certificates(f *Facts) []Finding {
 		if !known || !w.Told || f.work(set) {
 			return nil
 		}
-		if found := f.authority(set, w); len(found) > 0 {
+		found := f.authority(set, w)
+		if slices.ContainsFunc(found, func(one Finding) bool { return one.Severity == Error }) {
 			return found
 		}
-		return slices.Concat(f.judged(set, w), f.refusedLogin(set, w), f.clientSecret(set, w))
+		return slices.Concat(found, f.judged(set, w), f.clientSecret(set, w))
 	})
 }
 
@@ -131,15 +131,6 @@ func (f *Facts) judged(set *appsv1.StatefulSet, w Want) []Finding {
 		}
 	}
 	return nil
-}
-
-// refusedLogin says that a pod did not take the agents' username and password.
-func (f *Facts) refusedLogin(set *appsv1.StatefulSet, w Want) []Finding {
-	if f.Live == nil || f.Live.Heard[set.Name].LoggedIn != security.Off {
-		return nil
-	}
-	return one(Error, fmt.Sprintf("pod %s refuses the username and password of Secret %s (status 401)", f.Live.Heard[set.Name].Pod, id(set.Namespace, f.secretOf(set, w))),
-		"make that user in the database with that password, or correct the Secret ("+AccountPage(w.Engine)+")")
 }
 
 // refusedCertificate says why agents would refuse what a pod showed.

@@ -24,6 +24,7 @@ func secured(f *Facts) []Finding {
 		out = append(out, f.tls(set, w)...)
 		if !IsSQL(w.Engine) { // of which the check of the credentials tells
 			out = append(out, f.login(set, w)...)
+			out = append(out, f.refusedLogin(set, w)...)
 		}
 		return append(out, f.clientCertificate(w)...)
 	})
@@ -115,6 +116,15 @@ func (f *Facts) login(set *appsv1.StatefulSet, w Want) []Finding {
 		return one(f.untold(set), "it cannot be told whether its servers want a login: "+w.Login.Why, "where they do: rollcall enroll --credentials-secret NAME ("+securedPage+")")
 	}
 	return nil
+}
+
+// refusedLogin says that a pod did not take the agents' username and password.
+func (f *Facts) refusedLogin(set *appsv1.StatefulSet, w Want) []Finding {
+	if f.Live == nil || f.Live.Heard[set.Name].LoggedIn != security.Off {
+		return nil
+	}
+	return one(Error, fmt.Sprintf("pod %s refuses the username and password of Secret %s (status 401)", f.Live.Heard[set.Name].Pod, id(set.Namespace, f.secretOf(set, w))),
+		"make that user in the database with that password, or correct the Secret ("+AccountPage(w.Engine)+")")
 }
 
 // AccountPage is where the documents have what the agents' account needs.
