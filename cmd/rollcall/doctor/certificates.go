@@ -35,7 +35,7 @@ func (f *Facts) KeepCertificates(secret *corev1.Secret) {
 // certificates checks that agents will take the certificates of the servers for right: that the named
 // Secret has the certificate of an authority, and that what servers show agrees with it.
 func certificates(f *Facts) []Finding {
-	return f.perDatabase(func(set *appsv1.StatefulSet) []Finding {
+	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		w, known := f.WantOf(set)
 		if !known || !w.Told || f.work(set) {
 			return nil

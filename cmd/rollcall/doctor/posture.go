@@ -7,7 +7,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
-	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor/database"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor/listen"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor/security"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -44,13 +43,11 @@ func (f *Facts) WantOf(set *appsv1.StatefulSet) (Want, bool) {
 	cluster := f.clusterOf(set)
 	switch {
 	case cluster != nil:
-		w.Engine, w.Connection, w.Told = cluster.Spec.Engine, cluster.Spec.Connection, true
+		w.Connection, w.Told = cluster.Spec.Connection, true
 	case f.Said.Connection != nil:
 		w.Connection, w.Told = *f.Said.Connection, true
 	}
-	if c := database.Container(&set.Spec.Template); w.Engine == "" && c != nil {
-		w.Engine = database.EngineOf(c)
-	}
+	w.Engine = f.engine(set)
 	var known bool
 	if w.Posture, known = security.Of(w.Engine, set, f.Objects()); !known {
 		return w, false

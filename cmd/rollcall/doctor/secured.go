@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,7 +15,7 @@ const securedPage = "deploy/docs/install.md#a-database-with-tls-or-a-login"
 // secured compares what servers want of the agents with what the agents are told: TLS, a login, and a
 // certificate of their own.
 func secured(f *Facts) []Finding {
-	return f.perDatabase(func(set *appsv1.StatefulSet) (out []Finding) {
+	return f.eachSet(func(set *appsv1.StatefulSet) (out []Finding) {
 		w, known := f.WantOf(set)
 		if !known || f.work(set) {
 			return nil
@@ -28,21 +27,6 @@ func secured(f *Facts) []Finding {
 		}
 		return append(out, f.clientCertificate(w)...)
 	})
-}
-
-// perDatabase asks about every StatefulSet, and says once what is the same for several.
-func (f *Facts) perDatabase(ask func(*appsv1.StatefulSet) []Finding) (out []Finding) {
-	for _, found := range f.eachSet(ask) {
-		i := slices.IndexFunc(out, func(o Finding) bool {
-			return o.Severity == found.Severity && o.Found == found.Found && o.Fix == found.Fix
-		})
-		if i < 0 {
-			out = append(out, found)
-			continue
-		}
-		out[i].Object += ", " + strings.TrimPrefix(found.Object, "StatefulSet ")
-	}
-	return out
 }
 
 // needs is the severity of what agents need and are not told: an error once somebody has described how

@@ -106,12 +106,7 @@ command again goes on from there.`,
 			return enrollSets(cmd.Context(), a, e)
 		},
 	}
-	var engines []string
-	for _, known := range enroll.Engines {
-		engines = append(engines, string(known))
-	}
-	cmd.Flags().StringVar(&engine, "engine", "", "kind of database: "+strings.Join(engines, ", ")+"; default: what the image says")
-	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engines, cobra.ShellCompDirectiveNoFileComp))
+	engineFlag(cmd, &engine, "kind of database; default: what the image says")
 	cmd.Flags().StringVar(&primary, "primary", "", "what the primary of MySQL or MariaDB does before its pod goes: Switchover, RestartInPlace, Hold; default: by the topology")
 	_ = cmd.RegisterFlagCompletionFunc("primary", cobra.FixedCompletions([]string{"Switchover", "RestartInPlace", "Hold"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().StringVar(&e.Name, "name", "", "name of the DatabaseCluster; default: what the label says, or the name of the first StatefulSet")
@@ -201,6 +196,16 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 		return writeApply(a, policy)
 	}
 	return nil
+}
+
+// engineFlag adds the flag that names an engine.
+func engineFlag(cmd *cobra.Command, engine *string, usage string) {
+	var engines []string
+	for _, known := range enroll.Engines {
+		engines = append(engines, string(known))
+	}
+	cmd.Flags().StringVar(engine, "engine", "", usage+" ("+strings.Join(engines, ", ")+")")
+	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engines, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // writeObjects writes several objects as YAML documents or as a List.

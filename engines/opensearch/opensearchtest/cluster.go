@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/engines/enginetest/authority"
 	"github.com/rollcall-dev/rollcall/engines/enginetest/freeport"
 	"github.com/rollcall-dev/rollcall/engines/enginetest/process"
 )
@@ -28,12 +29,16 @@ type Options struct {
 	Roles []string
 	// Settings for opensearch.yml of all nodes, which win over those of this package.
 	Settings map[string]string
+	// Security switches the security plugin on, which only SecuredVersions have.
+	Security *Security
 }
 
 // Cluster is some OpenSearch nodes.
 type Cluster struct {
 	// Nodes in the order of Options.Versions, named node-0, node-1 and so on.
 	Nodes []*Node
+	// Authority signs the certificates of a secured cluster.
+	Authority *authority.Authority
 
 	t       testing.TB
 	home    string
@@ -65,6 +70,9 @@ func Start(t testing.TB, options Options) *Cluster {
 	require.True(t, len(options.Roles) == 0 || len(options.Roles) == len(options.Versions), "roles of all nodes or of none")
 	c := &Cluster{t: t, home: Home(t, options.Versions...), dir: t.TempDir(), options: options}
 	c.client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 90 * time.Second}
+	if options.Security != nil {
+		c.secure()
+	}
 	t.Cleanup(c.stop)
 	ports := freeport.Take(t, 2*len(options.Versions))
 	for i, version := range options.Versions {
@@ -159,7 +167,13 @@ func (n *Node) Pause() (resume func()) {
 func (n *Node) Dir() string { return filepath.Join(n.home, "data") }
 
 // URL returns the URL of the node, without a path.
-func (n *Node) URL() string { return "http://" + net.JoinHostPort(n.Host, strconv.Itoa(n.Port)) }
+func (n *Node) URL() string {
+	scheme := "http://"
+	if s := n.cluster.options.Security; s != nil && !s.Plain {
+		scheme = "https://"
+	}
+	return scheme + net.JoinHostPort(n.Host, strconv.Itoa(n.Port))
+}
 
 // Try makes a call, with a JSON body or none, and returns body and HTTP status.
 func (n *Node) Try(method, path, body string) ([]byte, int, error) {
@@ -169,6 +183,9 @@ func (n *Node) Try(method, path, body string) ([]byte, int, error) {
 	}
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if n.cluster.options.Security != nil {
+		req.SetBasicAuth(AdminUser, AdminPassword)
 	}
 	answer, err := n.cluster.client.Do(req)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // EnvHome names the folder with OpenSearch in it:
 //
-//	VERSION/  lib, modules and, from 3.0 on, agent, for each version
+//	VERSION/  lib, modules and, from 3.0 on, agent, for each version; plugins/opensearch-security in SecuredVersions
 //	etc/      log4j2.properties
 //	java/     a Java for all of them; without it one of the machine's is taken
 //

@@ -21,6 +21,9 @@ func (n *Node) Start() {
 	require.NoError(c.t, err)
 	n.write("log4j2.properties", string(logging))
 	n.write("opensearch.yml", n.settings())
+	if c.options.Security != nil {
+		n.configure()
+	}
 	program, err := java(c.home, n.Version)
 	require.NoError(c.t, err)
 	n.starts++
@@ -60,6 +63,12 @@ func (n *Node) settings() string {
 	}
 	if n.roles != "" {
 		all["node.roles"] = "[" + n.roles + "]"
+	}
+	switch {
+	case c.options.Security != nil:
+		c.options.Security.settings(all)
+	case slices.Contains(SecuredVersions, n.Version):
+		all["plugins.security.disabled"] = "true"
 	}
 	maps.Copy(all, c.options.Settings)
 	var text strings.Builder

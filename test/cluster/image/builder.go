@@ -52,6 +52,7 @@ type recipe struct {
 var recipes = []recipe{
 	{"solr", Builder.solr},
 	{"opensearch", Builder.openSearch},
+	{"opensearch-secured", Builder.securedOpenSearch},
 	{"mysql", func(b Builder, ctx context.Context) (Built, error) { return b.sql(ctx, mysqlServer) }},
 	{"mariadb", func(b Builder, ctx context.Context) (Built, error) { return b.sql(ctx, mariadbServer) }},
 	{"foundationdb", Builder.foundationDB},

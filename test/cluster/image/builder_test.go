@@ -106,7 +106,7 @@ func TestAMissingProgramIsNamedAndKeepsNoOtherBack(t *testing.T) {
 	require.Len(t, built, 1)
 
 	_, err = b.Build(t.Context(), "postgres")
-	require.ErrorContains(t, err, "there are solr, opensearch, mysql, mariadb, foundationdb, agent, coordinator")
+	require.ErrorContains(t, err, "there are solr, opensearch, opensearch-secured, mysql, mariadb, foundationdb, agent, coordinator")
 }
 
 func TestWhatDoesNotCompileIsShown(t *testing.T) {

@@ -86,6 +86,40 @@ func TestOpenSearchEntrypointWithoutRoles(t *testing.T) {
 	require.Contains(t, settings, "node.roles: [ ]\n", "a node that only coordinates")
 }
 
+func TestOpenSearchEntrypointWithSecurity(t *testing.T) {
+	const plugin = "dist/plugins/opensearch-security/config"
+	root := openSearchRoot(t, plugin, "own")
+	for file, text := range map[string]string{plugin + "/roles.yml": "theirs", plugin + "/config.yml": "theirs", "own/roles.yml": "own"} {
+		require.NoError(t, os.WriteFile(filepath.Join(root, file), []byte(text), 0o644))
+	}
+	_, settings := enter(t, root, "")
+	require.Contains(t, settings, "plugins.security.disabled: true\n")
+	asked, settings := enter(t, root, "", "OPENSEARCH_SECURITY=/data/config/certs", "OPENSEARCH_SECURITY_CONFIG="+filepath.Join(root, "own"))
+	require.Contains(t, settings, "plugins.security.ssl.http.pemkey_filepath: /data/config/certs/tls.key\n")
+	require.Contains(t, settings, "plugins.security.ssl.transport.pemtrustedcas_filepath: /data/config/certs/ca.crt\n")
+	require.Contains(t, settings, "plugins.security.nodes_dn: ['CN=node']\n")
+	require.NotContains(t, settings, "disabled")
+	require.NotContains(t, strings.Join(asked, " "), "Installer")
+	for file, want := range map[string]string{"roles.yml": "own", "config.yml": "theirs"} {
+		text, err := os.ReadFile(filepath.Join(root, "data", "config", "opensearch-security", file))
+		require.NoError(t, err)
+		require.Equal(t, want, string(text))
+	}
+	_, settings = enter(t, root, "", "OPENSEARCH_SECURITY=demo")
+	require.NotContains(t, settings, "plugins.security", "the installer writes them")
+	require.DirExists(t, filepath.Join(root, "data", "plugins", "opensearch-security"))
+}
+
+func TestPluginStandsAlone(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "plugin-descriptor.properties")
+	require.NoError(t, os.WriteFile(file, []byte("name=a\nextended.plugins=b;optional=true,c\nversion=1\n"), 0o644))
+	require.NoError(t, standAlone(file))
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "name=a\nextended.plugins=\nversion=1\n", string(text))
+	require.ErrorIs(t, standAlone(file+".none"), os.ErrNotExist)
+}
+
 func TestOpenSearchEntrypointWithFewFiles(t *testing.T) {
 	root := openSearchRoot(t)
 	asked, _ := enter(t, root, "ulimit -n 1024;")

@@ -11,6 +11,15 @@
 #   OPENSEARCH_DATA      folder for data and logs; put a volume there           default /data
 #   OPENSEARCH_HEAP      default 256m
 #   OPENSEARCH_OPTS      more options for java, which win over those below
+#
+# In an image with the security plugin:
+#   OPENSEARCH_SECURITY  default: the plugin is off
+#                        "demo": on, with the certificates and users of the plugin's own demonstration, as in the official image
+#                        a folder with ca.crt, tls.crt and tls.key below DATA/config: on, with these; 2.x reads no files elsewhere
+#   OPENSEARCH_INITIAL_ADMIN_PASSWORD  of the user admin, for "demo"
+#   OPENSEARCH_SECURITY_CONFIG         folder with files that replace those of the plugin's configuration, such as internal_users.yml
+#   OPENSEARCH_NODES_DN  whose certificates are those of nodes                  default 'CN=node'
+# For more give arguments, such as -Eplugins.security.ssl.http.clientauth_mode=REQUIRE.
 set -eu
 base=$(cd "$(dirname "$0")" && pwd)
 data=${OPENSEARCH_DATA:-/data}
@@ -35,6 +44,41 @@ cp "$base/etc/log4j2.properties" "$data/config/log4j2.properties"
     fi
     if [ -n "${OPENSEARCH_ROLES:-}" ]; then echo "node.roles: [$OPENSEARCH_ROLES]"; fi
 } >"$data/config/opensearch.yml"
+
+plugin=$base/dist/plugins/opensearch-security
+security=$data/config/opensearch-security
+if [ -d "$plugin" ]; then
+    rm -rf "$security"
+    mkdir -p "$security"
+    cp "$plugin"/config/*.yml "$security"
+    if [ -n "${OPENSEARCH_SECURITY_CONFIG:-}" ]; then cp "$OPENSEARCH_SECURITY_CONFIG"/*.yml "$security"; fi
+    case ${OPENSEARCH_SECURITY:-} in
+    "") echo "plugins.security.disabled: true" >>"$data/config/opensearch.yml" ;;
+    demo)
+        mkdir -p "$data/bin"
+        ln -sfn "$base/dist/plugins" "$data/plugins" # the installer looks for everything beside the configuration
+        ln -sfn "$base/dist/lib" "$data/lib"
+        java -Xmx128m -cp "$plugin/*:$base/dist/lib/*" org.opensearch.security.tools.democonfig.Installer \
+            "$data/plugins/opensearch-security/tools" -y -i -s >/dev/null
+        ;;
+    *)
+        {
+            for layer in transport http; do
+                echo "plugins.security.ssl.$layer.pemcert_filepath: $OPENSEARCH_SECURITY/tls.crt"
+                echo "plugins.security.ssl.$layer.pemkey_filepath: $OPENSEARCH_SECURITY/tls.key"
+                echo "plugins.security.ssl.$layer.pemtrustedcas_filepath: $OPENSEARCH_SECURITY/ca.crt"
+            done
+            echo "plugins.security.ssl.transport.enforce_hostname_verification: false"
+            echo "plugins.security.ssl.http.enabled: true"
+            echo "plugins.security.ssl.certificates_hot_reload.enabled: true"
+            echo "plugins.security.allow_default_init_securityindex: true"
+            echo "plugins.security.nodes_dn: ['${OPENSEARCH_NODES_DN:-CN=node}']"
+            echo "plugins.security.restapi.roles_enabled: [all_access, security_rest_api_access]"
+            echo "plugins.security.system_indices.enabled: true"
+        } >>"$data/config/opensearch.yml"
+        ;;
+    esac
+fi
 
 # A node that others can reach insists on 65,535 open files. Where the machine allows fewer, it is told so all the same.
 ulimit -n "$(ulimit -Hn)"
