@@ -94,8 +94,16 @@ func (f *Facts) certificatesIn(set *appsv1.StatefulSet, name string) (map[string
 	if held, read := f.Certificates[id(set.Namespace, name)]; read || f.Live != nil {
 		return held, read
 	}
-	held, read := f.Certificates[name]
-	return held, read
+	for in, held := range f.Certificates {
+		at, of, within := strings.Cut(in, "/")
+		if !within {
+			at, of = "", in
+		}
+		if of == name && sameNamespace(at, set.Namespace) {
+			return held, true
+		}
+	}
+	return nil, false
 }
 
 func inNamespace(set *appsv1.StatefulSet) string {

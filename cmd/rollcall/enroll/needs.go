@@ -95,10 +95,11 @@ func (n *needs) account() []string {
 		return nil
 	}
 	var out []string
-	if role := smallestRole(n.want.Engine); role != "" {
-		out = append(out, step(role, "Make a user for the agents, with this role and no other."))
+	page := doctor.AccountPage(n.want.Engine)
+	if role := strings.TrimSpace(smallestRole(n.want.Engine)); role != "" {
+		out = append(out, step(role, "Make a user for the agents, with this role and no other. The commands are in", page+"."))
 	} else {
-		out = append(out, "Make a user for the agents, with the role in\n    "+doctor.AccountPage(n.want.Engine)+", and no other.\n")
+		out = append(out, "Make a user for the agents, with the role in "+page+", and no other.\n")
 	}
 	return append(out, step(n.kubectl("create secret generic %s --type=kubernetes.io/basic-auth --from-literal=username=rollcall --from-file=password=./password", n.credentials),
 		"Put its username and password into a Secret. The file has the password, and no line break."))
