@@ -80,7 +80,7 @@ func label(f *Facts) (out []Finding) {
 func podLabels(set *appsv1.StatefulSet) value {
 	c := database.ChartOf(set)
 	if c.Claims {
-		return value{path: "by kubectl patch, as deploy/docs/install.md#by-hand shows, and not by the values of chart " + c.Name}
+		return value{path: "by kubectl patch, as deploy/docs/doctor.md#labels-of-volume-claims shows, and not by the values of chart " + c.Name}
 	}
 	path, of := c.Value(c.PodLabels, "spec.template.metadata.labels")
 	return value{path, of}

@@ -2,7 +2,6 @@ package setup
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -93,9 +92,7 @@ func readOwners(ctx context.Context, k cli.API, f *doctor.Facts) {
 		if !f.Live.Tried(what, err) {
 			continue
 		}
-		if err := json.Unmarshal(text, &o.Object); f.Live.Tried(what, err) {
-			f.Owners = append(f.Owners, o)
-		}
+		f.Live.Tried(what, f.ReadOwner(o, text))
 	}
 }
 
