@@ -122,6 +122,9 @@ func (s *Security) settings(all map[string]string) {
 	}
 	if s.Reload {
 		all[prefix+"ssl.certificates_hot_reload.enabled"] = "true"
+		for _, often := range []string{"high", "medium", "low"} {
+			all["resource.reload.interval."+often] = "1s"
+		}
 	}
 }
 
