@@ -8,7 +8,7 @@ set -euo pipefail
 
 declare -A package=(
   [runc]=runc [iptables]=iptables [ip]=iproute2 [conntrack]=conntrack
-  [mmdebstrap]=mmdebstrap [mvn]=maven [javac]=default-jdk-headless [nsenter]=util-linux [openssl]=openssl
+  [mmdebstrap]=mmdebstrap [mvn]=maven [nsenter]=util-linux [openssl]=openssl
   [gcc]=gcc # the race detector needs cgo
 )
 if [ "${1:-}" = browser ] && ! command -v chromium >/dev/null && grep -qs '^ID=debian' /etc/os-release; then

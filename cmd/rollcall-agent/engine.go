@@ -17,6 +17,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/opensearch"
 	"github.com/rollcall-dev/rollcall/engines/solr"
 	"github.com/rollcall-dev/rollcall/engines/web"
+	"github.com/rollcall-dev/rollcall/engines/zookeeper"
 )
 
 // source is what adapters need besides a configuration.
@@ -55,8 +56,10 @@ func engineFrom(from source) func(config.File, engines.Peers) (engines.Engine, e
 			return sqlEngine(mysql.Flavor(f.Engine), access, f.Connection, files, from.pod, peers)
 		case galera.Name:
 			return galera.New(galera.Options{Access: access, Peers: peers})
+		case zookeeper.Name:
+			return zooKeeperEngine(f.Connection, access, from.pod, peers)
 		default:
-			return nil, fmt.Errorf("engine %q is not supported by this version; supported: Solr, OpenSearch, MySQL, MariaDB, FoundationDB, Galera", f.Engine)
+			return nil, fmt.Errorf("engine %q is not supported by this version; supported: Solr, OpenSearch, MySQL, MariaDB, FoundationDB, Galera, ZooKeeper", f.Engine)
 		}
 	}
 }
@@ -104,6 +107,12 @@ func sqlEngine(flavor mysql.Flavor, access web.Access, c config.Connection, file
 		Access: access, Flavor: flavor, ReplicationCredentials: files.user("replication-"),
 		Peers: peers, Failover: c.Failover, Domain: podDomain(), MaxLag: time.Duration(c.MaxLagSeconds) * time.Second,
 	})
+}
+
+// zooKeeperEngine has no credentials: what it asks every client may ask.
+func zooKeeperEngine(c config.Connection, access web.Access, pod string, peers engines.Peers) (engines.Engine, error) {
+	access.Credentials, access.CredentialsFrom = nil, ""
+	return zookeeper.New(zookeeper.Options{Access: access, AdminPort: c.AdminPort, Pod: pod, Peers: peers})
 }
 
 // primaryOf returns what the configuration says of the primary. Hold is the coordinator's: a pod that

@@ -169,6 +169,7 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, in secretInput) config.File {
 				InsecureSkipVerify: connection.TLS.InsecureSkipVerify,
 				Cert:               string(in.client.cert),
 			},
+			AdminPort:   int(connection.AdminPort),
 			ClusterFile: connection.ClusterFile,
 			Client:      connection.Client,
 			Failover:    in.allowed.failover,

@@ -29,7 +29,7 @@ func lockIndex(t *testing.T, n *solrtest.Node, core string) (free func()) {
 // nobody but those on which its shard depends. A restart that does not cure it ends as well as one
 // that does.
 func TestRealBrokenReplica(t *testing.T) {
-	c := solrtest.Start(t, solrtest.Options{Versions: []string{"9.9.0", "9.9.0", "9.9.0"}, SessionTimeout: 6 * time.Second})
+	c := solrtest.Start(t, solrtest.Options{Versions: []string{"9.10.1", "9.10.1", "9.10.1"}, SessionTimeout: 6 * time.Second})
 	victim, other := c.Nodes[1], c.Nodes[0]
 	other.Create("books", "numShards", "1", "nrtReplicas", "3")
 	other.Create("pages", "numShards", "1", "nrtReplicas", "2", "createNodeSet", victim.Name+","+c.Nodes[2].Name)

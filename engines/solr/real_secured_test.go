@@ -33,7 +33,7 @@ func startSecured(t *testing.T, version string) *solrtest.Cluster {
 // TestRealBasicAuth drains and restores a node of a secured cluster, while the password file
 // changes.
 func TestRealBasicAuth(t *testing.T) {
-	c := startSecured(t, "9.10.0")
+	c := startSecured(t, "10.0.0")
 	n := c.Nodes[0]
 	n.Create("books", "numShards", "2", "nrtReplicas", "2")
 	user, password := "solr", securedPassword
@@ -64,7 +64,7 @@ func TestRealBasicAuth(t *testing.T) {
 // TestRealLeastPrivilege does everything as a user who may do only what DESIGN.md
 // lists.
 func TestRealLeastPrivilege(t *testing.T) {
-	c := startSecured(t, "9.10.0")
+	c := startSecured(t, "10.0.0")
 	n := c.Nodes[0]
 	n.Create("books", "numShards", "2", "nrtReplicas", "1", "createNodeSet", n.Name)
 	n.Create("pages", "numShards", "1", "nrtReplicas", "2")
@@ -85,7 +85,7 @@ func TestRealLeastPrivilege(t *testing.T) {
 }
 
 func TestRealTLS(t *testing.T) {
-	c := solrtest.Start(t, solrtest.Options{Versions: []string{"9.10.0", "9.10.0"}, TLS: true})
+	c := solrtest.Start(t, solrtest.Options{Versions: []string{"10.0.0", "10.0.0"}, TLS: true})
 	n := c.Nodes[0]
 	n.Create("books", "numShards", "1", "nrtReplicas", "2")
 	for name, tls := range map[string]web.TLS{

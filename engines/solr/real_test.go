@@ -72,7 +72,7 @@ func stateOf(o engines.Observation, node string) engines.Membership {
 // TestRealRestarts restarts each node of a cluster under load, with its leaders
 // handed over first: no request fails. Then without warning, and what is seen.
 func TestRealRestarts(t *testing.T) {
-	c := solrtest.Start(t, solrtest.Options{Versions: []string{"9.9.0", "9.9.0", "9.9.0"}, SessionTimeout: 6 * time.Second})
+	c := solrtest.Start(t, solrtest.Options{Versions: []string{"9.10.1", "9.10.1", "9.10.1"}, SessionTimeout: 6 * time.Second})
 	first := c.Nodes[0]
 	first.Create("books", "numShards", "2", "nrtReplicas", "3")
 	first.Create("pages", "numShards", "2", "tlogReplicas", "2", "pullReplicas", "1")

@@ -22,7 +22,7 @@ import (
 // TestRealConformance runs the suite against real servers, with a proxy before
 // each that misbehaves when told to.
 func TestRealConformance(t *testing.T) {
-	c := solrtest.Start(t, solrtest.Options{Versions: []string{"9.10.0", "9.10.0", "9.10.0"}})
+	c := solrtest.Start(t, solrtest.Options{Versions: []string{"10.0.0", "10.0.0", "10.0.0"}})
 	enginetest.Run(t, enginetest.Harness{
 		Patience:   15 * time.Second,
 		Eventually: 90 * time.Second,

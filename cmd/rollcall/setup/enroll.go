@@ -40,6 +40,7 @@ first, as doctor does. Where nothing is in the way, what they lack is written: a
 where a RollingUpdate names none, the label rollcall.dev/cluster, also of the Secret with the
 username and password (the one that you name, or the default one of a new DatabaseCluster),
 and a DatabaseCluster.
+Whether Kubernetes admits their pods with an agent is tried by a dry run, if you may create pods.
 None of it restarts a pod, and what is there is left as it is. Then this waits until
 Kubernetes refuses to remove their pods, and says what is left for a person: the label in
 the pod template, and to approve that each pod restarts once for its agent.
@@ -85,10 +86,11 @@ command again goes on from there.`,
 					return err
 				}
 			}
-			for _, flag := range []string{"name", "credentials-secret"} {
-				if cmd.Flags().Changed(flag) && cmd.Flag(flag).Value.String() == "" {
-					return fmt.Errorf("--%s is empty: must be a name", flag)
-				}
+			if cmd.Flags().Changed("name") && e.Name == "" {
+				return errors.New("--name is empty: must be a name")
+			}
+			if err := readSecureFlags(cmd, &e.TLS); err != nil {
+				return err
 			}
 			if e.timeout <= 0 {
 				return fmt.Errorf("--timeout is %s: must be more than 0, such as 3m", e.timeout)
@@ -105,16 +107,11 @@ command again goes on from there.`,
 			return enrollSets(cmd.Context(), a, e)
 		},
 	}
-	var engines []string
-	for _, known := range enroll.Engines {
-		engines = append(engines, string(known))
-	}
-	cmd.Flags().StringVar(&engine, "engine", "", "kind of database: "+strings.Join(engines, ", ")+"; default: what the image says")
-	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engines, cobra.ShellCompDirectiveNoFileComp))
+	engineFlag(cmd, &engine, "kind of database; default: what the image says")
 	cmd.Flags().StringVar(&primary, "primary", "", "what the primary of MySQL or MariaDB does before its pod goes: Switchover, RestartInPlace, Hold; default: by the topology")
 	_ = cmd.RegisterFlagCompletionFunc("primary", cobra.FixedCompletions([]string{"Switchover", "RestartInPlace", "Hold"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().StringVar(&e.Name, "name", "", "name of the DatabaseCluster; default: what the label says, or the name of the first StatefulSet")
-	cmd.Flags().StringVar(&e.CredentialsSecret, "credentials-secret", "", "Secret with the username and password of the agents")
+	secureFlags(cmd, &e.TLS, &e.CredentialsSecret)
 	cmd.Flags().BoolVar(&e.Observe, "observe", false, "make a DatabaseCluster that only shows what it would do")
 	cmd.Flags().BoolVar(&e.dryRun, "dry-run", false, "write nothing; print the manifest and the commands that this amounts to")
 	cmd.Flags().DurationVar(&e.timeout, "timeout", e.timeout, "how long to wait for the coordinator")
@@ -136,7 +133,12 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 	if doctor.IsSQL(e.Engine) {
 		facts.SQL = e.Sets
 	}
+	facts.Said.TLS = e.TLS.Enabled
 	readConfiguration(ctx, k, facts)
+	if found := facts.Operated(e.Sets); unworkable(found) != nil {
+		writeFindings(a, a.ErrOut, found)
+		return fmt.Errorf("nothing was written: %w", unworkable(found))
+	}
 	e.Namespace = k.Namespace
 	plan, err := enroll.Decide(facts, e.Options)
 	if err != nil {
@@ -145,6 +147,7 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 	after := plan.Facts(facts)
 	readSecrets(ctx, k, after)
 	plan.Consent(after)
+	after.Live.Admission = try(ctx, k, plan, after.Live)
 	found := examineRead(ctx, a, k, after)
 	// With -o and --dry-run, standard output has only manifests and commands; it is empty where nothing
 	// can be written.
@@ -160,6 +163,9 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 		fmt.Fprintf(a.ErrOut, "note: the engine is %s, as the image %s says\n", plan.Cluster.Spec.Engine, show.Clean(plan.Image))
 	}
 	writeObstacles(a, plan, found, e)
+	if needs := plan.Needs(a.Name, after); needs != "" {
+		fmt.Fprintf(a.ErrOut, "\n%s\n", show.Clean(needs))
+	}
 	objects := []any{plan.Manifest()}
 	var policy *networkingv1.NetworkPolicy
 	if e.networkPolicy {
@@ -196,6 +202,16 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 		return writeApply(a, policy)
 	}
 	return nil
+}
+
+// engineFlag adds the flag that names an engine.
+func engineFlag(cmd *cobra.Command, engine *string, usage string) {
+	var engines []string
+	for _, known := range enroll.Engines {
+		engines = append(engines, string(known))
+	}
+	cmd.Flags().StringVar(engine, "engine", "", usage+" ("+strings.Join(engines, ", ")+")")
+	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engines, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // writeObjects writes several objects as YAML documents or as a List.

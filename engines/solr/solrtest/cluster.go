@@ -24,7 +24,7 @@ import (
 
 // Options are the options of a cluster.
 type Options struct {
-	// Versions are the versions of the nodes, one each, e.g. "9.9.0".
+	// Versions are the versions of the nodes, one each, e.g. "9.10.1".
 	Versions []string
 	// Security is a security.json; empty means everybody may do everything.
 	Security string
@@ -135,13 +135,14 @@ func (c *Cluster) PauseZooKeeper() (resume func()) {
 func (n *Node) Start() {
 	c := n.cluster
 	require.NoError(c.t, os.MkdirAll(filepath.Join(n.home, "tmp"), 0o755))
-	xml, err := os.ReadFile(filepath.Join(c.home, "etc", "solr.xml"))
+	xml, err := os.ReadFile(c.path("classes-" + n.Version + "/solr.xml"))
 	require.NoError(c.t, err)
 	require.NoError(c.t, os.WriteFile(filepath.Join(n.home, "solr.xml"), xml, 0o644))
 	args := []string{
 		"-Xmx192m", "-DzkHost=" + c.zkHost, "-Dhost=" + n.Host, fmt.Sprintf("-Djetty.port=%d", n.Port),
 		"-Djava.io.tmpdir=" + filepath.Join(n.home, "tmp"), "-Dsolr.solr.home=" + n.home, "-Dsolr.log.dir=" + n.home,
-		"-Dsolr.install.dir=" + c.home, "-Dsolr.default.confdir=" + filepath.Join(c.home, "conf"),
+		"-Dsolr.install.dir=" + c.home, "-Dsolr.default.confdir=" + c.path("conf"), "-Dsolr.configset.default.confdir=" + c.path("conf"),
+		"-Drollcall.lucene=" + lucene(n.Version),
 		fmt.Sprintf("-DzkClientTimeout=%d", c.options.SessionTimeout.Milliseconds()),
 	}
 	if c.options.Security != "" {
@@ -158,10 +159,18 @@ func (n *Node) Start() {
 // AwaitUp waits until the node answers and is live.
 func (n *Node) AwaitUp() {
 	t := n.cluster.t
-	require.Eventually(t, func() bool {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		_, status, err := n.Try(http.MethodGet, "/solr/admin/info/health", nil)
-		return err == nil && status == http.StatusOK
-	}, 2*time.Minute, 200*time.Millisecond, "node did not start: %s", n.process.Tail())
+		if err == nil && status == http.StatusOK {
+			return
+		}
+		select {
+		case <-n.process.Ended():
+			require.FailNow(t, "node did not start", n.process.Tail())
+		default:
+			require.True(t, time.Now().Before(deadline), "node did not start: %v, status %d: %s", err, status, n.process.Tail())
+		}
+	}
 }
 
 // Stop ends the node with SIGTERM and waits.

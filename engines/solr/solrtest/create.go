@@ -32,6 +32,9 @@ func (n *Node) Create(name string, pairs ...string) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		params.Set(pairs[i], pairs[i+1])
 	}
+	if strings.HasPrefix(n.Version, "8.") {
+		params.Set("maxShardsPerNode", "-1") // which later versions do without
+	}
 	for try := 1; ; try++ {
 		failure := n.attempt(params)
 		if failure == nil {

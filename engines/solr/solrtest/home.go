@@ -4,7 +4,6 @@ package solrtest
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,10 +12,11 @@ import (
 
 // EnvHome names the folder with Solr in it:
 //
-//	lib-VERSION/  the jars of a node and of ZooKeeper, for each version
-//	classes/      the main class, dev.rollcall.solr.SolrNode
-//	conf/         the configset of new collections
-//	etc/          log4j2.xml and solr.xml
+//	lib-VERSION/      the jars of a node and of ZooKeeper, for each version
+//	classes-VERSION/  the main class, dev.rollcall.solr.SolrNode, and solr.xml
+//	conf/             the configset of new collections
+//	etc/              log4j2.xml
+//	java/             a Java for all of them
 //
 // The images under test/images are made of the same folder.
 const EnvHome = "ROLLCALL_SOLR_HOME"
@@ -32,10 +32,8 @@ func Home(t testing.TB, versions ...string) string {
 	missing := ""
 	if home == "" {
 		missing = EnvHome + " is not set: no real Solr to test against"
-	} else if _, err := exec.LookPath("java"); err != nil {
-		missing = "no java in PATH: a real Solr cannot run"
 	}
-	for _, part := range append([]string{"classes", "conf", "etc"}, libs(versions)...) {
+	for _, part := range append([]string{"java", "conf", "etc"}, parts(versions)...) {
 		if _, err := os.Stat(filepath.Join(home, part)); missing == "" && err != nil {
 			missing = EnvHome + ": " + err.Error()
 		}
@@ -50,10 +48,10 @@ func Home(t testing.TB, versions ...string) string {
 	return ""
 }
 
-func libs(versions []string) []string {
-	out := make([]string, len(versions))
-	for i, v := range versions {
-		out[i] = "lib-" + v
+func parts(versions []string) []string {
+	var out []string
+	for _, v := range versions {
+		out = append(out, "lib-"+v, "classes-"+v)
 	}
 	return out
 }

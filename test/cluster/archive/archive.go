@@ -16,7 +16,7 @@ import (
 
 // Image is what goes into the archive under one name.
 type Image struct {
-	Name   string  // with registry and tag: docker.io/rollcall-test/solr:9.9.0
+	Name   string  // with registry and tag: docker.io/rollcall-test/solr:9.10.1
 	Layers []Layer // the lowest first
 	Config Config
 }

@@ -22,7 +22,7 @@ var ClusterTools = []Tool{
 var DebianTools = []Tool{{"mmdebstrap", "mmdebstrap"}}
 
 // ImageTools are needed to build the images of databases that are written in Java.
-var ImageTools = append([]Tool{{"mvn", "maven"}, {"javac", "default-jdk-headless"}}, DebianTools...)
+var ImageTools = append([]Tool{{"mvn", "maven"}}, DebianTools...)
 
 // OpenSearchTools are needed to build OpenSearch's image: a small library of it is in C.
 var OpenSearchTools = append([]Tool{{"cc", "gcc"}, {"cc", "libc6-dev"}}, ImageTools...)

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	oldVersion = "9.9.0"
-	newVersion = "9.10.0"
+	oldVersion = "9.10.1"
+	newVersion = "10.0.0"
 	// rolloutLimit is how long one rollout of eight pods may take before the test
 	// gives up; it is no bar of speed.
 	rolloutLimit = 25 * time.Minute

@@ -26,7 +26,7 @@ solr() {
     data=${SOLR_DATA:-/data}
     heap=${SOLR_HEAP:-256m}
     mkdir -p "$data/home" "$data/logs"
-    cp "$base/etc/solr.xml" "$data/home/solr.xml"
+    cp "$base/classes/solr.xml" "$data/home/solr.xml"
     tls=
     if [ -n "${SOLR_SSL_KEY_STORE:-}" ]; then
         tls="-Dsolr.jetty.keystore=$SOLR_SSL_KEY_STORE -Dsolr.jetty.keystore.password=${SOLR_SSL_KEY_STORE_PASSWORD:-}
@@ -37,6 +37,9 @@ solr() {
             -Djavax.net.ssl.trustStore=${SOLR_SSL_TRUST_STORE:-$SOLR_SSL_KEY_STORE}
             -Djavax.net.ssl.trustStorePassword=${SOLR_SSL_TRUST_STORE_PASSWORD:-${SOLR_SSL_KEY_STORE_PASSWORD:-}}"
     fi
+    # An index is read by the major version that wrote it and by the next one.
+    lucene=9.12
+    case "${SOLR_VERSION:-}" in 8.*) lucene=8.11 ;; esac
     # A restarted pod has a new address under its old name, so names are not remembered for long.
     # shellcheck disable=SC2086 # options are split on purpose
     exec java -Xms$heap -Xmx$heap $fast \
@@ -44,7 +47,8 @@ solr() {
         -DzkHost="$ZK_HOST" -Dhost="${SOLR_HOST:-$(hostname -f)}" \
         -Dsolr.jetty.host=0.0.0.0 -Djetty.port="$port" \
         -Dsolr.solr.home="$data/home" -Dsolr.log.dir="$data/logs" -Dsolr.install.dir="$base" \
-        -Dsolr.default.confdir="$base/conf" -Dsolr.security.file="${SOLR_SECURITY_FILE:-}" \
+        -Dsolr.default.confdir="$base/conf" -Dsolr.configset.default.confdir="$base/conf" -Drollcall.lucene=$lucene \
+        -Dsolr.security.file="${SOLR_SECURITY_FILE:-}" \
         $tls ${SOLR_OPTS:-} -cp "$base/classes:$base/etc:$base/lib/*" dev.rollcall.solr.SolrNode
 }
 

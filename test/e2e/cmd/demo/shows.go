@@ -36,8 +36,8 @@ type show struct {
 
 var shows = map[string]show{
 	"solr": {
-		image: "solr", manifest: "databasecluster.yaml", cluster: solrcloud.Name, pod: "solr-0", pods: 6, to: "9.10.0", last: "the overseer",
-		what: "six Solr 9.9.0 pods over three zones", change: "Solr 9.9.0 -> 9.10.0 on all six pods", deploy: solr,
+		image: "solr", manifest: "databasecluster.yaml", cluster: solrcloud.Name, pod: "solr-0", pods: 6, to: "10.0.0", last: "the overseer",
+		what: "six Solr 9.10.1 pods over three zones", change: "Solr 9.10.1 -> 10.0.0 on all six pods", deploy: solr,
 	},
 	"opensearch": {
 		image: "opensearch", manifest: "opensearch-databasecluster.yaml", cluster: searchcluster.Name, pod: "os-data-0", pods: 8, to: "3.8.0", last: "the elected manager",
