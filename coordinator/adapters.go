@@ -11,6 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/opensearch"
 	"github.com/rollcall-dev/rollcall/engines/solr"
 	"github.com/rollcall-dev/rollcall/engines/web"
+	"github.com/rollcall-dev/rollcall/engines/zookeeper"
 )
 
 // engineFacts returns what the policy must know about an engine. About an engine that this version
@@ -30,6 +31,8 @@ func engineFacts(engine model.Engine) engines.Facts {
 		return new(foundationdb.Engine).Facts()
 	case model.Galera:
 		return new(galera.Engine).Facts()
+	case model.ZooKeeper:
+		return new(zookeeper.Engine).Facts()
 	}
 	return engines.Facts{MaxMajorStep: 1}
 }
@@ -56,7 +59,7 @@ func plainAdapter(spec model.Spec, ip string) (engines.Engine, error) {
 		return solr.New(solr.Options{Access: web.Access{Host: ip, Port: int(c.Port)}})
 	case model.OpenSearch:
 		return opensearch.New(opensearch.Options{Access: web.Access{Host: ip, Port: int(c.Port)}})
-	case model.MySQL, model.MariaDB, model.Galera:
+	case model.MySQL, model.MariaDB, model.Galera, model.ZooKeeper:
 		return nil, errNoHandoffWithoutAgents // it takes several agents
 	case model.FoundationDB:
 		return nil, errNoHandoffWithoutAgents // its program is in the database's pods

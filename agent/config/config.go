@@ -129,6 +129,8 @@ type Connection struct {
 	// Port is the port of the local database; 0 means the engine's default.
 	Port int           `json:"port,omitempty"`
 	TLS  ConnectionTLS `json:"tls,omitzero"`
+	// AdminPort is the port of ZooKeeper's admin server; 0 means 8080.
+	AdminPort int `json:"adminPort,omitempty"`
 	// ClusterFile and Client are paths of FoundationDB's cluster file and fdbcli.
 	ClusterFile string `json:"clusterFile,omitempty"`
 	Client      string `json:"client,omitempty"`

@@ -53,7 +53,7 @@ func (s Secret) Allows(host string, port, usual int) bool {
 
 // UsualPort returns the default port of an engine; 0 means that it has none.
 func UsualPort(engine string) int {
-	return map[string]int{"Solr": 8983, "OpenSearch": 9200, "MySQL": 3306, "MariaDB": 3306, "Galera": 3306}[engine]
+	return map[string]int{"Solr": 8983, "OpenSearch": 9200, "MySQL": 3306, "MariaDB": 3306, "Galera": 3306, "ZooKeeper": 2181}[engine]
 }
 
 // Address returns the host with its port, unless that is the usual one.

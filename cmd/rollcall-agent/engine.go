@@ -14,6 +14,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/opensearch"
 	"github.com/rollcall-dev/rollcall/engines/solr"
 	"github.com/rollcall-dev/rollcall/engines/web"
+	"github.com/rollcall-dev/rollcall/engines/zookeeper"
 )
 
 // source is what adapters need besides a configuration.
@@ -43,10 +44,12 @@ func engineFrom(from source) func(config.File, engines.Peers) (engines.Engine, e
 			return sqlEngine(mysql.Flavor(f.Engine), f.Connection, files, from.pod, peers)
 		case galera.Name:
 			return galera.New(galera.Options{Access: accessOf(f.Connection, files), Peers: peers})
+		case zookeeper.Name:
+			return zooKeeperEngine(f.Connection, from.pod, peers)
 		case "FoundationDB":
 			return foundationDBEngine(f.Connection, files, from)
 		default:
-			return nil, fmt.Errorf("engine %q is not supported by this version; supported: Solr, OpenSearch, MySQL, MariaDB, FoundationDB, Galera", f.Engine)
+			return nil, fmt.Errorf("engine %q is not supported by this version; supported: Solr, OpenSearch, MySQL, MariaDB, FoundationDB, Galera, ZooKeeper", f.Engine)
 		}
 	}
 }
@@ -82,6 +85,13 @@ func sqlEngine(flavor mysql.Flavor, c config.Connection, files secretFiles, pod 
 		Access: accessOf(c, files), Flavor: flavor, ReplicationCredentials: files.user("replication-"),
 		Peers: peers, Failover: c.Failover, Domain: podDomain(), MaxLag: time.Duration(c.MaxLagSeconds) * time.Second,
 	})
+}
+
+// zooKeeperEngine has no credentials: what it asks every client may ask.
+func zooKeeperEngine(c config.Connection, pod string, peers engines.Peers) (engines.Engine, error) {
+	access := accessOf(c, secretFiles{})
+	access.Credentials = nil
+	return zookeeper.New(zookeeper.Options{Access: access, AdminPort: c.AdminPort, Pod: pod, Peers: peers})
 }
 
 // primaryOf returns what the configuration says of the primary. Hold is the coordinator's: a pod that

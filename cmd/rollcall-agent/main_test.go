@@ -49,7 +49,7 @@ func TestRunNamesWhatIsMissing(t *testing.T) {
 
 func TestEngines(t *testing.T) {
 	create := engineFrom(source{credentials: t.TempDir(), state: t.TempDir(), pod: "db-0"})
-	for _, name := range []string{"Solr", "OpenSearch", "MySQL", "MariaDB", "Galera"} {
+	for _, name := range []string{"Solr", "OpenSearch", "MySQL", "MariaDB", "Galera", "ZooKeeper"} {
 		e, err := create(config.File{Engine: name}, nil)
 		require.NoError(t, err)
 		require.Equal(t, name, e.Facts().Name)
@@ -59,7 +59,7 @@ func TestEngines(t *testing.T) {
 	}
 	for _, name := range []string{"Memory", "solr", ""} {
 		_, err := create(config.File{Engine: name}, nil)
-		require.ErrorContains(t, err, "supported: Solr, OpenSearch, MySQL, MariaDB, FoundationDB, Galera")
+		require.ErrorContains(t, err, "supported: Solr, OpenSearch, MySQL, MariaDB, FoundationDB, Galera, ZooKeeper")
 	}
 }
 

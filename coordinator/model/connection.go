@@ -15,6 +15,12 @@ type Connection struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
+	// adminPort is the port of the server's admin server, for engines that have one. It is
+	// asked without TLS. Default: 8080.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	AdminPort int32 `json:"adminPort,omitempty"`
 	// scheme is http or https, for engines that are spoken to over HTTP.
 	// Default: https when tls is enabled, else http.
 	// +optional

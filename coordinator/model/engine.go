@@ -11,10 +11,13 @@ const (
 	MariaDB      Engine = "MariaDB"
 	FoundationDB Engine = "FoundationDB"
 	Galera       Engine = "Galera"
+	ZooKeeper    Engine = "ZooKeeper"
 )
 
 // Engines returns all engines.
-func Engines() []Engine { return []Engine{Solr, OpenSearch, MySQL, MariaDB, FoundationDB, Galera} }
+func Engines() []Engine {
+	return []Engine{Solr, OpenSearch, MySQL, MariaDB, FoundationDB, Galera, ZooKeeper}
+}
 
 // EngineFacts are facts of the adapter.
 type EngineFacts struct {

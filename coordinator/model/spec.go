@@ -4,7 +4,7 @@ package model
 // are left out take the defaults named here; WithDefaults fills them in.
 type Spec struct {
 	// engine is the kind of database.
-	// +kubebuilder:validation:Enum=Solr;OpenSearch;MySQL;MariaDB;FoundationDB;Galera
+	// +kubebuilder:validation:Enum=Solr;OpenSearch;MySQL;MariaDB;FoundationDB;Galera;ZooKeeper
 	Engine Engine `json:"engine"`
 	// connection says how an agent reaches its own database.
 	// +optional

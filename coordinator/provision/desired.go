@@ -157,6 +157,7 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, in secretInput) config.File {
 				ServerName:         connection.TLS.ServerName,
 				InsecureSkipVerify: connection.TLS.InsecureSkipVerify,
 			},
+			AdminPort:   int(connection.AdminPort),
 			ClusterFile: connection.ClusterFile,
 			Client:      connection.Client,
 			Failover:    in.allowed.failover,

@@ -10,7 +10,7 @@ import (
 )
 
 // ports are those that only database servers listen on.
-var ports = []int32{3306, 8983, 9200, 4567, 33060, 33061, 2181, 4500}
+var ports = []int32{3306, 8983, 9200, 4567, 33060, 33061, 2181, 2888, 3888, 4500}
 
 // Container returns the database's container: the one that is annotated, or else the first whose
 // image names a database and that has a database's port, then one that has the port, then one with

@@ -11,7 +11,7 @@ import (
 )
 
 // engines are those that images name.
-var engines = []model.Engine{model.Solr, model.OpenSearch, model.MySQL, model.MariaDB, model.FoundationDB, model.Galera}
+var engines = []model.Engine{model.Solr, model.OpenSearch, model.MySQL, model.MariaDB, model.FoundationDB, model.Galera, model.ZooKeeper}
 
 // besides are words in the names of images that belong to a database but are not the database.
 var besides = []string{

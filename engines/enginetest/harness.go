@@ -13,8 +13,8 @@ import (
 // Harness starts databases for the suite.
 type Harness struct {
 	// Start returns a healthy database: at least three members (unless it is Alone), groups with a
-	// copy on member 0, member 0 leading at least two groups, member 2 able to lead all of them
-	// (unless it is Leaderless or stays InPlace), and a free place elsewhere for every copy of members 0 and 2. It may be the same
+	// copy on member 0, member 0 leading at least two groups (one, if it Elects), member 2 able to lead
+	// all of them (unless it is Leaderless or stays InPlace), and a free place elsewhere for every copy of members 0 and 2. It may be the same
 	// one each time if it is as new.
 	Start func(t *testing.T) Database
 	// Patience bounds one operation against a server that does not work. It must be longer than the

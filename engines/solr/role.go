@@ -1,6 +1,7 @@
 package solr
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,23 +23,26 @@ type Role struct {
 // roles are all that may do it.
 type Permission struct {
 	Name string
-	// Path makes it a permission of our own, for what Solr has none of its own. Its collection is null, as for all that
-	// is asked of the cluster.
-	Path  string
+	// Paths make it a permission of our own, for what Solr has none, or one that opens more. Its collection is null, as
+	// for all that is asked of the cluster.
+	Paths []string
 	Roles []string
 }
 
-// names of permissions that Solr has.
+// Names of permissions that Solr has, and of our own.
 const (
-	permissionHealth    = "health"
-	permissionRead      = "collection-admin-read"
-	permissionEdit      = "collection-admin-edit"
-	permissionMetrics   = "metrics-read"
-	permissionUpdate    = "update"
-	permissionNode      = "rollcall-node"
-	permissionBalance   = "rollcall-balance"
-	pathNode            = "/admin/info/system"
-	pathBalanceInternal = "/____v2/cluster/replicas/balance"
+	permissionRead    = "collection-admin-read"
+	permissionEdit    = "collection-admin-edit"
+	permissionMetrics = "metrics-read"
+	permissionUpdate  = "update"
+	permissionNode    = "rollcall-node"
+	permissionBalance = "rollcall-balance"
+)
+
+// paths of our own permissions, as Solr sees them inside.
+var (
+	pathsNode    = []string{"/admin/info/system", "/admin/info/health"}
+	pathsBalance = []string{"/____v2/cluster/replicas/balance"}
 )
 
 // SmallestRole returns the permissions that the agents' user needs: with fewer, something that the agent does is
@@ -46,21 +50,22 @@ const (
 func SmallestRole() Role {
 	roles := []string{RoleName, "admin"}
 	out := Role{}
-	for _, name := range []string{permissionHealth, permissionRead, permissionEdit, permissionMetrics, permissionUpdate} {
+	for _, name := range []string{permissionRead, permissionEdit, permissionMetrics, permissionUpdate} {
 		out.Permissions = append(out.Permissions, Permission{Name: name, Roles: roles})
 	}
-	// Where Solr has a permission for the node's name, as 9 and 10 have, it opens all configurations as well.
+	// config-read opens all configurations beside the node's name, and 8.11 asks for neither it nor for health.
 	return Role{append(out.Permissions,
-		Permission{Name: permissionNode, Path: pathNode, Roles: roles},
-		Permission{Name: permissionBalance, Path: pathBalanceInternal, Roles: roles})}
+		Permission{Name: permissionNode, Paths: pathsNode, Roles: roles},
+		Permission{Name: permissionBalance, Paths: pathsBalance, Roles: roles})}
 }
 
 // JSON returns the entry in one line.
 func (p Permission) JSON() string {
 	roles, _ := json.Marshal(p.Roles) // strings only
 	path := ""
-	if p.Path != "" {
-		path = fmt.Sprintf(`"collection": null, "path": %q, `, p.Path)
+	if len(p.Paths) > 0 {
+		list, _ := json.Marshal(p.Paths)
+		path = fmt.Sprintf(`"collection": null, "path": %s, `, list)
 	}
 	return fmt.Sprintf(`{"name": %q, %s"role": %s}`, p.Name, path, roles)
 }
@@ -77,14 +82,12 @@ func (r Role) JSON() string {
 // needs names the permission that a request needs.
 func needs(r web.Request) string {
 	switch r.Path {
-	case pathHealth:
-		return permissionHealth
-	case pathSystem:
-		return permissionNode + " for the path " + pathNode
+	case pathSystem, pathHealth:
+		return permissionNode
 	case pathMetrics:
 		return permissionMetrics
 	case pathBalance:
-		return permissionBalance + " for the path " + pathBalanceInternal
+		return permissionBalance
 	case pathCollections:
 		switch r.Params.Get("action") {
 		case "CLUSTERSTATUS", "OVERSEERSTATUS", "REQUESTSTATUS", "DELETESTATUS":
@@ -102,7 +105,7 @@ func needs(r web.Request) string {
 func namePermission(err error, r web.Request) error {
 	var refused *web.StatusError
 	if errors.As(err, &refused) && refused.Status == http.StatusForbidden && needs(r) != "" {
-		refused.Message += "; the user needs the permission " + needs(r)
+		refused.Likely = strings.Replace(cmp.Or(refused.Likely, "the user lacks a permission"), "a permission", "the permission "+needs(r), 1)
 	}
 	return err
 }

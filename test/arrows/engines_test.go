@@ -20,7 +20,7 @@ var (
 	named    = "coordinator/model/engine.go"
 	// topologyName is of a topology that has the name of an engine.
 	topologyName = regexp.MustCompile(`^(Topology|Topology_TOPOLOGY_)(Galera|GALERA)$|^"Galera"$`)
-	engineName   = regexp.MustCompile(`(?i)solr|opensearch|mysql|mariadb|foundationdb|galera`)
+	engineName   = regexp.MustCompile(`(?i)solr|opensearch|mysql|mariadb|foundationdb|galera|zookeeper`)
 )
 
 // TestDecidingNamesNoEngine checks that what an engine is like is told by its adapter, so that a

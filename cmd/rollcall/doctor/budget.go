@@ -46,8 +46,8 @@ func budget(f *Facts) []Finding {
 		case f.spec(set).Guard == model.GuardOff:
 			return nil
 		}
-		found := at(value{path, of}, one(Warning, "PodDisruptionBudget "+theOther+" selects its pods, so Rollcall makes none of its own, and the guard does not enforce (no Event GuardEnforced: a rollout of RollingUpdate waits for it): drains by others are bounded by that one, which knows nothing of copies", disable))
-		found[0].others = foreign
+		found := at(value{path, of}, one(Warning, theBudgets+", so Rollcall makes none of its own, and the guard does not enforce (no Event GuardEnforced: a rollout of RollingUpdate waits for it): drains by others are bounded by that one, which knows nothing of copies", disable))
+		found[0].budgets = foreign
 		return found
 	})
 }

@@ -70,6 +70,8 @@ type Live struct {
 	// GossipFrom is from where the agents of a database take gossip, in the coordinator's
 	// words, by namespace/name.
 	GossipFrom map[string]string
+	// Admission is what the API server said of pods with an agent in a dry run.
+	Admission []Finding
 	// Unread is what could not be read, and why.
 	Unread []string
 }

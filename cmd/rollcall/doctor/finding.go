@@ -34,9 +34,9 @@ type Finding struct {
 	Fix   string `json:"fix"`
 
 	// sets that it is about, and where each has what it is about, while they are gathered.
-	sets   []*appsv1.StatefulSet
-	values []value
-	others []string
+	sets    []*appsv1.StatefulSet
+	values  []value
+	budgets []string
 }
 
 // checks run in this order. They are independent, so that one that cannot run does not hide others.
@@ -53,6 +53,7 @@ var checks = []struct {
 	{"label", label},
 	{"claim-labels", claimLabels},
 	{"container", container},
+	{"admission", admission},
 	{"agent", agent},
 	{"grace-period", gracePeriod},
 	{"readiness", readiness},
@@ -90,8 +91,13 @@ func Names() []string {
 // Examine returns all findings, the worst first, then by check and object.
 func Examine(f *Facts) []Finding {
 	var out []Finding
+	rest := f.withoutOperated()
 	for _, c := range checks {
-		for _, found := range c.ask(f) {
+		about := rest
+		if c.name == "operator" {
+			about = f
+		}
+		for _, found := range c.ask(about) {
 			found.Check = c.name
 			out = append(out, found)
 		}

@@ -14,8 +14,8 @@ const (
 	theSets = "\x00sets\x00"
 	// theValue is where it is set.
 	theValue = "\x00value\x00"
-	// theOther is something else that each has its own of.
-	theOther = "\x00other\x00"
+	// theBudgets are PodDisruptionBudgets that select their pods.
+	theBudgets = "\x00budgets\x00"
 )
 
 // value is where something is set: a path in the values of a chart, or a field. The chart is said
@@ -48,7 +48,7 @@ func (f *Facts) eachSet(ask func(*appsv1.StatefulSet) []Finding) (out []Finding)
 				out = append(out, found)
 				continue
 			}
-			out[same].sets, out[same].values, out[same].others = append(out[same].sets, set), append(out[same].values, found.values...), append(out[same].others, found.others...)
+			out[same].sets, out[same].values, out[same].budgets = append(out[same].sets, set), append(out[same].values, found.values...), append(out[same].budgets, found.budgets...)
 		}
 	}
 	for i := range out {
@@ -72,18 +72,15 @@ func (found *Finding) fill() {
 	if found.Object = "StatefulSet " + ids[0]; len(ids) > 1 {
 		found.Object = "StatefulSets " + strings.Join(ids, ", ")
 	}
-	fills := strings.NewReplacer(theSets, strings.Join(names, " "), theValue, inWords(found.values), theOther, strings.Join(uniq(found.others), " and "))
-	found.Found, found.Fix = fills.Replace(found.Found), fills.Replace(found.Fix)
-	found.sets, found.values, found.others = nil, nil, nil
-}
-
-func uniq(texts []string) (out []string) {
-	for _, text := range texts {
-		if !slices.Contains(out, text) {
-			out = append(out, text)
-		}
+	slices.Sort(found.budgets)
+	budgets := slices.Compact(found.budgets)
+	selected := "PodDisruptionBudget " + strings.Join(budgets, "") + " selects its pods"
+	if len(budgets) > 1 {
+		selected = "PodDisruptionBudgets " + strings.Join(budgets, " and ") + " select their pods"
 	}
-	return out
+	fills := strings.NewReplacer(theSets, strings.Join(names, " "), theValue, inWords(found.values), theBudgets, selected)
+	found.Found, found.Fix = fills.Replace(found.Found), fills.Replace(found.Fix)
+	found.sets, found.values, found.budgets = nil, nil, nil
 }
 
 func inWords(values []value) string {

@@ -94,6 +94,19 @@ func isOperated(apiVersion, kind string) bool {
 	return o != nil && slices.Contains(o.kinds, kind)
 }
 
+// Operated returns what is said of StatefulSets of these names that operators make.
+func (f *Facts) Operated(names []string) (out []Finding) {
+	named := *f
+	named.Sets = slices.DeleteFunc(slices.Clone(f.Sets), func(s appsv1.StatefulSet) bool { return !slices.Contains(names, s.Name) })
+	for _, found := range operated(&named) {
+		if strings.HasPrefix(found.Object, "StatefulSet") {
+			found.Check = "operator"
+			out = append(out, found)
+		}
+	}
+	return out
+}
+
 // OwnersOf returns the operators' objects that own StatefulSets, without what they say.
 func (f *Facts) OwnersOf() (out []Owner) {
 	for i := range f.Sets {
@@ -129,13 +142,7 @@ func operated(f *Facts) []Finding {
 			return op.found("its labels say that "+op.name+" makes it", "")
 		}
 		said[owner.Kind+" "+owner.Name] = true
-		var object map[string]any
-		for _, o := range f.Owners {
-			if o.Kind == owner.Kind && o.Name == owner.Name && sameNamespace(o.Namespace, set.Namespace) {
-				object = o.Object
-			}
-		}
-		return op.found(owner.Kind+" "+owner.Name+" owns it, of "+op.name, op.leaves(object))
+		return op.found(owner.Kind+" "+owner.Name+" of "+op.name+" owns it", op.leaves(f.ownerOf(set)))
 	})
 	for _, o := range f.Owners {
 		op := operatorOfGroup(groupOf(o.APIVersion))
@@ -161,7 +168,35 @@ func (o *operator) leaves(object map[string]any) string {
 func (o *operator) found(who, quiet string) []Finding {
 	section := "deploy/docs/coming-from.md#" + o.section
 	if quiet != "" {
-		return one(Info, who+", and leaves its pods alone: "+quiet, "keep it so; "+section)
+		return one(Info, who+", and the operator leaves its pods alone: "+quiet, "keep it so; "+section)
 	}
-	return one(Error, who+", which removes its pods by itself: two programs must not roll the same pods", section+" says what can be done")
+	return one(Error, who+", and rolls its pods by itself: two programs must not roll the same pods", section+" says what can be done. Nothing else of it is examined")
+}
+
+// withoutOperated are the facts without the StatefulSets that operators roll: what is to be changed of
+// these is for the operator to say.
+func (f *Facts) withoutOperated() *Facts {
+	rest := *f
+	rest.Others = slices.Clone(f.Others)
+	rest.Sets = nil
+	for i := range f.Sets {
+		set := &f.Sets[i]
+		if op := operatorOf(set); op != nil && op.leaves(f.ownerOf(set)) == "" {
+			rest.Others = append(rest.Others, *set)
+			continue
+		}
+		rest.Sets = append(rest.Sets, *set)
+	}
+	return &rest
+}
+
+// ownerOf is what the object says that owns a StatefulSet; nil means that it was not read.
+func (f *Facts) ownerOf(set *appsv1.StatefulSet) map[string]any {
+	owner := metav1.GetControllerOfNoCopy(set)
+	for _, o := range f.Owners {
+		if owner != nil && o.Kind == owner.Kind && o.Name == owner.Name && sameNamespace(o.Namespace, set.Namespace) {
+			return o.Object
+		}
+	}
+	return nil
 }

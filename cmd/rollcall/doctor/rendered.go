@@ -98,9 +98,9 @@ func renderedSecrets(f *Facts) []Finding {
 			if len(s.Keys) == 0 || !sameNamespace(s.Namespace, set.Namespace) || !uses(set, s.Name) {
 				continue
 			}
-			found := "Secret " + s.Name + " is part of this rendering, and its " + strings.Join(s.Keys, ", ") + " look as if the chart had made them up: the next rendering has others, and whoever applies it changes them under the running database"
+			found := "Secret " + s.Name + " is part of this rendering, and what it has in " + strings.Join(s.Keys, ", ") + " looks as if the chart had made it up: each rendering has something else, and whoever applies one changes it under the running database"
 			if sums(set) {
-				found += "; the pod template has their checksum, so that each rendering restarts all pods"
+				found += "; the pod template has its checksum, so that each rendering restarts all pods"
 			}
 			fix := "have the values name a Secret of your own"
 			if chart := database.ChartOf(set); chart.Secret != "" {

@@ -51,7 +51,7 @@ func otherEngine(set *appsv1.StatefulSet, cluster *v1alpha1.DatabaseCluster) []F
 // agents.
 func label(f *Facts) (out []Finding) {
 	for i := range f.Unnamed {
-		out = append(out, Finding{Severity: Info, Object: setID(&f.Unnamed[i]), Found: "its image names no database that Rollcall knows, so it is not examined", Fix: "nothing where it is none; else rollcall doctor " + f.Unnamed[i].Name})
+		out = append(out, Finding{Severity: Info, Object: setID(&f.Unnamed[i]), Found: "its image names no database that Rollcall knows, so it is not examined", Fix: "nothing where it is none; else rollcall doctor " + f.Unnamed[i].Name + " --engine ENGINE"})
 	}
 	return append(out, f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		object, pods := set.Labels[v1alpha1.LabelCluster], set.Spec.Template.Labels[v1alpha1.LabelCluster]
@@ -105,16 +105,14 @@ func spec(f *Facts) (out []Finding) {
 	return out
 }
 
-// partition says how a partition is named.
-func partition(set *appsv1.StatefulSet) value {
+// partition says where a partition is named, and how.
+func partition(set *appsv1.StatefulSet) (where value, fix string) {
 	c := database.ChartOf(set)
-	switch {
-	case c.Partition != "":
-		return value{"set " + c.Partition + ": 0", " in the values of chart " + c.Name + ", which restarts nothing (rollcall enroll does it in the object), or make it OnDelete"}
-	case c.OnDelete != "":
-		return value{"rollcall enroll names it in the object, which restarts nothing; chart " + c.Name + " has no value for it, and leaves it as it is. Or set " + c.OnDelete + " in its values", ""}
+	if c.OnDelete != "" {
+		return value{path: c.OnDelete}, "rollcall enroll names it in the object, which restarts nothing; chart " + c.Name + " has no value for it, and leaves it as it is. Or set " + theValue + " in its values"
 	}
-	return value{"set spec.updateStrategy.rollingUpdate.partition: 0, which restarts nothing (rollcall enroll does it), or spec.updateStrategy.type: OnDelete", ""}
+	path, of := c.Value(c.Partition, "spec.updateStrategy.rollingUpdate.partition")
+	return value{path + ": 0", of}, "set " + theValue + ", which restarts nothing (rollcall enroll does it in the object), or make it OnDelete"
 }
 
 // updateStrategy checks which controller rolls the pods.
@@ -128,8 +126,9 @@ func updateStrategy(f *Facts) []Finding {
 		case spec.Update.RollingUpdate == model.RollingUpdateByPartition:
 			return nil
 		case set.Spec.UpdateStrategy.RollingUpdate == nil:
-			return at(partition(set), one(Error, "its updateStrategy is RollingUpdate and names no partition: Kubernetes would bring pods of low ordinals back on the old revision, so Rollcall holds with bad-input",
-				theValue))
+			where, fix := partition(set)
+			return at(where, one(Error, "its updateStrategy is RollingUpdate and names no partition: Kubernetes would bring pods of low ordinals back on the old revision, so Rollcall holds with bad-input",
+				fix))
 		case spec.Guard != model.GuardEnforce:
 			return one(Error, fmt.Sprintf("its updateStrategy is RollingUpdate and spec.guard %s: nothing keeps Kubernetes from rolling its pods by itself, so Rollcall holds with bad-input", spec.Guard),
 				"set updateStrategy: OnDelete, or spec.guard: Enforce, or spec.update.rollingUpdate: Partition")

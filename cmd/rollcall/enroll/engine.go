@@ -11,7 +11,7 @@ import (
 )
 
 // Engines are the choices, as --engine names them.
-var Engines = []model.Engine{model.Solr, model.OpenSearch, model.MySQL, model.MariaDB, model.Galera, model.FoundationDB}
+var Engines = []model.Engine{model.Solr, model.OpenSearch, model.MySQL, model.MariaDB, model.Galera, model.ZooKeeper, model.FoundationDB}
 
 func choices() string {
 	var names []string

@@ -30,7 +30,7 @@ func TestImagesSayTheEngine(t *testing.T) {
 	} {
 		got, said, err := engineOf([]appsv1.StatefulSet{*set("db", image)})
 		if want == "" {
-			require.ErrorContains(t, err, fmt.Sprintf("the image %s of container db in StatefulSet db does not say which database it is: set --engine to one of Solr, OpenSearch, MySQL, MariaDB, Galera, FoundationDB", image))
+			require.ErrorContains(t, err, fmt.Sprintf("the image %s of container db in StatefulSet db does not say which database it is: set --engine to one of Solr, OpenSearch, MySQL, MariaDB, Galera, ZooKeeper, FoundationDB", image))
 			continue
 		}
 		require.NoError(t, err, image)
@@ -65,5 +65,5 @@ func TestEnginesByName(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, model.MariaDB, got)
 	_, err = ParseEngine("postgres")
-	require.EqualError(t, err, `--engine is "postgres": must be one of Solr, OpenSearch, MySQL, MariaDB, Galera, FoundationDB`)
+	require.EqualError(t, err, `--engine is "postgres": must be one of Solr, OpenSearch, MySQL, MariaDB, Galera, ZooKeeper, FoundationDB`)
 }

@@ -142,14 +142,22 @@ func (p *Plan) labelValues() string {
 			continue
 		}
 		path := chart.PodLabels
-		switch above, key, nested := strings.Cut(path, "."); {
-		case path == "":
-			known = append(known, "metadata:    # of the pod template\n  labels:\n    "+label)
-		case nested:
-			known = append(known, fmt.Sprintf("%s:\n  %s:\n    %s", above, key, label))
-		default:
-			known = append(known, fmt.Sprintf("%s:\n  %s", path, label))
+		if path == "" {
+			path = "metadata.labels"
 		}
+		text := ""
+		for depth, key := range append(strings.Split(path, "."), "") {
+			indent := strings.Repeat("  ", depth)
+			switch {
+			case key == "":
+				text += indent + label
+			case depth == 0 && chart.PodLabels == "":
+				text += key + ":    # of the pod template\n"
+			default:
+				text += indent + key + ":\n"
+			}
+		}
+		known = append(known, text)
 	}
 	slices.Sort(known)
 	return strings.Join(slices.Compact(known), "\n")

@@ -40,6 +40,7 @@ first, as doctor does. Where nothing is in the way, what they lack is written: a
 where a RollingUpdate names none, the label rollcall.dev/cluster, also of the Secret with the
 username and password (the one that you name, or the default one of a new DatabaseCluster),
 and a DatabaseCluster.
+Whether Kubernetes admits their pods with an agent is tried by a dry run, if you may create pods.
 None of it restarts a pod, and what is there is left as it is. Then this waits until
 Kubernetes refuses to remove their pods, and says what is left for a person: the label in
 the pod template, and to approve that each pod restarts once for its agent.
@@ -132,6 +133,10 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 		facts.SQL = e.Sets
 	}
 	readConfiguration(ctx, k, facts)
+	if found := facts.Operated(e.Sets); unworkable(found) != nil {
+		writeFindings(a, a.ErrOut, found)
+		return fmt.Errorf("nothing was written: %w", unworkable(found))
+	}
 	e.Namespace = k.Namespace
 	plan, err := enroll.Decide(facts, e.Options)
 	if err != nil {
@@ -140,6 +145,7 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 	after := plan.Facts(facts)
 	readSecrets(ctx, k, after)
 	plan.Consent(after)
+	after.Live.Admission = try(ctx, k, plan, after.Live)
 	found := examineRead(ctx, a, k, after)
 	// With -o and --dry-run, standard output has only manifests and commands; it is empty where nothing
 	// can be written.

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Chart are the paths in the values of the chart that made a StatefulSet. Empty paths are not
@@ -14,6 +15,8 @@ import (
 type Chart struct {
 	// Name is that of the chart with its version, as its label says.
 	Name string
+	// Owner is the object of an operator whose fields these are, instead of values.
+	Owner string
 	// Configuration is the text of my.cnf, and Flags are arguments of the server.
 	Configuration, Flags string
 	// PodLabels and PodAnnotations are those of the pod template.
@@ -37,8 +40,11 @@ func (c Chart) Known() bool { return c.PodLabels != "" }
 // Value returns where something is set, and what that is a path of: the values of the chart, or
 // nothing where it is the field of the StatefulSet.
 func (c Chart) Value(path, field string) (at, of string) {
-	if path == "" {
+	switch {
+	case path == "":
 		return field, ""
+	case c.Owner != "":
+		return path, " of " + c.Owner
 	}
 	return path, " in the values of chart " + c.Name
 }
@@ -55,6 +61,10 @@ func ChartOf(set *appsv1.StatefulSet) Chart {
 		named = set.Spec.Template.Labels[chartLabel]
 	}
 	container := Container(&set.Spec.Template)
+	if owner := metav1.GetControllerOfNoCopy(set); owner != nil && owner.Kind == "SolrCloud" {
+		of := "spec.customSolrKubeOptions.podOptions."
+		return Chart{Owner: "SolrCloud " + owner.Name, PodLabels: of + "labels", PodAnnotations: of + "annotations"}
+	}
 	if named == "" || container == nil {
 		return Chart{Name: named}
 	}
