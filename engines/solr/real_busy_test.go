@@ -16,7 +16,7 @@ import (
 // TestRealBusy runs each long operation of the collections API while the node on which it works is paused: all the time
 // the other members are busy, and afterwards they are not.
 func TestRealBusy(t *testing.T) {
-	for _, version := range []string{"8.11.4", "9.10.1", "10.0.0"} {
+	for _, version := range solrtest.Tried() {
 		t.Run(version, func(t *testing.T) { busyWith(t, version) })
 	}
 }

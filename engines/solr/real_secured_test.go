@@ -89,7 +89,7 @@ func TestRealBasicAuth(t *testing.T) {
 // TestRealSmallestRole does everything as the user of the documents. Without any one of the permissions something is
 // refused, and Rollcall says which one is missing.
 func TestRealSmallestRole(t *testing.T) {
-	for _, version := range []string{"8.11.4", "9.10.1", "10.0.0"} {
+	for _, version := range solrtest.Tried() {
 		t.Run(version, func(t *testing.T) { smallestRole(t, startSecured(t, version), version) })
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-var recordedVersions = []string{"8.11.4", "9.10.1", "10.0.0"}
+var recordedVersions = solrtest.Versions
 
 var record = flag.Bool("record", false, "write answers of real servers to testdata/recorded")
 
