@@ -63,6 +63,7 @@ var checks = []struct {
 	{"configuration", configuration},
 	{"client", client},
 	{"localities", localities},
+	{"ensemble", ensemble},
 	{"reports", reports},
 	{"holds", holds},
 	{"refusals", refusals},
