@@ -35,10 +35,11 @@ Left to do, in this order:
     by the values of the chart, and upgrade the release. Rollcall holds that change until
     you approve it.
     Have the chart name the partition of StatefulSet search, too,
-    which only the object has so far: updateStrategy.rollingUpdate.partition: 0.
+    which only the object has so far: spec.updateStrategy.rollingUpdate.partition: 0.
 
-        podLabels:    # most charts; labels in OpenSearch's own
-          rollcall.dev/cluster: search
+        metadata:    # of the pod template
+          labels:
+            rollcall.dev/cluster: search
 
  2. Let Rollcall restart each pod once, one at a time, for its agent.
 

@@ -11,13 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiversion "k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/inject"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -32,12 +36,16 @@ type enrollWorld struct {
 	writes []string
 	// denied is the write that is refused.
 	denied string
+	// forbidden means that the user may not create pods; admits is what the API server does with one in
+	// a dry run.
+	forbidden bool
+	admits    func(*corev1.Pod) (*corev1.Pod, error)
 	// coordinate is what the coordinator makes of the DatabaseCluster.
 	coordinate func(*v1alpha1.DatabaseCluster)
 }
 
 func newEnrollWorld(t *testing.T, d status.Decision, sets ...*appsv1.StatefulSet) *enrollWorld {
-	e := &enrollWorld{world: newWorld(t, d), sets: map[string]*appsv1.StatefulSet{}, coordinate: initialized}
+	e := &enrollWorld{world: newWorld(t, d), sets: map[string]*appsv1.StatefulSet{}, coordinate: initialized, admits: injected}
 	for _, s := range sets {
 		e.sets[s.Name] = s
 	}
@@ -46,7 +54,8 @@ func newEnrollWorld(t *testing.T, d status.Decision, sets ...*appsv1.StatefulSet
 		"/api/v1/namespaces/prod/pods": corev1.PodList{}, "/api/v1/nodes": corev1.NodeList{}, "/api/v1/namespaces/prod/services": corev1.ServiceList{}, "/api/v1/namespaces/rollcall-system": corev1.Namespace{},
 		"/apis/policy/v1/namespaces/prod/poddisruptionbudgets": map[string]any{}, "/apis/networking.k8s.io/v1/namespaces/prod/networkpolicies": map[string]any{},
 		"/api/v1/namespaces/kube-system/serviceaccounts/generic-garbage-collector": corev1.ServiceAccount{},
-		listPath: v1alpha1.DatabaseClusterList{},
+		"/api/v1/namespaces/prod/resourcequotas":                                   corev1.ResourceQuotaList{},
+		listPath:                                                                   v1alpha1.DatabaseClusterList{},
 	} {
 		e.objects[path] = list
 	}
@@ -97,8 +106,42 @@ func (e *enrollWorld) show() {
 	}
 }
 
+// injected is what the webhook makes of a pod.
+func injected(pod *corev1.Pod) (*corev1.Pod, error) {
+	with, _, err := inject.Pod(pod, inject.Options{Image: "agent:1", KeepPreStop: true})
+	return with, err
+}
+
+// tries answers what is asked of a pod that is not made.
+func (e *enrollWorld) tries(rw http.ResponseWriter, r *http.Request) bool {
+	reviews, pods := strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews"), r.URL.Path == "/api/v1/namespaces/prod/pods"
+	if r.Method != http.MethodPost || !reviews && !pods {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if reviews {
+		return json.NewEncoder(rw).Encode(authorizationv1.SelfSubjectAccessReview{Status: authorizationv1.SubjectAccessReviewStatus{Allowed: !e.forbidden}}) == nil
+	}
+	require.Equal(e.t, "All", r.URL.Query().Get("dryRun"))
+	body, err := io.ReadAll(r.Body)
+	require.NoError(e.t, err)
+	object, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), body) // of whatever format
+	require.NoError(e.t, err)
+	pod := object.(*corev1.Pod)
+	made, err := e.admits(pod)
+	if err != nil {
+		answer(rw, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, pod.Name, err).Status())
+		return true
+	}
+	return json.NewEncoder(rw).Encode(made) == nil
+}
+
 // store does what is written.
 func (e *enrollWorld) store(rw http.ResponseWriter, r *http.Request) bool {
+	if e.tries(rw, r) {
+		return true
+	}
 	name := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 	patches := r.Method == http.MethodPatch && strings.HasPrefix(r.URL.Path, setsPath+"/")
 	labels := r.Method == http.MethodPatch && strings.HasPrefix(r.URL.Path, secretsPath)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/workload"
 )
 
 // Pod returns the pod with an agent, without changing the given one. A pod without the label
@@ -190,14 +191,16 @@ func removeLabels(meta *metav1.ObjectMeta, labels ...string) []operation {
 	return removals
 }
 
-// databaseContainer returns the container that the annotation names, or else the first.
+// databaseContainer returns the container that the annotation names, or else the one that looks like
+// the database's, which need not be the first: a mesh's proxy often is.
 func databaseContainer(meta *metav1.ObjectMeta, spec *corev1.PodSpec) (*corev1.Container, error) {
 	if len(spec.Containers) == 0 {
 		return nil, errors.New("spec.containers is empty")
 	}
 	name, named := meta.Annotations[v1alpha1.AnnotationContainer]
 	if !named {
-		return &spec.Containers[0], nil
+		container, _ := workload.Container(nil, spec)
+		return container, nil
 	}
 	var names []string
 	for i := range spec.Containers {

@@ -45,7 +45,7 @@ func agentContainer(spec *corev1.PodSpec, credentials, token string, grace int64
 		RestartPolicy:   new(corev1.ContainerRestartPolicyAlways),
 		Env:             environment(credentials, token, grace),
 		Ports:           ports(spec),
-		Resources:       resources(spec),
+		Resources:       Resources(spec),
 		SecurityContext: &corev1.SecurityContext{
 			RunAsNonRoot:             new(true),
 			RunAsUser:                new(int64(userID)),
@@ -121,12 +121,12 @@ func environment(credentials, token string, grace int64) []corev1.EnvVar {
 	return list
 }
 
-// resources of the agent, several times what was measured (deploy/docs/measured.md,
+// Resources are those of the agent in a pod, several times what was measured (deploy/docs/measured.md,
 // What it costs). A pod of the class Guaranteed stays in it: the agent then asks for
 // all that it may use. Where all other containers have a limit for the processor the
 // agent has one too, since a quota of the namespace may refuse pods in which one has
 // none. Else it has none: a throttled agent is late with what a database waits for.
-func resources(spec *corev1.PodSpec) corev1.ResourceRequirements {
+func Resources(spec *corev1.PodSpec) corev1.ResourceRequirements {
 	limits := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi")}
 	if guaranteed(spec) {
 		limits[corev1.ResourceCPU] = resource.MustParse("100m")

@@ -258,12 +258,16 @@ func TestShapesOfStuckPods(t *testing.T) {
 	}
 }
 
-func TestDatabaseContainer(t *testing.T) {
+// TestTheDatabaseIsNotTheFirst checks that neither an agent nor what stands beside a database is taken
+// for it.
+func TestTheDatabaseIsNotTheFirst(t *testing.T) {
 	spec := &corev1.PodSpec{Containers: []corev1.Container{
 		{Name: "rollcall-agent"}, {Name: "exporter", Image: "exporter:1"}, {Name: "db", Image: "db:2"},
 	}}
 	name, image := databaseContainer(nil, spec)
-	require.Equal(t, []string{"exporter", "exporter:1"}, []string{name, image})
+	require.Equal(t, []string{"db", "db:2"}, []string{name, image})
+	name, image = databaseContainer(nil, &corev1.PodSpec{Containers: spec.Containers[:1]})
+	require.Equal(t, []string{"", ""}, []string{name, image})
 	name, image = databaseContainer(map[string]string{"rollcall.dev/container": "db"}, spec)
 	require.Equal(t, []string{"db", "db:2"}, []string{name, image})
 	// A name that fits nothing runs nothing: the pod counts as not started.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/workload"
 )
 
 // Pod is what is kept of a pod that a pool owns.
@@ -154,16 +155,17 @@ func ordinalOf(pod, set string) (int, bool) {
 }
 
 // databaseContainer returns the container that runs the database: the one that the annotation
-// names, or else the first that is not the agent.
+// names, or else the one that looks like it.
 func databaseContainer(annotations map[string]string, spec *corev1.PodSpec) (name, image string) {
+	c, _ := workload.Container(annotations, spec)
 	want := annotations[v1alpha1.AnnotationContainer]
-	for i := range spec.Containers {
-		c := &spec.Containers[i]
-		if c.Name == want || want == "" && c.Name != v1alpha1.AgentContainer {
-			return c.Name, bounded(c.Image, maxImage)
-		}
+	switch {
+	case c == nil || want != "" && c.Name != want:
+		return bounded(want, maxName), ""
+	case c.Name == v1alpha1.AgentContainer:
+		return "", ""
 	}
-	return bounded(want, maxName), ""
+	return c.Name, bounded(c.Image, maxImage)
 }
 
 // HasAgent reports whether an agent's container is in the pod, running or not.

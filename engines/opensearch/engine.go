@@ -28,7 +28,7 @@ var _ engines.SettingChanger = (*Engine)(nil)
 // New returns an engine. It does not connect yet.
 func New(options Options) (*Engine, error) {
 	options = withDefaults(options)
-	client, err := web.New(web.Options{Access: options.Access, Server: "opensearch", Connections: 4, Words: errorText})
+	client, err := web.New(web.Options{Access: options.Access, Server: "opensearch", Connections: 4, Advise: true, Words: errorText})
 	if err != nil {
 		return nil, fmt.Errorf("opensearch options: %w", err)
 	}

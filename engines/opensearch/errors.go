@@ -3,6 +3,7 @@ package opensearch
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
@@ -30,5 +31,7 @@ func errorText(body []byte) (kind, words string) {
 	if json.Unmarshal(body, &f) != nil {
 		return "", ""
 	}
-	return f.Error.Type, f.Error.Reason
+	// The security plugin also names the user, whom the Secret names.
+	words, _, _ = strings.Cut(f.Error.Reason, " and User [name=")
+	return f.Error.Type, words
 }

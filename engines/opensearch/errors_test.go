@@ -14,6 +14,8 @@ func TestErrorTexts(t *testing.T) {
 	for body, want := range map[string][2]string{
 		`{"error":{"root_cause":[],"type":"illegal_argument_exception","reason":"unknown setting"},"status":400}`: {"illegal_argument_exception", "unknown setting"},
 		`{"error":{"type":"master_not_discovered_exception","reason":null},"status":503}`:                         {"master_not_discovered_exception", ""},
+		`{"error":{"type":"security_exception","reason":"no permissions for [cluster:monitor/state] and User [name=ann, backend_roles=[], requestedTenant=null]"},"status":403}`: {
+			"security_exception", "no permissions for [cluster:monitor/state]"},
 		"Unauthorized ann:" + testPassword:               {},
 		"<html>" + testPassword + "</html>":              {},
 		`{"error":"Incorrect HTTP method","status":405}`: {},

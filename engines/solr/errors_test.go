@@ -21,12 +21,12 @@ func TestErrorTexts(t *testing.T) {
 		"json error": {500, `{"responseHeader":{"status":500},"error":{"msg":"KeeperErrorCode\n = Session expired","code":500}}`,
 			"/solr/x LOOK: solr answered 500 Internal Server Error: KeeperErrorCode = Session expired"},
 		"html": {401, `<html><head><title>Error 401 require authentication</title></head><body><h2>HTTP ERROR 401</h2></body></html>`,
-			"/solr/x LOOK: solr answered 401 Unauthorized: Error 401 require authentication"},
+			"/solr/x LOOK: solr answered 401 Unauthorized: Error 401 require authentication; the user or the password in the Secret of spec.connection.credentialsSecret is wrong"},
 		"other text":       {502, "upstream ann:" + testPassword, "/solr/x LOOK: solr answered 502 Bad Gateway"},
 		"error with 200":   {200, `{"responseHeader":{"status":0},"error":{"msg":"no","code":400}}`, "/solr/x LOOK: solr answered 400 Bad Request: no"},
 		"status with 200":  {200, `{"responseHeader":{"status":"500"}}`, "/solr/x LOOK: solr answered 500 Internal Server Error"},
 		"exception":        {200, `{"exception":{"msg":"Collection: x not found","rspCode":400}}`, "/solr/x LOOK: solr answered 400 Bad Request: Collection: x not found"},
-		"echoed":           {403, `{"error":{"msg":"no ` + testPassword + ` no","code":403}}`, "/solr/x LOOK: solr answered 403 Forbidden: no [hidden] no"},
+		"echoed":           {403, `{"error":{"msg":"no ` + testPassword + ` no","code":403}}`, "/solr/x LOOK: solr answered 403 Forbidden: no [hidden] no; the user in the Secret of spec.connection.credentialsSecret lacks a permission"},
 		"health's message": {503, `{"status":"FAILURE","message":"Host Unavailable: Not connected to zk"}`, "/solr/x LOOK: solr answered 503 Service Unavailable: Host Unavailable: Not connected to zk"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -29,5 +29,5 @@ func (o Options) client() (*web.Client, error) {
 	if o.Poll < 0 || o.Parallel < 0 {
 		return nil, errors.New("poll, parallel: must be positive values")
 	}
-	return web.New(web.Options{Access: o.Access, Server: "solr", Connections: o.Parallel + 4, Words: errorText})
+	return web.New(web.Options{Access: o.Access, Server: "solr", Connections: o.Parallel + 4, Advise: true, Words: errorText})
 }

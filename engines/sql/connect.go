@@ -27,6 +27,7 @@ import (
 type Connection struct {
 	db         *sql.DB
 	timeout    time.Duration
+	access     web.Access
 	unanswered unanswered
 	// anonymous means that there were no credentials at the last login.
 	anonymous atomic.Bool
@@ -55,7 +56,7 @@ func Connect(o web.Access) (*Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Connection{timeout: o.Timeout}
+	c := &Connection{timeout: o.Timeout, access: o}
 	config := driver.NewConfig()
 	config.Net, config.Addr = "tcp", o.Address()
 	config.TLS = secure

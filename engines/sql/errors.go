@@ -99,6 +99,9 @@ func (c *Connection) failure(err error, needs string) error {
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		return errors.New("no answer in time")
 	}
+	if why := c.access.Unverified(err); why != "" {
+		return errors.New(c.hide(err.Error()) + "; " + why)
+	}
 	return errors.New(c.hide(err.Error()))
 }
 

@@ -30,6 +30,8 @@ type Client struct {
 	transport *http.Transport
 	http      *http.Client
 	closed    atomic.Bool
+	// answered means that the server has answered a request, so that how it is reached is right.
+	answered atomic.Bool
 }
 
 // maxHeader bounds the headers of an answer. Databases send a few hundred bytes.
@@ -123,9 +125,10 @@ func (c *Client) Do(ctx context.Context, r Request) error {
 	}
 	answer, err := c.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("%s: %w", r.name(), fit(bare(err), user, password))
+		return fmt.Errorf("%s: %w", r.name(), c.likely(fit(bare(err), user, password)))
 	}
 	defer answer.Body.Close()
+	c.answered.Store(true)
 	limits := r.Limits
 	if limits == (Limits{}) {
 		limits = Small
@@ -139,7 +142,11 @@ func (c *Client) Do(ctx context.Context, r Request) error {
 		err = read(r, body)
 	}
 	if refusal != nil || errors.As(err, &refusal) {
-		return refusal.named(c.options.Server, r.name(), user, password)
+		refusal = refusal.named(c.options.Server, r.name(), user, password)
+		if c.options.Advise {
+			refusal.Likely = c.options.Access.refused(refusal, user != "")
+		}
+		return refusal
 	}
 	switch {
 	case body.Failed() != nil: // a decoder only says that the text ends too early

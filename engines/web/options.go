@@ -25,6 +25,9 @@ type Access struct {
 	// Credentials is called before every request, so that a changed password is used at once. Nil
 	// means anonymous.
 	Credentials credentials.Source
+	// CredentialsFrom says in words where people put the credentials, for errors. Empty means that it
+	// is not known.
+	CredentialsFrom string
 	// Timeout bounds each reading request. 0 means 5 s.
 	Timeout time.Duration
 	// WriteTimeout bounds each request that changes something. 0 means 30 s.
@@ -52,6 +55,8 @@ type Options struct {
 	Server string
 	// Connections is how many connections are kept open.
 	Connections int
+	// Advise adds to errors what a person most likely has to change in the DatabaseCluster.
+	Advise bool
 	// Words finds the server's name of the failure and its message in the body of a refusal. It
 	// must ignore anything but the database's own form, such as a proxy's page, which may repeat
 	// what was sent.
@@ -67,6 +72,10 @@ type TLS struct {
 	// ServerName is the name that the certificate must have; empty means the host.
 	ServerName         string
 	InsecureSkipVerify bool
+	// Cert and Key are what the agent shows of itself to a server that asks for a certificate, PEM.
+	// Empty means nothing.
+	Cert string
+	Key  credentials.Secret
 }
 
 // Validate returns an error if the access, which has its defaults, is invalid.
@@ -106,7 +115,7 @@ func (o Options) base() url.URL {
 // options have one.
 func (t TLS) Config() (*tls.Config, error) {
 	if !t.Enabled {
-		if t != (TLS{}) {
+		if t.CA != "" || t.ServerName != "" || t.InsecureSkipVerify || t.Cert != "" || t.Key.Reveal() != "" {
 			return nil, errors.New("tls: options are given but tls is not enabled")
 		}
 		return nil, nil
@@ -117,6 +126,13 @@ func (t TLS) Config() (*tls.Config, error) {
 		if !c.RootCAs.AppendCertsFromPEM([]byte(t.CA)) {
 			return nil, errors.New("tls: ca: must be at least one PEM certificate")
 		}
+	}
+	if t.Cert != "" || t.Key.Reveal() != "" {
+		pair, err := tls.X509KeyPair([]byte(t.Cert), []byte(t.Key.Reveal()))
+		if err != nil {
+			return nil, fmt.Errorf("tls: client certificate: %w", err) // it quotes neither
+		}
+		c.Certificates = []tls.Certificate{pair}
 	}
 	return c, nil
 }

@@ -22,6 +22,8 @@ type StatusError struct {
 	Kind string
 	// Message is the server's message in one bounded line, without credentials.
 	Message string
+	// Likely is what a person most likely has to change; empty means that it is not known.
+	Likely string
 }
 
 func (e *StatusError) Error() string {
@@ -34,6 +36,9 @@ func (e *StatusError) Error() string {
 	}
 	if e.Message != "" {
 		text += ": " + e.Message
+	}
+	if e.Likely != "" {
+		text += "; " + e.Likely
 	}
 	return text
 }

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,16 +32,23 @@ func budget(f *Facts) []Finding {
 			}
 		}
 		slices.Sort(foreign)
-		disable := "disable it in the chart (" + cmp.Or(database.ChartOf(set).Budget, "pdb.enabled, podDisruptionBudget.create or the like") + ")" + where
+		chart := database.ChartOf(set)
+		disable := "delete it, or have the chart make none" + where
+		if chart.Budget != "" {
+			disable = "have the chart make none (" + theValue + ")" + where
+		}
+		path, of := chart.Value(chart.Budget, "")
 		switch {
 		case len(foreign) == 0:
 			return nil
 		case len(foreign) > 1:
-			return one(Error, fmt.Sprintf("PodDisruptionBudgets %s select its pods: Kubernetes evicts no pod that has two", strings.Join(foreign, " and ")), disable)
+			return at(value{path, of}, one(Error, fmt.Sprintf("PodDisruptionBudgets %s select its pods: Kubernetes evicts no pod that has two", strings.Join(foreign, " and ")), disable))
 		case f.spec(set).Guard == model.GuardOff:
 			return nil
 		}
-		return one(Warning, fmt.Sprintf("PodDisruptionBudget %s selects its pods, so Rollcall makes none of its own, and the guard does not enforce (no Event GuardEnforced: a rollout of RollingUpdate waits for it): drains by others are bounded by that one, which knows nothing of copies", foreign[0]), disable)
+		found := at(value{path, of}, one(Warning, theBudgets+", so Rollcall makes none of its own, and the guard does not enforce (no Event GuardEnforced: a rollout of RollingUpdate waits for it): drains by others are bounded by that one, which knows nothing of copies", disable))
+		found[0].budgets = foreign
+		return found
 	})
 }
 

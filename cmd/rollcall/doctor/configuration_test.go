@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
@@ -179,10 +177,14 @@ func TestServicesThatCouldNotBeRead(t *testing.T) {
 	require.NotContains(t, strings.Join(found(t, chart(t, "galera-environment", "engine: Galera"), unread), "\n"), "service")
 }
 
-// TestTheDatabasesContainer checks that a helper that stands first is found.
+// TestTheDatabasesContainer checks that a helper that stands first is not taken for the database, and
+// that a person is asked where nothing tells which container it is.
 func TestTheDatabasesContainer(t *testing.T) {
 	manifest := strings.Replace(chart(t, "galera-included", ""), ", annotations: {rollcall.dev/container: mariadb}", "", 1)
-	require.Contains(t, found(t, manifest, nil)[0], "error container: the database is in container mariadb, and the agent would be made for the first one, metrics | annotate the pod template with rollcall.dev/container: mariadb")
+	require.Contains(t, manifest, "name: metrics")
+	require.NotContains(t, strings.Join(found(t, manifest, nil), "\n"), " container: ")
+	unsure := strings.Replace(fine, "        - name: solr\n          image: solr:9.10\n", "        - {name: web, image: \"ours:1\"}\n        - name: solr\n          image: ours:2\n", 1)
+	require.Contains(t, examine(t, unsure, nil)[0], "warning container: neither image nor port tells which of the containers web, solr is the database's: the agent would be made for web | annotate the pod template with rollcall.dev/container: NAME")
 }
 
 // TestATopologyThatCannotBeTold checks that it is asked for, with what cannot be seen.
@@ -223,6 +225,4 @@ func TestOtherStatefulSetsOfADatabase(t *testing.T) {
 	require.Contains(t, got, "info topology: fixed primary: ")
 	require.NotContains(t, got, "single")
 	require.Equal(t, []string{"shop-main"}, f.NamedConfigMaps())
-	require.True(t, f.HasSQL())
-	require.False(t, (&Facts{Sets: []appsv1.StatefulSet{{Spec: appsv1.StatefulSetSpec{Template: corev1.PodTemplateSpec{}}}}}).HasSQL())
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -30,7 +31,7 @@ func (f *Facts) isSQL(set *appsv1.StatefulSet) bool {
 	if f.clusterOf(set) != nil {
 		return IsSQL(f.spec(set).Engine)
 	}
-	return slices.Contains(f.SQL, set.Name) || database.IsSQL(set)
+	return slices.Contains(f.SQL, set.Name) || database.IsSQL(set) || IsSQL(f.Engine) && !isDatabase(set)
 }
 
 // IsSQL reports whether an engine is one of MySQL or MariaDB.
@@ -38,21 +39,11 @@ func IsSQL(e model.Engine) bool {
 	return e == model.MySQL || e == model.MariaDB || e == model.Galera
 }
 
-// HasSQL reports whether there may be such a database among the StatefulSets.
-func (f *Facts) HasSQL() bool {
-	for i := range f.Sets {
-		if f.isSQL(&f.Sets[i]) {
-			return true
-		}
-	}
-	return false
-}
-
 // enrolled are the arguments with which the StatefulSet is enrolled, with the others of its database.
 func (f *Facts) enrolled(set *appsv1.StatefulSet) string {
-	names := []string{set.Name}
-	if f.isSQL(set) {
-		names = database.New(f.Family(set), f.Objects()).Names()
+	var names []string
+	for _, s := range f.Family(set) {
+		names = append(names, s.Name)
 	}
 	text := strings.Join(names, " ")
 	if set.Namespace != "" {
@@ -64,15 +55,30 @@ func (f *Facts) enrolled(set *appsv1.StatefulSet) string {
 	return text
 }
 
-// engineOf is the engine of a database of MySQL or MariaDB, where it can be told.
+// engineOf is the engine of a database in words, where it can be told.
 func (f *Facts) engineOf(set *appsv1.StatefulSet) string {
-	if !f.isSQL(set) {
-		return ""
-	}
-	if engine := database.New(f.Family(set), f.Objects()).Engine(); engine != "" {
+	if engine := f.engine(set); engine != "" {
 		return ": " + string(engine)
 	}
 	return ""
+}
+
+// engine is the engine of a database: what its DatabaseCluster says, or the images of its pods, or the
+// user. Empty means that it is not known.
+func (f *Facts) engine(set *appsv1.StatefulSet) model.Engine {
+	if c := f.clusterOf(set); c != nil && c.Spec.Engine != "" {
+		return c.Spec.Engine
+	}
+	family := f.Family(set)
+	if f.isSQL(set) {
+		return cmp.Or(database.New(family, f.Objects()).Engine(), f.Engine)
+	}
+	for _, s := range append([]*appsv1.StatefulSet{set}, family...) {
+		if c := database.Container(&s.Spec.Template); c != nil && database.EngineOf(c) != "" {
+			return database.EngineOf(c)
+		}
+	}
+	return f.Engine
 }
 
 // engineAs is what the DatabaseCluster says, or the images; empty means that it cannot be told.
@@ -83,10 +89,10 @@ func (f *Facts) engineAs(d *sqlDatabase) model.Engine {
 	return d.Engine()
 }
 
-// NamedConfigMaps are the names of ConfigMaps that may have settings of MySQL or MariaDB.
+// NamedConfigMaps are the names of ConfigMaps that may have settings of databases.
 func (f *Facts) NamedConfigMaps() (names []string) {
 	for _, set := range append(slices.Clone(f.Sets), f.Others...) {
-		if f.isSQL(&set) {
+		if f.isSQL(&set) || f.engine(&set) == model.OpenSearch || f.engine(&set) == model.Solr {
 			names = append(names, database.ConfigMaps(&set)...)
 		}
 	}

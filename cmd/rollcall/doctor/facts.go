@@ -28,7 +28,9 @@ type Facts struct {
 	// Unnamed are those of Others whose images name no database, beside others that do.
 	Unnamed []appsv1.StatefulSet
 	// SQL are the names of StatefulSets of which the user says that they are of MySQL or MariaDB.
-	SQL      []string
+	SQL []string
+	// Engine is what the user says of StatefulSets of which nothing else says what they are.
+	Engine   model.Engine
 	Clusters []v1alpha1.DatabaseCluster
 	// Services, and the ConfigMaps that pod templates name, as far as they could be read.
 	Services   []corev1.Service
@@ -39,6 +41,10 @@ type Facts struct {
 	// SecretMetas are the labels and annotations of Secrets that were looked at, by namespace/name;
 	// nil means there is none.
 	SecretMetas map[string]*metav1.ObjectMeta
+	// Owners are the objects of operators that make StatefulSets, as far as they could be read.
+	Owners []Owner
+	// Rendered are the Secrets of a manifest with values that a chart seems to have made up.
+	Rendered []RenderedSecret
 	// Misread lists unknown fields in the text.
 	Misread []Finding
 	Live    *Live
@@ -64,6 +70,8 @@ type Live struct {
 	// GossipFrom is from where the agents of a database take gossip, in the coordinator's
 	// words, by namespace/name.
 	GossipFrom map[string]string
+	// Admission is what the API server said of pods with an agent in a dry run.
+	Admission []Finding
 	// Unread is what could not be read, and why.
 	Unread []string
 }
@@ -78,7 +86,8 @@ func (l *Live) Tried(what string, err error) bool {
 
 // Only keeps the StatefulSets of these names, or of DatabaseClusters of these names. Without names
 // it keeps those that are labelled as a database's, because others, such as a chart's ZooKeeper,
-// are not; if none is labelled, those whose images say that they are databases; or else all.
+// are not; if none is labelled, those whose images or ports say that they are databases. It returns an
+// error where nothing says which database they are of.
 func (f *Facts) Only(names []string) error {
 	for _, name := range names {
 		if !slices.ContainsFunc(f.Sets, func(s appsv1.StatefulSet) bool { return s.Name == name || ClusterName(&s) == name }) {
@@ -97,6 +106,9 @@ func (f *Facts) Only(names []string) error {
 	})
 	if len(names) == 0 {
 		f.databases()
+	}
+	if err := f.unknown(); err != nil {
+		return err
 	}
 	f.Clusters = slices.DeleteFunc(f.Clusters, func(c v1alpha1.DatabaseCluster) bool {
 		return len(names) > 0 && !slices.ContainsFunc(f.Sets, func(s appsv1.StatefulSet) bool { return ClusterName(&s) == c.Name })
@@ -117,10 +129,11 @@ func (f *Facts) databases() {
 	}
 }
 
-// isDatabase reports whether a StatefulSet looks like a database that Rollcall knows.
+// isDatabase reports whether a StatefulSet looks like a database that Rollcall knows, or an operator
+// made it.
 func isDatabase(set *appsv1.StatefulSet) bool {
 	c := database.Container(&set.Spec.Template)
-	return c != nil && (database.EngineOf(c) != "" || database.IsSQL(set))
+	return c != nil && (database.EngineOf(c) != "" || database.IsSQL(set)) || operatorOf(set) != nil
 }
 
 func (f *Facts) keep(which func(*appsv1.StatefulSet) bool) {
@@ -187,20 +200,6 @@ func id(namespace, name string) string {
 }
 
 func setID(set *appsv1.StatefulSet) string { return "StatefulSet " + id(set.Namespace, set.Name) }
-
-// eachSet asks about every StatefulSet.
-func (f *Facts) eachSet(ask func(*appsv1.StatefulSet) []Finding) (out []Finding) {
-	for i := range f.Sets {
-		set := &f.Sets[i]
-		for _, found := range ask(set) {
-			if found.Object == "" {
-				found.Object = setID(set)
-			}
-			out = append(out, found)
-		}
-	}
-	return out
-}
 
 func one(s Severity, found, fix string) []Finding {
 	return []Finding{{Severity: s, Found: found, Fix: fix}}

@@ -5,6 +5,8 @@ package doctor
 import (
 	"cmp"
 	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
 )
 
 // Severity is the severity of a finding.
@@ -30,6 +32,11 @@ type Finding struct {
 	// Found says in words what was found, and Fix what to do.
 	Found string `json:"found"`
 	Fix   string `json:"fix"`
+
+	// sets that it is about, and where each has what it is about, while they are gathered.
+	sets    []*appsv1.StatefulSet
+	values  []value
+	budgets []string
 }
 
 // checks run in this order. They are independent, so that one that cannot run does not hide others.
@@ -41,9 +48,12 @@ var checks = []struct {
 	{"spec", spec},
 	{"kubernetes-version", kubernetesVersion},
 	{"controllers", controllers},
+	{"operator", operated},
 	{"database-cluster", databaseCluster},
 	{"label", label},
+	{"claim-labels", claimLabels},
 	{"container", container},
+	{"admission", admission},
 	{"agent", agent},
 	{"grace-period", gracePeriod},
 	{"readiness", readiness},
@@ -57,6 +67,7 @@ var checks = []struct {
 	{"network-policy", networkPolicy},
 	{"gossip", gossip},
 	{"credentials", credentials},
+	{"rendered-secret", renderedSecrets},
 	{"consent", allowed},
 	{"topology", topology},
 	{"service", services},
@@ -81,8 +92,13 @@ func Names() []string {
 // Examine returns all findings, the worst first, then by check and object.
 func Examine(f *Facts) []Finding {
 	var out []Finding
+	rest := f.withoutOperated()
 	for _, c := range checks {
-		for _, found := range c.ask(f) {
+		about := rest
+		if c.name == "operator" {
+			about = f
+		}
+		for _, found := range c.ask(about) {
 			found.Check = c.name
 			out = append(out, found)
 		}

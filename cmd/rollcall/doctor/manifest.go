@@ -13,6 +13,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/json"
@@ -47,10 +48,28 @@ func Manifest(data []byte) (*Facts, error) {
 			return nil, fmt.Errorf("%w: document %d: %w", ErrManifest, number, err)
 		}
 	}
-	if len(f.Sets) == 0 {
+	if len(f.Sets) == 0 && len(f.Owners) == 0 {
 		return nil, fmt.Errorf("%w: there is no StatefulSet in it", ErrManifest)
 	}
+	for i := range f.Sets {
+		setDefaults(&f.Sets[i])
+	}
 	return f, nil
+}
+
+// setDefaults sets what the API server makes of an update strategy that says nothing, or not all: only
+// a RollingUpdate without rollingUpdate names no partition.
+func setDefaults(set *appsv1.StatefulSet) {
+	s := &set.Spec.UpdateStrategy
+	if s.Type == "" {
+		s.Type = appsv1.RollingUpdateStatefulSetStrategyType
+		if s.RollingUpdate == nil {
+			s.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{}
+		}
+	}
+	if s.Type == appsv1.RollingUpdateStatefulSetStrategyType && s.RollingUpdate != nil && s.RollingUpdate.Partition == nil {
+		s.RollingUpdate.Partition = new(int32)
+	}
 }
 
 // add adds objects of the kinds that are examined, and ignores all others.
@@ -86,19 +105,29 @@ func (f *Facts) add(document []byte) error {
 	case "v1/ConfigMap":
 		return read(&f.ConfigMaps, document)
 	case "v1/Secret":
-		var secret metav1.PartialObjectMetadata
+		var secret corev1.Secret
 		if err := yaml.Unmarshal(document, &secret); err != nil {
-			return err
+			return errors.New("the Secret cannot be read") // the reason may have its values
 		}
 		if f.SecretMetas == nil {
 			f.SecretMetas = map[string]*metav1.ObjectMeta{}
 		}
+		f.Rendered = append(f.Rendered, renderedSecret(&secret))
 		f.SecretMetas[id(secret.Namespace, secret.Name)] = &secret.ObjectMeta
 		return nil
 	case v1alpha1.GroupVersion.String() + "/DatabaseCluster":
 		return appended(f, &f.Clusters, document)
 	}
-	if group, _, _ := strings.Cut(kind.APIVersion, "/"); group == v1alpha1.Group {
+	group, _, _ := strings.Cut(kind.APIVersion, "/")
+	if isOperated(kind.APIVersion, kind.Kind) {
+		object := map[string]any{}
+		if err := yaml.Unmarshal(document, &object); err != nil {
+			return err
+		}
+		u := unstructured.Unstructured{Object: object}
+		f.Owners = append(f.Owners, Owner{APIVersion: kind.APIVersion, Kind: kind.Kind, Namespace: u.GetNamespace(), Name: u.GetName(), Object: object})
+	}
+	if group == v1alpha1.Group {
 		f.Misread = append(f.Misread, Finding{
 			Severity: Error, Object: kind.Kind, Found: fmt.Sprintf("apiVersion %s and kind %s are not known, so it is not looked at", kind.APIVersion, kind.Kind),
 			Fix: "apiVersion: " + v1alpha1.GroupVersion.String() + ", kind: " + v1alpha1.Kind,

@@ -13,6 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/inject"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/workload"
 )
 
 // template returns the template of a set as it would be with the label that brings the agents.
@@ -77,17 +78,20 @@ func gracePeriod(f *Facts) []Finding {
 	})
 }
 
-// container finds pods whose first container, for which the agent would be made, is not the
-// database's.
+// container finds pods of which nothing tells which container is the database's.
 func container(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		t := &set.Spec.Template
-		c := database.Container(t)
-		if c == nil || t.Annotations[v1alpha1.AnnotationContainer] != "" || c.Name == t.Spec.Containers[0].Name {
+		c, sure := workload.Container(t.Annotations, &t.Spec)
+		if sure || c == nil {
 			return nil
 		}
-		return one(Error, fmt.Sprintf("the database is in container %s, and the agent would be made for the first one, %s", c.Name, t.Spec.Containers[0].Name),
-			fmt.Sprintf("annotate the pod template with %s: %s%s", v1alpha1.AnnotationContainer, c.Name, inValues(set, database.ChartOf(set).PodAnnotations)))
+		var names []string
+		for i := range t.Spec.Containers {
+			names = append(names, t.Spec.Containers[i].Name)
+		}
+		return one(Warning, fmt.Sprintf("neither image nor port tells which of the containers %s is the database's: the agent would be made for %s", strings.Join(names, ", "), c.Name),
+			fmt.Sprintf("annotate the pod template with %s: NAME%s", v1alpha1.AnnotationContainer, inValues(set, database.ChartOf(set).PodAnnotations)))
 	})
 }
 
@@ -113,25 +117,25 @@ func orderedReady(f *Facts) []Finding {
 		if p := set.Spec.PodManagementPolicy; p == appsv1.ParallelPodManagement || replicas(set) < 2 || f.founds(set) {
 			return nil
 		}
-		return one(Warning, "podManagementPolicy is OrderedReady: one pod that does not become Ready keeps all of a higher ordinal from being made, also after a whole zone was lost, and one pod at a time is rolled",
-			"set "+database.ChartOf(set).Of("podManagementPolicy")+": Parallel; it cannot be changed in place: kubectl delete statefulset "+set.Name+" --cascade=orphan, then apply the chart, which restarts no pod")
+		c := database.ChartOf(set)
+		path, of := c.Value(c.Management, "spec.podManagementPolicy")
+		return at(value{path + ": Parallel", of}, one(Warning, "podManagementPolicy is OrderedReady: one pod that does not become Ready keeps all of a higher ordinal from being made, also after a whole zone was lost, and one pod at a time is rolled",
+			"set "+theValue+"; it cannot be changed in place: kubectl delete statefulset "+theSets+" --cascade=orphan, then apply the chart, which restarts no pod"))
 	})
 }
 
+// singlePod finds databases of one pod in all.
 func singlePod(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
-		pods := int32(0)
+		family := f.Family(set)
 		if f.isSQL(set) {
-			d := database.New(f.Family(set), f.Objects())
-			if t, _ := d.Topology(); t == model.TopologySingleServer || t == model.TopologyGalera {
+			if t, _ := database.New(family, f.Objects()).Topology(); t == model.TopologySingleServer || t == model.TopologyGalera {
 				return nil // which says it
 			}
-			pods = int32(d.Pods())
 		}
-		for i := range f.Sets {
-			if o := &f.Sets[i]; !f.isSQL(set) && (o == set || ClusterName(set) != "" && ClusterName(o) == ClusterName(set) && sameNamespace(o.Namespace, set.Namespace)) {
-				pods += replicas(o)
-			}
+		pods := int32(0)
+		for _, s := range family {
+			pods += replicas(s)
 		}
 		if pods != 1 {
 			return nil
@@ -140,26 +144,33 @@ func singlePod(f *Facts) []Finding {
 	})
 }
 
-// volume checks that data are on volume claims, since only these are kept.
+// volume checks that data are on volume claims, since only these are kept. Pods that keep no data need
+// none.
 func volume(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
-		spec := f.spec(set)
-		if len(set.Spec.VolumeClaimTemplates) > 0 || spec.Drain.Data.Restart != "Keep" || f.clusterOf(set) == nil && ClusterName(set) == "" {
+		engine := f.engine(set)
+		if len(set.Spec.VolumeClaimTemplates) > 0 || f.spec(set).Drain.Data.Restart != model.DataKeep || engine == "" && ClusterName(set) == "" {
 			return nil
 		}
-		var persistent []string
+		if keeps, _ := database.KeepsData(set, engine, f.Objects()); !keeps {
+			return nil
+		}
 		for _, v := range set.Spec.Template.Spec.Volumes {
 			if v.HostPath != nil || v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
-				persistent = append(persistent, v.Name)
+				return nil
 			}
 		}
-		if len(persistent) > 0 {
+		if class := processClass(set); engine == model.FoundationDB && class != "" && !keepsData(class) {
 			return nil
 		}
-		if class := processClass(set); spec.Engine == model.FoundationDB && class != "" && !keepsData(class) {
-			return nil
+		roles := ""
+		if engine == model.OpenSearch {
+			roles = "; nodes without the roles data and cluster_manager need none, and nothing that can be seen says that these are such (node.roles)"
+			if named, known := database.NodeRoles(set, f.Objects()); known {
+				roles = "; node.roles is " + strings.Join(named, ", ") + ", and what nodes with data or cluster managers have on disk is not to be lost"
+			}
 		}
-		return one(Error, "it has no volumeClaimTemplates, so a pod loses its data when it restarts, and drain.data.restart is Keep",
+		return one(Error, "it has no volumeClaimTemplates, so a pod loses its data when it restarts, and drain.data.restart is Keep"+roles,
 			"add volumeClaimTemplates, or set spec.drain.data.restart: Lose, so that each pod of the database is emptied before it restarts, those of its other StatefulSets, too")
 	})
 }

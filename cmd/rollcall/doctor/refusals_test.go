@@ -29,8 +29,8 @@ func TestDoctorTellsOfRefusals(t *testing.T) {
 	}}}
 	found := Examine(f)
 	require.Equal(t, []Finding{
-		{Warning, "refusals", "DatabaseCluster prod/a", "refused 7 times since 30m0s ago, last 20s ago: gossip: key, at the agent of a-0 and of 1 other pods, from 10.0.0.7:1", remedy("gossip: key")},
-		{Warning, "refusals", "coordinator", "refused 9 times since 1m0s ago, last 1s ago: webhook: size, at the coordinator", remedy("webhook: size")},
+		{Severity: Warning, Check: "refusals", Object: "DatabaseCluster prod/a", Found: "refused 7 times since 30m0s ago, last 20s ago: gossip: key, at the agent of a-0 and of 1 other pods, from 10.0.0.7:1", Fix: remedy("gossip: key")},
+		{Severity: Warning, Check: "refusals", Object: "coordinator", Found: "refused 9 times since 1m0s ago, last 1s ago: webhook: size, at the coordinator", Fix: remedy("webhook: size")},
 	}, found)
 	for _, what := range []string{
 		"stop hook: token", "stop hook: held", "stop hook: address", "gossip: key", "gossip: content", "caller: role",

@@ -51,7 +51,7 @@ func otherEngine(set *appsv1.StatefulSet, cluster *v1alpha1.DatabaseCluster) []F
 // agents.
 func label(f *Facts) (out []Finding) {
 	for i := range f.Unnamed {
-		out = append(out, Finding{Severity: Info, Object: setID(&f.Unnamed[i]), Found: "its image names no database that Rollcall knows, so it is not examined", Fix: "nothing where it is none; else rollcall doctor " + f.Unnamed[i].Name})
+		out = append(out, Finding{Severity: Info, Object: setID(&f.Unnamed[i]), Found: "its image names no database that Rollcall knows, so it is not examined", Fix: "nothing where it is none; else rollcall doctor " + f.Unnamed[i].Name + " --engine ENGINE"})
 	}
 	return append(out, f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		object, pods := set.Labels[v1alpha1.LabelCluster], set.Spec.Template.Labels[v1alpha1.LabelCluster]
@@ -61,27 +61,29 @@ func label(f *Facts) (out []Finding) {
 		}
 		switch {
 		case object == "" && pods == "":
-			return one(Info, "it has no label "+v1alpha1.LabelCluster+", so Rollcall leaves it alone",
-				"kubectl label statefulset "+set.Name+" "+v1alpha1.LabelCluster+"=NAME restarts nothing; the same in the pod template ("+podLabels(set)+") only when Rollcall guards the pods, or Kubernetes rolls that change by itself. kubectl rollcall enroll "+f.enrolled(set)+" does the first, waits, and says what is left")
+			return at(podLabels(set), one(Info, "it has no label "+v1alpha1.LabelCluster+", so Rollcall leaves it alone",
+				"kubectl label statefulset "+theSets+" "+v1alpha1.LabelCluster+"=NAME restarts nothing; the same in the pod template ("+theValue+") only when Rollcall guards the pods, or Kubernetes rolls that change by itself. kubectl rollcall enroll "+f.enrolled(set)+" does the first, waits, and says what is left"))
 		case object != "" && pods != "" && object != pods:
 			return one(Error, fmt.Sprintf("its label %s is %s and that of its pod template %s", v1alpha1.LabelCluster, object, pods), "give both the name of the DatabaseCluster")
 		case pods == "":
-			return one(Warning, "the label "+v1alpha1.LabelCluster+" is not in its pod template: new pods get no agent, and without agents one pod at a time goes by readiness alone",
-				"add it to the pod template ("+podLabels(set)+") when the pods are guarded, or with OnDelete: all pods are rolled once then, by Rollcall")
+			return at(podLabels(set), one(Warning, "the label "+v1alpha1.LabelCluster+" is not in its pod template: new pods get no agent, and without agents one pod at a time goes by readiness alone",
+				"add it to the pod template ("+theValue+") when the pods are guarded, or with OnDelete: all pods are rolled once then, by Rollcall"))
 		case object == "":
 			return one(Warning, "the label "+v1alpha1.LabelCluster+" is in its pod template only: the pods that run are not guarded until they are made again",
-				"kubectl label statefulset "+set.Name+" "+v1alpha1.LabelCluster+"="+pods+", or the chart's labels of the object")
+				"kubectl label statefulset "+theSets+" "+v1alpha1.LabelCluster+"="+pods+" restarts nothing, and helm upgrade keeps it (kubectl rollcall enroll does it)")
 		}
 		return nil
 	})...)
 }
 
-// podLabels says where charts have the labels of the pod template.
-func podLabels(set *appsv1.StatefulSet) string {
-	if path := database.ChartOf(set).PodLabels; path != "" {
-		return path + " of its chart"
+// podLabels says where the labels of the pod template are set.
+func podLabels(set *appsv1.StatefulSet) value {
+	c := database.ChartOf(set)
+	if c.Claims {
+		return value{path: "by kubectl patch, as deploy/docs/doctor.md#labels-of-volume-claims shows, and not by the values of chart " + c.Name}
 	}
-	return "podLabels of most charts"
+	path, of := c.Value(c.PodLabels, "spec.template.metadata.labels")
+	return value{path, of}
 }
 
 // spec asks the policy which settings of a DatabaseCluster are invalid.
@@ -103,6 +105,16 @@ func spec(f *Facts) (out []Finding) {
 	return out
 }
 
+// partition says where a partition is named, and how.
+func partition(set *appsv1.StatefulSet) (where value, fix string) {
+	c := database.ChartOf(set)
+	if c.OnDelete != "" {
+		return value{path: c.OnDelete}, "rollcall enroll names it in the object, which restarts nothing; chart " + c.Name + " has no value for it, and leaves it as it is. Or set " + theValue + " in its values"
+	}
+	path, of := c.Value(c.Partition, "spec.updateStrategy.rollingUpdate.partition")
+	return value{path + ": 0", of}, "set " + theValue + ", which restarts nothing (rollcall enroll does it in the object), or make it OnDelete"
+}
+
 // updateStrategy checks which controller rolls the pods.
 func updateStrategy(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
@@ -113,9 +125,10 @@ func updateStrategy(f *Facts) []Finding {
 		switch {
 		case spec.Update.RollingUpdate == model.RollingUpdateByPartition:
 			return nil
-		case set.Spec.UpdateStrategy.RollingUpdate == nil || set.Spec.UpdateStrategy.RollingUpdate.Partition == nil:
-			return one(Error, "its updateStrategy is RollingUpdate and names no partition: Kubernetes would bring pods of low ordinals back on the old revision, so Rollcall holds with bad-input",
-				"set "+database.ChartOf(set).Of("updateStrategy.rollingUpdate.partition")+": 0, which restarts nothing (rollcall enroll does it), or updateStrategy: OnDelete")
+		case set.Spec.UpdateStrategy.RollingUpdate == nil:
+			where, fix := partition(set)
+			return at(where, one(Error, "its updateStrategy is RollingUpdate and names no partition: Kubernetes would bring pods of low ordinals back on the old revision, so Rollcall holds with bad-input",
+				fix))
 		case spec.Guard != model.GuardEnforce:
 			return one(Error, fmt.Sprintf("its updateStrategy is RollingUpdate and spec.guard %s: nothing keeps Kubernetes from rolling its pods by itself, so Rollcall holds with bad-input", spec.Guard),
 				"set updateStrategy: OnDelete, or spec.guard: Enforce, or spec.update.rollingUpdate: Partition")

@@ -276,5 +276,6 @@ func inValues(set *appsv1.StatefulSet, path string) string {
 	if path == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (%s in the values of chart %s)", path, database.ChartOf(set).Name)
+	at, of := database.ChartOf(set).Value(path, "")
+	return " (" + at + of + ")"
 }

@@ -66,15 +66,13 @@ func (p *Plan) again(program string) string {
 }
 
 func (p *Plan) leftToAdopt(program string, pods []corev1.Pod) (steps []string) {
-	if sets := p.which(func(s *appsv1.StatefulSet) bool { return s.Spec.Template.Labels[v1alpha1.LabelCluster] == "" }); sets != "" {
+	unlabelled := func(s *appsv1.StatefulSet) bool { return s.Spec.Template.Labels[v1alpha1.LabelCluster] == "" }
+	if sets := p.which(func(s *appsv1.StatefulSet) bool { return unlabelled(s) && !database.ChartOf(s).Claims }); sets != "" {
 		lines := []string{"Put the label into the pod template of " + sets + ",", "by the values of the chart, and upgrade the release. Rollcall holds that change until", "you approve it."}
-		if patched := p.which(p.named); patched != "" {
-			lines = append(lines, "Have the chart name the partition of "+patched+", too,", "which only the object has so far: "+p.partitionValues()+".")
-			if p.Cluster.Spec.Engine == model.OpenSearch {
-				lines = append(lines, "OpenSearch's own chart cannot name it, and leaves it as it is.")
-			}
-		}
-		steps = append(steps, step(p.labelValues(), lines...))
+		steps = append(steps, step(p.labelValues(), append(lines, p.partitions()...)...))
+	}
+	if sets := p.which(func(s *appsv1.StatefulSet) bool { return unlabelled(s) && database.ChartOf(s).Claims }); sets != "" {
+		steps = append(steps, step(p.labelPatches(), "Put the label into the pod template of "+sets+".", "Not by the values: the chart has it in spec.volumeClaimTemplates, too, which nobody can", "change, and the upgrade would be refused. Upgrades leave what is patched as it is."))
 	}
 	if len(steps) == 0 && p.allAgents(pods) {
 		return nil
@@ -110,23 +108,56 @@ func (p *Plan) adoptsInPlace() bool {
 	return p.Cluster.Spec.Update.Primary == model.PrimaryRestartInPlace
 }
 
-// labelValues returns the label as the values of the charts have it.
+// partitions are lines about partitions that only the objects have.
+func (p *Plan) partitions() (lines []string) {
+	if patched := p.which(func(s *appsv1.StatefulSet) bool { return p.named(s) && database.ChartOf(s).OnDelete == "" }); patched != "" {
+		lines = append(lines, "Have the chart name the partition of "+patched+", too,", "which only the object has so far: "+p.partitionValues()+".")
+	}
+	if kept := p.which(func(s *appsv1.StatefulSet) bool { return p.named(s) && database.ChartOf(s).OnDelete != "" }); kept != "" {
+		lines = append(lines, "The chart of "+kept+" cannot name the partition, and leaves it as it is.")
+	}
+	return lines
+}
+
+// labelPatches returns the commands that put the label into the pod templates of charts that must not
+// have it in their values.
+func (p *Plan) labelPatches() string {
+	var typed []string
+	for i := range p.Sets {
+		if set := &p.Sets[i]; database.ChartOf(set).Claims && set.Spec.Template.Labels[v1alpha1.LabelCluster] == "" {
+			typed = append(typed, fmt.Sprintf(`kubectl -n %s patch statefulset %s -p '{"spec":{"template":{"metadata":{"labels":{"%s":"%s"}}}}}'`, p.Namespace, set.Name, v1alpha1.LabelCluster, p.Name))
+		}
+	}
+	return strings.Join(typed, "\n")
+}
+
+// labelValues returns the label as the values of the charts have it, or as the pod template has it
+// where they are not known.
 func (p *Plan) labelValues() string {
 	label := v1alpha1.LabelCluster + ": " + asYAML(p.Name)
 	var known []string
 	for i := range p.Sets {
-		path := database.ChartOf(&p.Sets[i]).PodLabels
-		switch above, key, nested := strings.Cut(path, "."); {
-		case path == "":
-			if p.Cluster.Spec.Engine == model.OpenSearch {
-				return "labels:    # OpenSearch's own chart; podLabels in most others\n  " + label
-			}
-			return "podLabels:    # most charts; labels in OpenSearch's own\n  " + label
-		case nested:
-			known = append(known, fmt.Sprintf("%s:\n  %s:\n    %s", above, key, label))
-		default:
-			known = append(known, fmt.Sprintf("%s:\n  %s", path, label))
+		chart := database.ChartOf(&p.Sets[i])
+		if chart.Claims {
+			continue
 		}
+		path := chart.PodLabels
+		if path == "" {
+			path = "metadata.labels"
+		}
+		text := ""
+		for depth, key := range append(strings.Split(path, "."), "") {
+			indent := strings.Repeat("  ", depth)
+			switch {
+			case key == "":
+				text += indent + label
+			case depth == 0 && chart.PodLabels == "":
+				text += key + ":    # of the pod template\n"
+			default:
+				text += indent + key + ":\n"
+			}
+		}
+		known = append(known, text)
 	}
 	slices.Sort(known)
 	return strings.Join(slices.Compact(known), "\n")
@@ -137,7 +168,11 @@ func (p *Plan) partitionValues() string {
 	var values []string
 	for i := range p.Sets {
 		if p.named(&p.Sets[i]) {
-			values = append(values, database.ChartOf(&p.Sets[i]).Of("updateStrategy.rollingUpdate.partition")+": 0")
+			chart := database.ChartOf(&p.Sets[i])
+			if chart.OnDelete == "" {
+				at, _ := chart.Value(chart.Partition, "spec.updateStrategy.rollingUpdate.partition")
+				values = append(values, at+": 0")
+			}
 		}
 	}
 	slices.Sort(values)

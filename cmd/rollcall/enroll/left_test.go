@@ -20,8 +20,9 @@ const (
     by the values of the chart, and upgrade the release. Rollcall holds that change until
     you approve it.
 
-        podLabels:    # most charts; labels in OpenSearch's own
-          rollcall.dev/cluster: mysql
+        metadata:    # of the pod template
+          labels:
+            rollcall.dev/cluster: mysql
 
  2. Let Rollcall restart each pod once, one at a time, for its agent.
     Before you do, see that mysql-7, which goes first, is not the primary.
@@ -44,11 +45,9 @@ const (
  1. Put the label into the pod template of StatefulSet data and StatefulSet managers,
     by the values of the chart, and upgrade the release. Rollcall holds that change until
     you approve it.
-    Have the chart name the partition of StatefulSet data, too,
-    which only the object has so far: updateStrategy.rollingUpdate.partition: 0.
-    OpenSearch's own chart cannot name it, and leaves it as it is.
+    The chart of StatefulSet data cannot name the partition, and leaves it as it is.
 
-        labels:    # OpenSearch's own chart; podLabels in most others
+        labels:
           rollcall.dev/cluster: logs
 
  2. Let Rollcall restart each pod once, one at a time, for its agent.
@@ -68,6 +67,13 @@ const (
  2. Follow it to its end.
 
         kubectl rollcall status solr -n prod --wait --timeout 1h
+`
+	byPatch = `
+ 1. Put the label into the pod template of StatefulSet data.
+    Not by the values: the chart has it in spec.volumeClaimTemplates, too, which nobody can
+    change, and the upgrade would be refused. Upgrades leave what is patched as it is.
+
+        kubectl -n prod patch statefulset data -p '{"spec":{"template":{"metadata":{"labels":{"rollcall.dev/cluster":"data"}}}}}'
 `
 	nothing = `Nothing is left to do: each change of its StatefulSets is rolled from now on.
 
@@ -106,6 +112,14 @@ func TestLeft(t *testing.T) {
 		s.ManagedFields = append(s.ManagedFields, metav1.ManagedFieldsEntry{Manager: "helm", FieldsV1: s.ManagedFields[0].FieldsV1})
 	}
 	last := func(s *appsv1.StatefulSet) { s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 5} }
+	official := func(s *appsv1.StatefulSet) {
+		metav1.SetMetaDataLabel(&s.ObjectMeta, "helm.sh/chart", "opensearch-3.6.0")
+		s.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "discovery.seed_hosts", Value: "managers-headless"}}
+		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: s.Name}}}
+	}
+	claims := func(s *appsv1.StatefulSet) {
+		s.Spec.VolumeClaimTemplates[0].Labels = map[string]string{"helm.sh/chart": "opensearch-3.6.0"}
+	}
 	other := pod("zk-0", false)
 	other.OwnerReferences[0].UID = "uid-zk"
 	for name, c := range map[string]struct {
@@ -117,12 +131,13 @@ func TestLeft(t *testing.T) {
 		"MySQL":                    {[]*appsv1.StatefulSet{set("mysql", "mysql", last, partitioned(0), switchable)}, options("mysql"), nil, adoptMySQL},
 		"named by the chart since": {[]*appsv1.StatefulSet{set("mysql", "mysql", last, partitioned(0), charted, switchable)}, options("mysql"), nil, adoptMySQL},
 		"OpenSearch": {
-			[]*appsv1.StatefulSet{set("data", "opensearch", partitioned(-1)), set("managers", "opensearch", partitioned(0))},
+			[]*appsv1.StatefulSet{set("data", "opensearch", partitioned(-1), official), set("managers", "opensearch", partitioned(0), official)},
 			Options{Namespace: "prod", Sets: []string{"data", "managers"}, Name: "logs"}, nil, adoptOpenSearch,
 		},
 		"patched in an earlier run": {
-			[]*appsv1.StatefulSet{set("data", "opensearch", partitioned(0), earlier, labelled("logs")), set("managers", "opensearch", partitioned(0))}, options("data", "managers"), nil, adoptOpenSearch,
+			[]*appsv1.StatefulSet{set("data", "opensearch", partitioned(0), earlier, labelled("logs"), official), set("managers", "opensearch", partitioned(0), official)}, options("data", "managers"), nil, adoptOpenSearch,
 		},
+		"the values land in the claims, too": {[]*appsv1.StatefulSet{set("data", "opensearch", official, claims)}, options("data"), nil, strings.NewReplacer("order:\n", "order:\n"+byPatch, " 1. Let", " 2. Let", " 2. Follow", " 3. Follow", "solr", "data").Replace(approveOnly)},
 		"the label is in the template":       {[]*appsv1.StatefulSet{set("solr", "solr", inTemplate("solr"))}, options("solr"), []corev1.Pod{pod("solr-0", true), pod("solr-1", false)}, approveOnly},
 		"pods cannot be seen":                {[]*appsv1.StatefulSet{set("solr", "solr", inTemplate("solr"))}, options("solr"), []corev1.Pod{other}, approveOnly},
 		"all have agents":                    {[]*appsv1.StatefulSet{set("solr", "solr", inTemplate("solr"))}, options("solr"), []corev1.Pod{pod("solr-0", true), pod("solr-1", true), other}, nothing},

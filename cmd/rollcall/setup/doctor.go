@@ -10,12 +10,14 @@ import (
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/enroll"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Doctor examines a chart or a namespace.
 func Doctor(a *cli.App) *cobra.Command {
-	var file string
+	var file, engine string
 	var out cli.Format
 	cmd := &cobra.Command{
 		Use:   "doctor [NAME]...",
@@ -27,18 +29,24 @@ the Services that a switchover would leave behind. Nothing is written.
 
 A NAME is that of a StatefulSet or of a DatabaseCluster. Without one it is about all
 StatefulSets with the label rollcall.dev/cluster, or where none has it yet about those
-whose images name a database, or about all.
+whose images or ports say that they are a database. Where neither does, say it by --engine.
 
 The exit status is 0 when there is no error among the findings, 2 when there is, and 1
-when it could not be examined.`,
+when it could not be examined, as when nothing says which database it is.`,
 		Example: fmt.Sprintf("  helm template search ./chart | %[1]s doctor -f -\n  %[1]s doctor search -n prod", a.Name),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var e doctor.Report
 			var err error
+			about := asked{names: args}
+			if cmd.Flags().Changed("engine") {
+				if about.engine, err = enroll.ParseEngine(engine); err != nil {
+					return err
+				}
+			}
 			if file != "" {
-				e, err = examineFile(a, file, args)
+				e, err = examineFile(a, file, about)
 			} else {
-				e, err = examineLive(cmd.Context(), a, args)
+				e, err = examineLive(cmd.Context(), a, about)
 			}
 			if err != nil {
 				return err
@@ -48,11 +56,18 @@ when it could not be examined.`,
 		ValidArgsFunction: a.CompleteNames,
 	}
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "manifest to examine, such as helm template writes, - for standard input")
+	engineFlag(cmd, &engine, "kind of database where neither image nor port says it")
 	cli.OutputFlag(cmd, &out, "text", cli.JSON, cli.YAML)
 	return cmd
 }
 
-func examineFile(a *cli.App, file string, names []string) (doctor.Report, error) {
+// asked is what a person wants to know of.
+type asked struct {
+	names  []string
+	engine model.Engine
+}
+
+func examineFile(a *cli.App, file string, about asked) (doctor.Report, error) {
 	data, err := a.ReadFile(file, "manifest")
 	if file == "-" {
 		file = "standard input"
@@ -62,7 +77,8 @@ func examineFile(a *cli.App, file string, names []string) (doctor.Report, error)
 	}
 	facts, err := doctor.Manifest(data)
 	if err == nil {
-		err = facts.Only(names)
+		facts.Engine = about.engine
+		err = facts.Only(about.names)
 	}
 	if err != nil {
 		return doctor.Report{}, fmt.Errorf("%s: %w", file, err)
@@ -70,7 +86,7 @@ func examineFile(a *cli.App, file string, names []string) (doctor.Report, error)
 	return doctor.NewReport(facts), nil
 }
 
-func examineLive(ctx context.Context, a *cli.App, names []string) (doctor.Report, error) {
+func examineLive(ctx context.Context, a *cli.App, about asked) (doctor.Report, error) {
 	k, err := a.API()
 	if err != nil {
 		return doctor.Report{}, err
@@ -79,7 +95,8 @@ func examineLive(ctx context.Context, a *cli.App, names []string) (doctor.Report
 	if err != nil {
 		return doctor.Report{}, err
 	}
-	if err := f.Only(names); err != nil {
+	f.Engine = about.engine
+	if err := f.Only(about.names); err != nil {
 		return doctor.Report{}, fmt.Errorf("namespace %s: %w", k.Namespace, err)
 	}
 	readConfiguration(ctx, k, f)

@@ -40,6 +40,7 @@ first, as doctor does. Where nothing is in the way, what they lack is written: a
 where a RollingUpdate names none, the label rollcall.dev/cluster, also of the Secret with the
 username and password (the one that you name, or the default one of a new DatabaseCluster),
 and a DatabaseCluster.
+Whether Kubernetes admits their pods with an agent is tried by a dry run, if you may create pods.
 None of it restarts a pod, and what is there is left as it is. Then this waits until
 Kubernetes refuses to remove their pods, and says what is left for a person: the label in
 the pod template, and to approve that each pod restarts once for its agent.
@@ -105,12 +106,7 @@ command again goes on from there.`,
 			return enrollSets(cmd.Context(), a, e)
 		},
 	}
-	var engines []string
-	for _, known := range enroll.Engines {
-		engines = append(engines, string(known))
-	}
-	cmd.Flags().StringVar(&engine, "engine", "", "kind of database: "+strings.Join(engines, ", ")+"; default: what the image says")
-	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engines, cobra.ShellCompDirectiveNoFileComp))
+	engineFlag(cmd, &engine, "kind of database; default: what the image says")
 	cmd.Flags().StringVar(&primary, "primary", "", "what the primary of MySQL or MariaDB does before its pod goes: Switchover, RestartInPlace, Hold; default: by the topology")
 	_ = cmd.RegisterFlagCompletionFunc("primary", cobra.FixedCompletions([]string{"Switchover", "RestartInPlace", "Hold"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().StringVar(&e.Name, "name", "", "name of the DatabaseCluster; default: what the label says, or the name of the first StatefulSet")
@@ -137,6 +133,10 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 		facts.SQL = e.Sets
 	}
 	readConfiguration(ctx, k, facts)
+	if found := facts.Operated(e.Sets); unworkable(found) != nil {
+		writeFindings(a, a.ErrOut, found)
+		return fmt.Errorf("nothing was written: %w", unworkable(found))
+	}
 	e.Namespace = k.Namespace
 	plan, err := enroll.Decide(facts, e.Options)
 	if err != nil {
@@ -145,6 +145,7 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 	after := plan.Facts(facts)
 	readSecrets(ctx, k, after)
 	plan.Consent(after)
+	after.Live.Admission = try(ctx, k, plan, after.Live)
 	found := examineRead(ctx, a, k, after)
 	// With -o and --dry-run, standard output has only manifests and commands; it is empty where nothing
 	// can be written.
@@ -196,6 +197,16 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 		return writeApply(a, policy)
 	}
 	return nil
+}
+
+// engineFlag adds the flag that names an engine.
+func engineFlag(cmd *cobra.Command, engine *string, usage string) {
+	var engines []string
+	for _, known := range enroll.Engines {
+		engines = append(engines, string(known))
+	}
+	cmd.Flags().StringVar(engine, "engine", "", usage+" ("+strings.Join(engines, ", ")+")")
+	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engines, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // writeObjects writes several objects as YAML documents or as a List.

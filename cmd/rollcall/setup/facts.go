@@ -7,8 +7,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
@@ -59,12 +61,10 @@ func readFacts(ctx context.Context, k cli.API, install string) (*doctor.Facts, e
 	return f, nil
 }
 
-// readConfiguration reads what tells the topology of MySQL and MariaDB: the Services of the namespace,
-// and the ConfigMaps that the pod templates of such databases name.
+// readConfiguration reads what tells the topology of databases: the Services of the namespace, the
+// ConfigMaps that their pod templates name, and the objects of operators that own them.
 func readConfiguration(ctx context.Context, k cli.API, f *doctor.Facts) {
-	if !f.HasSQL() {
-		return
-	}
+	readOwners(ctx, k, f)
 	if list, err := k.Core.CoreV1().Services(k.Namespace).List(ctx, metav1.ListOptions{}); f.Live.Tried("Services", err) {
 		f.Services = list.Items
 	}
@@ -73,6 +73,26 @@ func readConfiguration(ctx context.Context, k cli.API, f *doctor.Facts) {
 		if !apierrors.IsNotFound(err) && f.Live.Tried("ConfigMap "+name, err) {
 			f.ConfigMaps = append(f.ConfigMaps, *c)
 		}
+	}
+}
+
+// readOwners reads the operators' objects that own StatefulSets, and that may say that the operator
+// leaves pods alone.
+func readOwners(ctx context.Context, k cli.API, f *doctor.Facts) {
+	owners := f.OwnersOf()
+	if len(owners) == 0 {
+		return
+	}
+	for _, o := range owners {
+		what := o.Kind + " " + o.Name
+		gvk := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
+		plural, _ := meta.UnsafeGuessKindToResource(gvk)
+		path := fmt.Sprintf("/apis/%s/namespaces/%s/%s/%s", o.APIVersion, k.Namespace, plural.Resource, o.Name)
+		text, err := k.Core.Discovery().RESTClient().Get().AbsPath(path).DoRaw(ctx)
+		if !f.Live.Tried(what, err) {
+			continue
+		}
+		f.Live.Tried(what, f.ReadOwner(o, text))
 	}
 }
 

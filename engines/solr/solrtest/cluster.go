@@ -159,10 +159,18 @@ func (n *Node) Start() {
 // AwaitUp waits until the node answers and is live.
 func (n *Node) AwaitUp() {
 	t := n.cluster.t
-	require.Eventually(t, func() bool {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		_, status, err := n.Try(http.MethodGet, "/solr/admin/info/health", nil)
-		return err == nil && status == http.StatusOK
-	}, 2*time.Minute, 200*time.Millisecond, "node did not start: %s", n.process.Tail())
+		if err == nil && status == http.StatusOK {
+			return
+		}
+		select {
+		case <-n.process.Ended():
+			require.FailNow(t, "node did not start", n.process.Tail())
+		default:
+			require.True(t, time.Now().Before(deadline), "node did not start: %v, status %d: %s", err, status, n.process.Tail())
+		}
+	}
 }
 
 // Stop ends the node with SIGTERM and waits.

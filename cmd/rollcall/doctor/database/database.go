@@ -1,6 +1,6 @@
-// Package database says what kind of database StatefulSets of MySQL and MariaDB are, from what
-// Kubernetes has of them: images, ports, environment, arguments, mounted configuration, and the
-// Services that select their pods. It is pure. What cannot be seen, such as what a script writes
+// Package database says what kind of database StatefulSets are, above all those of MySQL and MariaDB,
+// from what Kubernetes has of them: images, ports, environment, arguments, mounted configuration, and
+// the Services that select their pods. It is pure. What cannot be seen, such as what a script writes
 // at start, is named and never assumed.
 package database
 
@@ -129,7 +129,8 @@ func replicas(set *appsv1.StatefulSet) int {
 }
 
 // Related reports whether two StatefulSets hold servers of one database: they have the same label
-// of Rollcall, one follows the other, or one release of a chart made both.
+// of Rollcall, one follows the other, they are told to join the same cluster, or one release of a
+// chart made both.
 func Related(a, b *appsv1.StatefulSet, o Objects) bool {
 	nameA, nameB := clusterName(a), clusterName(b)
 	switch {
@@ -137,15 +138,20 @@ func Related(a, b *appsv1.StatefulSet, o Objects) bool {
 		return false
 	case nameA != "" && nameB != "":
 		return nameA == nameB
-	case !IsSQL(a) || !IsSQL(b):
+	case IsSQL(a) && IsSQL(b):
+		return related(a, b, o) || follows(a, b, o) || follows(b, a, o)
+	case IsSQL(a) || IsSQL(b) || engineOf(a) == "" || engineOf(a) != engineOf(b):
 		return false
 	}
-	const instance, name = "app.kubernetes.io/instance", "app.kubernetes.io/name"
-	la, lb := a.Spec.Template.Labels, b.Spec.Template.Labels
-	if la[instance] != "" && la[name] != "" && la[instance] == lb[instance] && la[name] == lb[name] {
-		return true
+	return related(a, b, o)
+}
+
+// engineOf is the engine that the image of a StatefulSet's database names.
+func engineOf(set *appsv1.StatefulSet) model.Engine {
+	if c := Container(&set.Spec.Template); c != nil {
+		return EngineOf(c)
 	}
-	return follows(a, b, o) || follows(b, a, o)
+	return ""
 }
 
 // follows reports whether the servers of a set follow a host that is a pod or a Service of another.
