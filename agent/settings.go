@@ -108,7 +108,7 @@ func (s *settings) apply(ctx context.Context, m config.Material) error {
 	first := !s.isApplied()
 	var failed error
 
-	if first || old.Engine != m.File.Engine || !sameConnection(old.Connection, m.File.Connection) || s.trouble() != "" {
+	if first || old.Engine != m.File.Engine || !sameDatabase(old, m.File) || s.trouble() != "" {
 		engine, err := s.options.NewEngine(m.File, s.peers)
 		if err != nil {
 			failed = fmt.Errorf("engine: %w", err)
@@ -201,8 +201,9 @@ func (s *settings) trouble() string {
 	return s.problem
 }
 
-func sameConnection(a, b config.Connection) bool {
-	return reflect.DeepEqual(a, b)
+// sameDatabase reports whether two configurations ask for the same adapter.
+func sameDatabase(a, b config.File) bool {
+	return reflect.DeepEqual(a.Connection, b.Connection) && reflect.DeepEqual(a.Secrets, b.Secrets) && a.Copied == b.Copied
 }
 
 func sameKeys(a, b [][]byte) bool {

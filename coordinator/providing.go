@@ -81,11 +81,12 @@ func (s *session) refusedNow(cluster *v1alpha1.DatabaseCluster) string {
 	return s.withheld
 }
 
-// MountedSecrets are those with credentials that the pods' agents mount, sorted.
+// MountedSecrets are those with credentials that the pods' agents mount, sorted; first an empty name
+// if an agent mounts none.
 func MountedSecrets(objects kube.ClusterObjects) []string {
 	var names []string
 	for i := range objects.Pods {
-		if name := objects.Pods[i].Credentials; name != "" && !slices.Contains(names, name) {
+		if name := objects.Pods[i].Credentials; (name != "" || objects.Pods[i].Agent) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -66,5 +66,7 @@ func TestWithheldIsACondition(t *testing.T) {
 
 func TestMountedSecrets(t *testing.T) {
 	pods := []kube.Pod{{Credentials: "b"}, {}, {Credentials: "a"}, {Credentials: "b"}}
-	require.Equal(t, []string{"a", "b"}, MountedSecrets(kube.ClusterObjects{Pods: pods}))
+	require.Equal(t, []string{"a", "b"}, MountedSecrets(kube.ClusterObjects{Pods: pods}), "a pod without an agent needs none")
+	pods[1].Agent = true
+	require.Equal(t, []string{"", "a", "b"}, MountedSecrets(kube.ClusterObjects{Pods: pods}))
 }

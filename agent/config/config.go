@@ -51,6 +51,12 @@ const (
 	KeyKey    = "tls.key"
 	KeyCA     = "ca.crt"     // CA of the clients (coordinator, readers) and of the other agents
 	KeyConfig = "agent.json" // File, below
+
+	// KeyClientKey is the key of Connection.TLS.Cert, PEM. It is not in the File, which may be shown.
+	KeyClientKey = "database.key"
+	// CopiedPrefix begins the names of the files that File.Copied is about: username, password, and those
+	// for replication.
+	CopiedPrefix = "database."
 )
 
 // Ports of the agent.
@@ -94,6 +100,9 @@ type File struct {
 	// Secrets are the Secrets with credentials that pods of the database mount, or will mount, by
 	// name.
 	Secrets map[string]Secret `json:"secrets,omitempty"`
+	// Copied is the Secret whose credentials are in Dir, too, for pods that were made before it was
+	// named. Empty means none.
+	Copied string `json:"copied,omitempty"`
 	// GossipCIDRs are the networks from which gossip is accepted; empty means any.
 	GossipCIDRs []netip.Prefix `json:"gossipCIDRs,omitempty"`
 	// StopHookCIDRs are networks from which kubelets call the stop hook, besides their nodes' own
@@ -153,6 +162,8 @@ type ConnectionTLS struct {
 	CA                 string `json:"ca,omitempty"`
 	ServerName         string `json:"serverName,omitempty"`
 	InsecureSkipVerify bool   `json:"insecureSkipVerify,omitempty"`
+	// Cert is what agents show to the database, PEM; empty = nothing. Its key is in KeyClientKey.
+	Cert string `json:"cert,omitempty"`
 }
 
 // Drain is what the stop hook does if the pod is not drained.

@@ -36,6 +36,13 @@ func (f *File) Withheld(secret string) string {
 	return fmt.Sprintf("Secret %s does not allow that its password is shown to %s", secret, Address(f.Connection.Host, f.Connection.Port, UsualPort(f.Engine)))
 }
 
+// Usable reports whether agents may use the mounted Secret of this name at all, so that no copy of
+// another one is needed.
+func (f *File) Usable(secret string) bool {
+	said, known := f.Secrets[secret]
+	return secret != "" && known && said.Refused == ""
+}
+
 // Allows reports whether agents may send the credentials to a host that is not their own pod, at
 // this port; 0 means the usual one.
 func (s Secret) Allows(host string, port, usual int) bool {

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
@@ -25,6 +28,8 @@ type source struct {
 	// secret is the name of the Secret whose files are in credentials, where it is known.
 	secret string
 	pod    string
+	// address is the pod's own.
+	address netip.Addr
 	// config is the directory of the agent's own key, and self its own program: self starts fdbcli
 	// without access to config. Empty means that fdbcli has access.
 	config, self string
@@ -34,32 +39,57 @@ type source struct {
 // engineFrom returns what makes the adapter that a configuration asks for.
 func engineFrom(from source) func(config.File, engines.Peers) (engines.Engine, error) {
 	return func(f config.File, peers engines.Peers) (engines.Engine, error) {
-		files := secretFiles{from.credentials, f.Withheld(from.secret)}
+		if f.Engine == "FoundationDB" {
+			return foundationDBEngine(f.Connection, secretFiles{dir: from.credentials, withheld: f.Withheld(from.secret)}, from)
+		}
+		files := from.files(f)
+		access, err := from.access(f.Connection, files)
+		if err != nil {
+			return nil, err
+		}
 		switch f.Engine {
 		case "Solr":
-			return solrEngine(f.Connection, files)
+			return solr.New(solr.Options{Access: access})
 		case "OpenSearch":
-			return openSearchEngine(f.Connection, files)
+			return opensearch.New(opensearch.Options{Access: access})
 		case string(mysql.MySQL), string(mysql.MariaDB):
-			return sqlEngine(mysql.Flavor(f.Engine), f.Connection, files, from.pod, peers)
+			return sqlEngine(mysql.Flavor(f.Engine), access, f.Connection, files, from.pod, peers)
 		case galera.Name:
-			return galera.New(galera.Options{Access: accessOf(f.Connection, files), Peers: peers})
+			return galera.New(galera.Options{Access: access, Peers: peers})
 		case zookeeper.Name:
-			return zooKeeperEngine(f.Connection, from.pod, peers)
-		case "FoundationDB":
-			return foundationDBEngine(f.Connection, files, from)
+			return zooKeeperEngine(f.Connection, access, from.pod, peers)
 		default:
 			return nil, fmt.Errorf("engine %q is not supported by this version; supported: Solr, OpenSearch, MySQL, MariaDB, FoundationDB, Galera, ZooKeeper", f.Engine)
 		}
 	}
 }
 
-// secretFiles are those of the mounted Secret, and why they must not be used, or empty.
-type secretFiles struct{ dir, withheld string }
+// secretFiles are those of one Secret.
+type secretFiles struct {
+	// prefix begins their names in dir.
+	dir, prefix string
+	// withheld is why they must not be used, or empty.
+	withheld string
+	// from is the Secret in words; empty means that its name is not known.
+	from string
+}
+
+// files returns those of the mounted Secret, or, where it may not be used or there is none, those of the
+// Secret that was named after the pod was made.
+func (from source) files(f config.File) secretFiles {
+	name, files := from.secret, secretFiles{dir: from.credentials}
+	if f.Copied != "" && !f.Usable(from.secret) {
+		name, files = f.Copied, secretFiles{dir: from.config, prefix: config.CopiedPrefix}
+	}
+	if files.withheld = f.Withheld(name); name != "" {
+		files.from = "Secret " + name
+	}
+	return files
+}
 
 // user returns the credentials in the files.
 func (s secretFiles) user(prefix string) credentials.Source {
-	read := credentials.FromFiles(s.dir, prefix)
+	read := credentials.FromFiles(s.dir, s.prefix+prefix)
 	if s.withheld == "" {
 		return read
 	}
@@ -71,26 +101,17 @@ func (s secretFiles) user(prefix string) credentials.Source {
 	}
 }
 
-func solrEngine(c config.Connection, files secretFiles) (engines.Engine, error) {
-	return solr.New(solr.Options{Access: accessOf(c, files)})
-}
-
-func openSearchEngine(c config.Connection, files secretFiles) (engines.Engine, error) {
-	return opensearch.New(opensearch.Options{Access: accessOf(c, files)})
-}
-
-func sqlEngine(flavor mysql.Flavor, c config.Connection, files secretFiles, pod string, peers engines.Peers) (engines.Engine, error) {
+func sqlEngine(flavor mysql.Flavor, access web.Access, c config.Connection, files secretFiles, pod string, peers engines.Peers) (engines.Engine, error) {
 	return mysql.New(mysql.Options{
 		Pod: pod, Primary: primaryOf(c.Primary),
-		Access: accessOf(c, files), Flavor: flavor, ReplicationCredentials: files.user("replication-"),
+		Access: access, Flavor: flavor, ReplicationCredentials: files.user("replication-"),
 		Peers: peers, Failover: c.Failover, Domain: podDomain(), MaxLag: time.Duration(c.MaxLagSeconds) * time.Second,
 	})
 }
 
 // zooKeeperEngine has no credentials: what it asks every client may ask.
-func zooKeeperEngine(c config.Connection, pod string, peers engines.Peers) (engines.Engine, error) {
-	access := accessOf(c, secretFiles{})
-	access.Credentials = nil
+func zooKeeperEngine(c config.Connection, access web.Access, pod string, peers engines.Peers) (engines.Engine, error) {
+	access.Credentials, access.CredentialsFrom = nil, ""
 	return zookeeper.New(zookeeper.Options{Access: access, AdminPort: c.AdminPort, Pod: pod, Peers: peers})
 }
 
@@ -106,10 +127,26 @@ func primaryOf(text string) engines.Primary {
 	return engines.PrimaryUnknown
 }
 
-func accessOf(c config.Connection, files secretFiles) web.Access {
-	return web.Access{Host: c.Host, Port: c.Port, Credentials: files.user(""), TLS: tlsOf(c.TLS)}
+func (from source) access(c config.Connection, files secretFiles) (web.Access, error) {
+	secure, err := from.tls(c.TLS)
+	access := web.Access{Host: c.Host, Port: c.Port, Credentials: files.user(""), CredentialsFrom: files.from, TLS: secure}
+	if config.OwnHost(c.Host) {
+		access.Dial = web.OwnPod(from.address)
+	}
+	return access, err
 }
 
-func tlsOf(c config.ConnectionTLS) web.TLS {
-	return web.TLS{Enabled: c.Enabled, CA: c.CA, ServerName: c.ServerName, InsecureSkipVerify: c.InsecureSkipVerify}
+// tls reads the key of the client's certificate, which the coordinator changes together with the
+// configuration.
+func (from source) tls(c config.ConnectionTLS) (web.TLS, error) {
+	out := web.TLS{Enabled: c.Enabled, CA: c.CA, ServerName: c.ServerName, InsecureSkipVerify: c.InsecureSkipVerify}
+	if c.Cert == "" {
+		return out, nil
+	}
+	key, err := os.ReadFile(filepath.Join(from.config, config.KeyClientKey))
+	if err != nil {
+		return web.TLS{}, fmt.Errorf("connection.tls.clientSecret: %w", err)
+	}
+	out.Cert, out.Key = c.Cert, credentials.NewSecret(string(key))
+	return out, nil
 }

@@ -39,6 +39,9 @@ func foundationDBEngine(c config.Connection, files secretFiles, from source) (en
 	if c.TLS.ServerName != "" {
 		return nil, errors.New("connection.tls.serverName: FoundationDB verifies no name; leave it out")
 	}
+	if c.TLS.Cert != "" {
+		return nil, errors.New("connection.tls.clientSecret: FoundationDB's certificate is in credentialsSecret; leave it out")
+	}
 	options := foundationdb.Options{
 		Instance: from.pod, Client: c.Client, ClusterFile: c.ClusterFile,
 		TLS: foundationdb.TLS{Enabled: c.TLS.Enabled, CA: c.TLS.CA, InsecureSkipVerify: c.TLS.InsecureSkipVerify},

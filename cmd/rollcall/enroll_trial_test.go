@@ -41,7 +41,7 @@ func TestEnrollTriesAPod(t *testing.T) {
 		}},
 		"a LimitRange": {refuses(labelled, "minimum memory usage per Container is 256Mi, but request is 32Mi"), []string{"minimum memory usage per Container is 256Mi", "have the LimitRange allow"}},
 		"OpenShift":    {refuses(labelled, "unable to validate against any security context constraint: runAsUser: Invalid value: 65532"), []string{"nonroot-v2 -z ACCOUNT"}},
-		"something":    {refuses(labelled, "no such thing"), []string{"no such thing", "deploy/docs/install.md#what-kubernetes-may-refuse"}},
+		"something":    {refuses(labelled, "no such thing"), []string{"no such thing", "deploy/docs/doctor.md#what-kubernetes-may-refuse"}},
 	} {
 		e := newEnrollWorld(t, rolling(t), solr("search"))
 		e.admits = tt.admits

@@ -71,6 +71,12 @@ type ConnectionTLS struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	CASecret string `json:"caSecret,omitempty"`
+	// clientSecret is the name of a Secret of type kubernetes.io/tls with the certificate that
+	// agents show to a database that asks for one. Its label rollcall.dev/cluster must be the
+	// name of this DatabaseCluster. FoundationDB's is in credentialsSecret.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ClientSecret string `json:"clientSecret,omitempty"`
 	// insecureSkipVerify accepts any certificate.
 	// +optional
 	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`

@@ -90,6 +90,9 @@ func (p *Provisioner) look(ctx context.Context, cluster *v1alpha1.DatabaseCluste
 	names := append(slices.Clone(mounted), named)
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
+		if name == "" {
+			continue // a pod that mounts none
+		}
 		meta, err := consent.Look(ctx, p.opts.Metadata, cluster.Namespace, name)
 		if err != nil {
 			unknown, errs = append(unknown, name), append(errs, fmt.Errorf("secret %s: %w", name, err))

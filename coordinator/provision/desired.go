@@ -108,6 +108,8 @@ type secretInput struct {
 	gossip        gossip
 	stopHookCIDRs []netip.Prefix
 	ca            []byte // certificates that the database's is verified with, PEM
+	client        clientPair
+	copied        copied
 	allowed       consented
 	key           func() []byte
 	now           time.Time
@@ -128,6 +130,15 @@ func secretData(data map[string][]byte, cluster *v1alpha1.DatabaseCluster, in se
 	case n%gossipKeyBytes != 0:
 		return nil, false, fmt.Errorf("key %s has %d bytes: must be %d, or a multiple during a rotation; restore it, or remove the key and restart all pods of the database",
 			config.KeyGossip, n, gossipKeyBytes)
+	}
+	for name, value := range in.private() {
+		if string(out[name]) == string(value) {
+			continue
+		}
+		changed = true
+		if out[name] = value; value == nil {
+			delete(out, name)
+		}
 	}
 	file, err := json.MarshalIndent(agentFile(cluster, in), "", "  ")
 	if err != nil {
@@ -156,6 +167,7 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, in secretInput) config.File {
 				CA:                 string(in.ca),
 				ServerName:         connection.TLS.ServerName,
 				InsecureSkipVerify: connection.TLS.InsecureSkipVerify,
+				Cert:               string(in.client.cert),
 			},
 			AdminPort:   int(connection.AdminPort),
 			ClusterFile: connection.ClusterFile,
@@ -171,6 +183,7 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, in secretInput) config.File {
 		},
 		Observe:       spec.Update.Mode == model.ModeObserve,
 		Secrets:       in.allowed.secrets,
+		Copied:        in.copied.from,
 		GossipCIDRs:   in.gossip.only,
 		PodNetworks:   in.gossip.first,
 		StopHookCIDRs: in.stopHookCIDRs,

@@ -83,7 +83,7 @@ type Result struct {
 // and writes only what differs. When the Secret
 // that connection.tls.caSecret names cannot be used, all the rest is done, and
 // the agents keep the certificates that they were given before. mounted are the Secrets with
-// credentials that the cluster's pods mount. What those who may write a Secret do not allow
+// credentials that the cluster's pods mount, and an empty name if one with an agent mounts none. What those who may write a Secret do not allow
 // is a consent.Refusal among the errors.
 //
 // An object of our name that somebody else made is left alone: pki.ErrForeign.
@@ -157,14 +157,18 @@ func (p *Provisioner) ensureSecret(
 	}
 	file := presentFile(secret.Data)
 	ca, partly := p.databaseCA(ctx, cluster, file)
+	client, clientErr := p.databaseClient(ctx, cluster, secret.Data, file)
 	allowed, consentErr := p.consents(ctx, cluster, mounted, file)
-	partly = errors.Join(partly, consentErr)
+	copied, copyErr := p.copyCredentials(ctx, cluster, mounted, allowed, secret.Data, file)
+	partly = errors.Join(partly, clientErr, consentErr, copyErr)
 	from := gossipFrom(p.opts.GossipCIDRs, pods, file.PodNetworks)
 	data, changed, err := secretData(secret.Data, cluster, secretInput{
 		authority:     authority,
 		gossip:        from,
 		stopHookCIDRs: p.opts.StopHookCIDRs,
 		ca:            ca,
+		client:        client,
+		copied:        copied,
 		allowed:       allowed,
 		key:           p.opts.key,
 		now:           p.opts.now(),
@@ -174,6 +178,9 @@ func (p *Provisioner) ensureSecret(
 	}
 	if pair, err := pki.ParsePair(data[config.KeyCert], data[config.KeyKey]); err == nil {
 		result.Next = pair.RenewAt()
+	}
+	if soon := p.opts.now().Add(copyEvery); copied.from != "" && soon.Before(result.Next) {
+		result.Next = soon
 	}
 	secret.Data = data
 	if !own(&secret.ObjectMeta, cluster) && !changed {

@@ -25,7 +25,7 @@ func TestHelpersAreNoDatabases(t *testing.T) {
 		"mysql/mysql-router:8":                                           "",
 		"ghcr.io/example/mysql-agent:1":                                  "",
 		"mariadb/server/mysql:8":                                         "MySQL",
-		"quay.io/solr-platform/zookeeper:3.9":                            "",
+		"quay.io/solr-platform/zookeeper:3.9":                            "ZooKeeper",
 		"bitnami/mysql:9":                                                "MySQL",
 		"bitnami/mariadb-galera:12.0":                                    "Galera",
 		"percona/percona-xtradb-cluster:8.0":                             "",

@@ -32,6 +32,7 @@ var fuzzed = map[string][]string{
 	"coordinator/view":        {"FuzzJoin"},                                              // reports of agents
 	"engines":                 {"FuzzDecodeUndo", "FuzzOneLine"},                         // undo notes, words of databases
 	"engines/foundationdb":    {"FuzzDecodeStatus", "FuzzTexts"},                         // status json and fdbcli's texts
+	"engines/zookeeper":       {"FuzzDecode", "FuzzPeers"},                               // words, the configuration and its message, what other members say
 	"engines/galera":          {"FuzzDecode", "FuzzPeers"},                               // text values of rows, what other members say
 	"engines/mysql":           {"FuzzPeers"},                                             // what other members say and ask for
 	"engines/mysql/server":    {"FuzzState"},                                             // text values of rows
@@ -41,7 +42,9 @@ var fuzzed = map[string][]string{
 	"engines/solr":            {"FuzzDecodeClusterStatus", "FuzzDecodeAnswers"},          // answers over HTTP
 	"coordinator/agents/wire": {"FuzzDecode"},                                            // messages of agents
 
-	"cmd/rollcall/doctor/mycnf": {"FuzzRead"}, // option files of MySQL and MariaDB
+	"cmd/rollcall/doctor/mycnf":    {"FuzzRead"},         // option files of MySQL and MariaDB
+	"cmd/rollcall/doctor/database": {"FuzzNodeSettings"}, // opensearch.yml, roles and hosts
+	"cmd/rollcall/doctor/security": {"FuzzSettings"},     // opensearch.yml, security.json and solr.in.sh in ConfigMaps
 }
 
 // inside are those that read only what Rollcall wrote itself, or that no program links.
@@ -49,13 +52,14 @@ var inside = map[string]string{
 	"agent/agenttest":                   "for tests only",
 	"cmd/rollcall/enroll":               "the patches that it wrote itself",
 	"cmd/rollcall/inspect":              "entries of the coordinator's journal; saved journals are read by coordinator/journal",
+	"engines/enginetest/authority":      "for tests only",
 	"engines/memory":                    "for tests and rehearsals only",
 	"coordinator/sim/apiserver":         "the requests of a coordinator in a simulated world or a test",
 	"coordinator/sim/database":          "what it wrote itself, in a simulated world",
 	"engines/opensearch/opensearchtest": "for tests only",
 	"engines/solr/solrtest":             "for tests only",
 	"coordinator/kube":                  "tolerations, which it encoded itself",
-	"coordinator/provision":             "the Secret that it wrote itself; what it cannot read is written anew",
+	"coordinator/provision":             "the Secret that it wrote itself; what it cannot read is written anew. Certificates and keys of people are read by the standard library",
 }
 
 var decodes = regexp.MustCompile(`\b(json|yaml|proto|protojson|prototext|xml|gob|msgpack|cbor)\.(Unmarshal\w*|NewDecoder)\(|\.Unmarshal\(|\bpem\.Decode\(|\bx509\.Parse\w+\(|\bbinary\.Read\(`)

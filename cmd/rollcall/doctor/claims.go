@@ -13,7 +13,7 @@ import (
 // claimLabels finds charts that put the label where Kubernetes lets nobody change it.
 func claimLabels(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
-		const patch = "put it into the pod template by kubectl patch, as deploy/docs/install.md#by-hand shows, which helm upgrade leaves as it is"
+		const patch = "put it into the pod template by kubectl patch, as deploy/docs/doctor.md#labels-of-volume-claims shows, which helm upgrade leaves as it is"
 		chart := database.ChartOf(set)
 		fields := immutable(set)
 		switch {

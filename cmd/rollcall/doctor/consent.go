@@ -18,8 +18,10 @@ func (f *Facts) NamedSecrets() []string {
 	for i := range f.Clusters {
 		c := &f.Clusters[i]
 		names = append(names, f.credentialsOf(c)...)
-		if ca := c.Spec.Connection.TLS.CASecret; ca != "" {
-			names = append(names, ca)
+		for _, name := range []string{c.Spec.Connection.TLS.CASecret, c.Spec.Connection.TLS.ClientSecret} {
+			if name != "" {
+				names = append(names, name)
+			}
 		}
 	}
 	slices.Sort(names)
@@ -64,7 +66,7 @@ func allowed(f *Facts) (out []Finding) {
 		}
 		named := f.credentialsOf(c)
 		connection := &c.Spec.Connection
-		for _, name := range append(slices.Clone(named), connection.TLS.CASecret) {
+		for _, name := range append(slices.Clone(named), connection.TLS.CASecret, connection.TLS.ClientSecret) {
 			if meta, _ := f.secret(c.Namespace, name); meta != nil && !consent.Given(meta, c.Name) {
 				add(consent.NotGiven(meta, c.Name), "that command, or the label in the manifest of the Secret; until then it is not used, and not mounted into new pods")
 			}

@@ -28,6 +28,7 @@ func TestConsentIsExamined(t *testing.T) {
 		"no label": {fine, secret(usual, "", ""), "Secret prod/search-rollcall-credentials has no label that allows it for DatabaseCluster search; whoever may write the Secret allows it: kubectl -n prod label secret search-rollcall-credentials rollcall.dev/cluster=search |"},
 		"shared":   {fine, secret(usual, "logs.search", ""), ""},
 		"CA":       {with("tls: {caSecret: ca}"), secret("ca", "logs", ""), "Secret prod/ca has no label"},
+		"client":   {with("tls: {clientSecret: client}"), secret("client", "logs", ""), "Secret prod/client has no label"},
 		"the template's": {strings.Replace(fine, "metadata: {labels: {app: solr", "metadata: {annotations: {rollcall.dev/credentials-secret: mine}, labels: {app: solr", 1),
 			secret("mine", "", ""), "Secret prod/mine has no label"},
 		"a host":                {with("host: db"), secret(usual, "search", ""), "spec.connection.host is db, which Secret prod/search-rollcall-credentials does not allow"},

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,7 +48,12 @@ var operators = []operator{
 		}
 		return "its annotation " + stopped + " is true"
 	}},
-	{"mariadb-operator", []string{"k8s.mariadb.com", "enterprise.mariadb.com", "mariadb.mmontes.io"}, []string{"MariaDB"}, []string{managedBy + "mariadb-operator"}, "mariadb-operator", nil},
+	{"mariadb-operator", []string{"k8s.mariadb.com", "enterprise.mariadb.com", "mariadb.mmontes.io"}, []string{"MariaDB"}, []string{managedBy + "mariadb-operator"}, "mariadb-operator", func(o map[string]any) string {
+		if suspended, _, _ := unstructured.NestedBool(o, "spec", "suspend"); !suspended {
+			return ""
+		}
+		return "suspend is true"
+	}},
 	{"Percona's operator", []string{"pxc.percona.com", "ps.percona.com"}, []string{"PerconaXtraDBCluster", "PerconaServerMySQL"},
 		[]string{managedBy + "percona-xtradb-cluster-operator", managedBy + "percona-server-mysql-operator", managedBy + "percona-server-operator"}, "percona-operators", nil},
 	{"Oracle's MySQL operator", []string{"mysql.oracle.com"}, []string{"InnoDBCluster"}, []string{"mysql.oracle.com/cluster"}, "oracles-mysql-operator", nil},
@@ -124,6 +130,15 @@ func (f *Facts) OwnersOf() (out []Owner) {
 		}
 	}
 	return out
+}
+
+// ReadOwner adds an owner with what it says, in JSON.
+func (f *Facts) ReadOwner(o Owner, text []byte) error {
+	if err := json.Unmarshal(text, &o.Object); err != nil {
+		return err
+	}
+	f.Owners = append(f.Owners, o)
+	return nil
 }
 
 // operated finds databases of operators: two programs must not roll the same pods.

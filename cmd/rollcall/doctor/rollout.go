@@ -80,7 +80,7 @@ func label(f *Facts) (out []Finding) {
 func podLabels(set *appsv1.StatefulSet) value {
 	c := database.ChartOf(set)
 	if c.Claims {
-		return value{path: "by kubectl patch, as deploy/docs/install.md#by-hand shows, and not by the values of chart " + c.Name}
+		return value{path: "by kubectl patch, as deploy/docs/doctor.md#labels-of-volume-claims shows, and not by the values of chart " + c.Name}
 	}
 	path, of := c.Value(c.PodLabels, "spec.template.metadata.labels")
 	return value{path, of}
@@ -189,7 +189,7 @@ func credentials(f *Facts) []Finding {
 		name := id(set.Namespace, f.credentialsSecret(set))
 		if !slices.Contains(f.Secrets, name) {
 			return one(Error, "there is no Secret "+name+" with the username and password of the agents",
-				"make it (keys username, password) for the account that deploy/docs/mysql.md#accounts grants, with the label "+v1alpha1.LabelCluster+"="+ClusterName(set)+", or name another: spec.connection.credentialsSecret, rollcall enroll --credentials-secret, or the annotation "+v1alpha1.AnnotationCredentialsSecret)
+				"make it (keys username, password) for the account that "+AccountPage(f.spec(set).Engine)+" grants, with the label "+v1alpha1.LabelCluster+"="+ClusterName(set)+", or name another: spec.connection.credentialsSecret, rollcall enroll --credentials-secret, or the annotation "+v1alpha1.AnnotationCredentialsSecret)
 		}
 		keys, read := f.Live.SecretKeys[name]
 		lacks := slices.DeleteFunc([]string{"username", "password"}, func(key string) bool { return slices.Contains(keys, key) })
@@ -197,7 +197,7 @@ func credentials(f *Facts) []Finding {
 			return nil
 		}
 		return one(Error, "Secret "+name+" has no "+strings.Join(lacks, " and no ")+" of the agents",
-			"give it the keys username and password of the account that deploy/docs/mysql.md#accounts grants")
+			"give it the keys username and password of the account that "+AccountPage(f.spec(set).Engine)+" grants")
 	})
 }
 

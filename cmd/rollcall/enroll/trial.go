@@ -93,7 +93,7 @@ func (p *Plan) Admission(trials []Trial, quotas []corev1.ResourceQuota, pods []c
 			}
 			if !t.Injected {
 				add(t.Set, doctor.Warning, "in a dry run the webhook added no agent to a pod with the label; Kubernetes admits one with an agent that was added here, and what policies say of the agent's image was not tried",
-					"see that the coordinator runs, and that the API server reaches its webhook (deploy/docs/runbook.md#pods-without-an-agent); nothing where rollcall inject brings the agents")
+					"see that the coordinator runs, and that the API server reaches its webhook (deploy/docs/install.md#see-that-it-runs); nothing where rollcall inject brings the agents")
 			}
 		case exceeds(t.Refused):
 			// The pod that is replaced has gone then: only what agents add is new.
@@ -125,7 +125,7 @@ func remedyOf(err error) string {
 			return r.fix
 		}
 	}
-	return "whoever has set this up says what it takes; the agent is the init container rollcall-agent (deploy/docs/install.md#what-kubernetes-may-refuse)"
+	return "whoever has set this up says what it takes; the agent is the init container rollcall-agent (deploy/docs/doctor.md#what-kubernetes-may-refuse)"
 }
 
 // agents are how many pods have none yet.

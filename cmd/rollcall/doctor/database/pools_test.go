@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
@@ -77,4 +78,23 @@ func TestPoolsOfOneDatabase(t *testing.T) {
 	} {
 		require.Equal(t, tt.want, Related(pod(t, tt.a), pod(t, tt.b), tt.o), tt.a)
 	}
+}
+
+// FuzzNodeSettings checks that no text of a pod or a file makes it fail.
+func FuzzNodeSettings(f *testing.F) {
+	f.Add("node: {roles: [data, 3, null]}\ndiscovery.seed_hosts: [a, {b: c}]\n", "-Enode.roles=[data] -Dsolr.node.roles=data:off")
+	f.Add("node.roles: []\ncluster.name: 7\n", "master,ingest,")
+	f.Add("node: &a [*a]\n", "gcomm://")
+	f.Fuzz(func(t *testing.T, file, text string) {
+		set := &appsv1.StatefulSet{}
+		c := corev1.Container{Image: "opensearch:3", Args: []string{text}, Env: []corev1.EnvVar{{Name: "discovery.seed_hosts", Value: text}, {Name: "SOLR_OPTS", Value: text}}}
+		set.Spec.Template.Spec = corev1.PodSpec{Containers: []corev1.Container{c}, Volumes: []corev1.Volume{{Name: "c", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "config"}}}}}}
+		o := Objects{ConfigMaps: []corev1.ConfigMap{configMap("config", map[string]string{"opensearch.yml": file})}}
+		for _, engine := range []model.Engine{model.Solr, model.OpenSearch} {
+			if keeps, why := KeepsData(set, engine, o); !keeps && why == "" {
+				t.Errorf("nothing says why")
+			}
+		}
+		Related(set, set, o)
+	})
 }
