@@ -117,7 +117,7 @@ func AccountPage(e model.Engine) string {
 	case model.OpenSearch:
 		return "deploy/docs/opensearch.md#permissions"
 	case model.Solr:
-		return "engines/solr/DESIGN.md#permissions"
+		return "deploy/docs/solr.md#account-and-permissions"
 	case model.FoundationDB:
 		return "deploy/docs/foundationdb.md"
 	}
