@@ -17,6 +17,7 @@ import (
 // TestRealBusy runs each long operation of the collections API while the node on which it works is paused: all the time
 // the other members are busy, and afterwards they are not.
 func TestRealBusy(t *testing.T) {
+	t.Parallel() // each has a cluster of its own
 	for _, version := range solrtest.Tried() {
 		t.Run(version, func(t *testing.T) { busyWith(t, version) })
 	}
