@@ -2,6 +2,8 @@ package main
 
 import (
 	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"io"
 	"log"
 	"net/http"
@@ -16,11 +18,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // listens has a pod of each StatefulSet whose database answers as the handler does, by TLS where there is
 // a certificate.
-func (e *enrollWorld) listens(port string, pair *tls.Certificate, answer http.HandlerFunc) {
+func (e *enrollWorld) listens(port string, pair *tls.Certificate, answer http.HandlerFunc) *httptest.Server {
 	server := httptest.NewUnstartedServer(answer)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	if pair == nil {
@@ -32,6 +35,7 @@ func (e *enrollWorld) listens(port string, pair *tls.Certificate, answer http.Ha
 	e.t.Cleanup(server.Close)
 	e.ports[port] = server.Listener.Addr().String()
 	e.pods()
+	return server
 }
 
 // pods has one Ready pod of each StatefulSet.
@@ -154,4 +158,32 @@ func TestDoctorAsksNoPodWhoseAgentKnows(t *testing.T) {
 	e.forbid("/api/v1/namespaces/rollcall-system")
 	_, stdout, _ = e.run("doctor", "search")
 	require.Equal(t, 2, strings.Count(stdout, "error    security  "), stdout)
+}
+
+// TestEnrollAsksForAClientCertificate checks that servers that want a certificate of each client are
+// asked with the one that agents will show, and that it is written and allowed.
+func TestEnrollAsksForAClientCertificate(t *testing.T) {
+	pair, ca := authority(t, time.Now().Add(time.Hour), "localhost")
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	require.NoError(t, err)
+	e := ofManifest(t, defaults, "network.host: 0.0.0.0", "plugins.security.ssl.http: {enabled: true, clientauth_mode: REQUIRE}")
+	e.secret("ca", map[string][]byte{"ca.crt": ca})
+	e.secret("login", login)
+	e.secret("pair", map[string][]byte{"tls.crt": ca, "tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})})
+	named := []string{"enroll", "logs", "--name", "search", "--ca-secret", "ca", "--credentials-secret", "login"}
+	code, _, stderr := e.run(named...)
+	require.Equal(t, 2, code)
+	require.Contains(t, oneLine(stderr), "its servers want a certificate of each client (plugins.security.ssl.http.clientauth_mode is REQUIRE (ConfigMap logs-config)), and no Secret with one of the agents is named")
+	require.Contains(t, stderr, "kubectl -n prod create secret tls search-rollcall-client --cert=client.crt --key=client.key\n")
+	require.Contains(t, stderr, "--tls --ca-secret ca --client-secret search-rollcall-client --credentials-secret login\n")
+	code, _, stderr = e.run(append(named, "--client-secret", "away")...)
+	require.Equal(t, 2, code)
+	require.Contains(t, oneLine(stderr), "there is no Secret prod/away with the certificate of the agents")
+
+	server := e.listens("9200", &pair, wantsLogin)
+	server.TLS.ClientAuth = tls.RequireAnyClientCert
+	code, _, stderr = e.run(append(named, "--client-secret", "pair")...)
+	require.Zero(t, code, stderr)
+	require.Equal(t, model.ConnectionTLS{Enabled: true, CASecret: "ca", ClientSecret: "pair"}, e.made.Spec.Connection.TLS)
+	require.Equal(t, "search", e.objects[secretsPath+"pair"].(*corev1.Secret).Labels[v1alpha1.LabelCluster])
 }

@@ -17,9 +17,10 @@ import (
 type Asking struct {
 	Pod  string
 	Port int
-	// Secret has the username and password that are tried; empty means none.
-	Secret string
-	listen.Question
+	// Secret has the username and password that are tried, and Client the certificate that agents
+	// will show; empty means none.
+	Secret, Client string
+	Question       listen.Question
 }
 
 // paths say nothing without a login where servers want one. The operator of Solr lets everybody ask for
@@ -40,10 +41,10 @@ func (f *Facts) Asking(set *appsv1.StatefulSet) (a Asking, ask bool) {
 	}
 	a.Pod = f.Live.Pods[i].Name
 	a.Port = cmp.Or(int(w.Connection.Port), config.UsualPort(string(w.Engine)))
-	a.Secret = f.secretOf(set, w)
-	a.Path, a.ServerName = path, ExpectedName(w.Connection)
+	a.Secret, a.Client = f.secretOf(set, w), w.Connection.TLS.ClientSecret
+	a.Question.Path, a.Question.ServerName = path, ExpectedName(w.Connection)
 	if held, read := f.certificatesIn(set, w.Connection.TLS.CASecret); read {
-		a.CA = held[config.KeyCA]
+		a.Question.CA = held[config.KeyCA]
 	}
 	return a, true
 }

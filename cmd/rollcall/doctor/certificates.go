@@ -178,7 +178,7 @@ func namesFix(c *x509.Certificate, pod string) string {
 
 // clientSecret examines the Secret with the certificate that agents show.
 func (f *Facts) clientSecret(set *appsv1.StatefulSet, w Want) []Finding {
-	name := clientSecretOf(w.Connection)
+	name := w.Connection.TLS.ClientSecret
 	if name == "" {
 		return nil
 	}

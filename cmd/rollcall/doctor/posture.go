@@ -128,7 +128,7 @@ func (f *Facts) Lacking(set *appsv1.StatefulSet) (l Lacking) {
 	denied := f.Said.TLS != nil && !*f.Said.TLS
 	if w.TLS.State == security.On && !denied {
 		l.CA = is.CASecret == "" && !is.InsecureSkipVerify || away(is.CASecret)
-		l.Client = w.Client.State == security.On && clientSecretOf(w.Connection) == "" || away(clientSecretOf(w.Connection))
+		l.Client = w.Client.State == security.On && w.Connection.TLS.ClientSecret == "" || away(w.Connection.TLS.ClientSecret)
 	}
 	if !IsSQL(w.Engine) {
 		l.Credentials = w.Login.State == security.On && f.secretOf(set, w) == "" || away(w.Connection.CredentialsSecret)

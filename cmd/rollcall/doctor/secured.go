@@ -125,7 +125,7 @@ func AccountPage(e model.Engine) string {
 }
 
 func (f *Facts) clientCertificate(w Want) []Finding {
-	if w.Client.State != security.On || w.TLS.State != security.On || clientSecretOf(w.Connection) != "" {
+	if w.Client.State != security.On || w.TLS.State != security.On || w.Connection.TLS.ClientSecret != "" {
 		return nil
 	}
 	return one(needs(w), fmt.Sprintf("its servers want a certificate of each client (%s), and no Secret with one of the agents is named", w.Client.Why),

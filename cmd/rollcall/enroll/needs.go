@@ -46,7 +46,7 @@ func (p *Plan) Needs(program string, f *doctor.Facts) string {
 	c := n.want.Connection
 	n.ca = cmp.Or(c.TLS.CASecret, n.known(), p.Name+"-database-ca")
 	n.credentials = cmp.Or(c.CredentialsSecret, v1alpha1.CredentialsSecretName(p.Name))
-	n.client = cmp.Or(p.asked.TLS.ClientSecret, p.Name+"-rollcall-client")
+	n.client = cmp.Or(c.TLS.ClientSecret, p.Name+"-rollcall-client")
 	var steps []string
 	for _, more := range [][]string{n.authority(), n.account(), n.certificate(), n.again(program)} {
 		steps = append(steps, more...)
@@ -134,7 +134,7 @@ func (n *needs) again(program string) []string {
 	if is.TLS.ServerName != "" {
 		typed += " --server-name " + is.TLS.ServerName
 	}
-	if n.lacking.Client || n.p.asked.TLS.ClientSecret != "" {
+	if n.lacking.Client || is.TLS.ClientSecret != "" {
 		typed += " --client-secret " + n.client
 	}
 	if n.lacking.Credentials || is.CredentialsSecret != "" {
@@ -150,8 +150,15 @@ func (n *needs) again(program string) []string {
 // patch says the names to a DatabaseCluster that is there, and allows them to it.
 func (n *needs) patch() []string {
 	var fields []string
+	var tls []string
 	if n.lacking.CA {
-		fields = append(fields, `"tls":{"enabled":true,"caSecret":"`+n.ca+`"}`)
+		tls = append(tls, `"enabled":true,"caSecret":"`+n.ca+`"`)
+	}
+	if n.lacking.Client {
+		tls = append(tls, `"clientSecret":"`+n.client+`"`)
+	}
+	if len(tls) > 0 {
+		fields = append(fields, `"tls":{`+strings.Join(tls, ",")+`}`)
 	}
 	if n.lacking.Credentials {
 		fields = append(fields, `"credentialsSecret":"`+n.credentials+`"`)
@@ -160,7 +167,7 @@ func (n *needs) patch() []string {
 	for _, s := range []struct {
 		lacks bool
 		name  string
-	}{{n.lacking.CA, n.ca}, {n.lacking.Credentials, n.credentials}} {
+	}{{n.lacking.CA, n.ca}, {n.lacking.Client, n.client}, {n.lacking.Credentials, n.credentials}} {
 		meta := n.facts.SecretMetas[n.p.Namespace+"/"+s.name]
 		label := n.kubectl("label secret %s %s=%s", s.name, v1alpha1.LabelCluster, n.p.Name)
 		if meta != nil {

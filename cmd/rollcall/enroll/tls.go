@@ -36,7 +36,7 @@ func (t TLS) write(c *model.Connection) {
 	if t.Enabled == nil || !*t.Enabled {
 		return
 	}
-	c.TLS.Enabled, c.TLS.CASecret, c.TLS.ServerName = true, t.CASecret, t.ServerName
+	c.TLS.Enabled, c.TLS.CASecret, c.TLS.ServerName, c.TLS.ClientSecret = true, t.CASecret, t.ServerName, t.ClientSecret
 }
 
 // differs says what contradicts the connection of a DatabaseCluster; empty means nothing.
@@ -46,6 +46,8 @@ func (t TLS) differs(c model.Connection) string {
 		return fmt.Sprintf("--tls is %t", *t.Enabled)
 	case t.CASecret != "" && t.CASecret != is.CASecret:
 		return "--ca-secret is " + t.CASecret
+	case t.ClientSecret != "" && t.ClientSecret != is.ClientSecret:
+		return "--client-secret is " + t.ClientSecret
 	case t.ServerName != "" && t.ServerName != is.ServerName:
 		return "--server-name is " + t.ServerName
 	}

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"time"
 
@@ -46,6 +47,15 @@ func askPod(ctx context.Context, k cli.API, config *rest.Config, asking doctor.A
 		// What the pod is shown is what its agent will show it.
 		if secret, err := k.Core.CoreV1().Secrets(k.Namespace).Get(ctx, asking.Secret, metav1.GetOptions{}); err == nil {
 			q.User, q.Password = string(secret.Data[corev1.BasicAuthUsernameKey]), string(secret.Data[corev1.BasicAuthPasswordKey])
+		}
+	}
+	if asking.Client != "" {
+		if secret, err := k.Core.CoreV1().Secrets(k.Namespace).Get(ctx, asking.Client, metav1.GetOptions{}); err == nil {
+			pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+			if err != nil {
+				return listen.Heard{}, fmt.Errorf("secret %s has no certificate with its key: %w", asking.Client, err)
+			}
+			q.Client = &pair
 		}
 	}
 	pod, err := reach.OpenPod(ctx, config, k.Namespace, asking.Pod, asking.Port)

@@ -42,9 +42,6 @@ type Posture struct {
 	Secrets []string
 }
 
-// zooKeeper is the engine of an ensemble of ZooKeeper.
-const zooKeeper model.Engine = "ZooKeeper"
-
 // Of returns the posture of a StatefulSet's servers. It is false for an engine of which nothing is
 // known.
 func Of(engine model.Engine, set *appsv1.StatefulSet, o database.Objects) (Posture, bool) {
@@ -59,7 +56,7 @@ func Of(engine model.Engine, set *appsv1.StatefulSet, o database.Objects) (Postu
 		p = openSearch(v)
 	case model.Solr:
 		p = solr(v)
-	case zooKeeper:
+	case model.ZooKeeper:
 		p = ensemble(v)
 	case model.MySQL, model.MariaDB, model.Galera:
 		p = sql(v)

@@ -161,10 +161,10 @@ func TestOthers(t *testing.T) {
 		engine          model.Engine
 		container, want string
 	}{
-		"an ensemble":                {zooKeeper, "image: zookeeper:3.9\nports: [{containerPort: 2181}]", "off off off: nothing sets ZOO_TLS_CLIENT_ENABLE"},
-		"an ensemble with both":      {zooKeeper, "image: zookeeper:3.9\nports: [{name: client, containerPort: 2181}]\nenv: [{name: ZOO_TLS_CLIENT_ENABLE, value: 'true'}]", "off off off: ZOO_TLS_CLIENT_ENABLE is true, beside a port without TLS"},
-		"an ensemble with TLS alone": {zooKeeper, "image: zookeeper:3.9\nports: [{name: client-tls, containerPort: 3181}]\nenv: [{name: ZOO_TLS_CLIENT_ENABLE, value: 'true'}, {name: ZOO_TLS_CLIENT_AUTH, value: none}]", "on off off: "},
-		"and client certificates":    {zooKeeper, "image: zookeeper:3.9\nports: [{name: client-tls, containerPort: 3181}]\nenv: [{name: ZOO_CFG_EXTRA, value: 'secureClientPort=3181'}]", "on off on: ZOO_CFG_EXTRA has a secureClientPort, and there"},
+		"an ensemble":                {model.ZooKeeper, "image: zookeeper:3.9\nports: [{containerPort: 2181}]", "off off off: nothing sets ZOO_TLS_CLIENT_ENABLE"},
+		"an ensemble with both":      {model.ZooKeeper, "image: zookeeper:3.9\nports: [{name: client, containerPort: 2181}]\nenv: [{name: ZOO_TLS_CLIENT_ENABLE, value: 'true'}]", "off off off: ZOO_TLS_CLIENT_ENABLE is true, beside a port without TLS"},
+		"an ensemble with TLS alone": {model.ZooKeeper, "image: zookeeper:3.9\nports: [{name: client-tls, containerPort: 3181}]\nenv: [{name: ZOO_TLS_CLIENT_ENABLE, value: 'true'}, {name: ZOO_TLS_CLIENT_AUTH, value: none}]", "on off off: "},
+		"and client certificates":    {model.ZooKeeper, "image: zookeeper:3.9\nports: [{name: client-tls, containerPort: 3181}]\nenv: [{name: ZOO_CFG_EXTRA, value: 'secureClientPort=3181'}]", "on off on: ZOO_CFG_EXTRA has a secureClientPort, and there"},
 		"MySQL":                      {model.MySQL, "image: mysql:9\nargs: [--ssl-ca=/ca.pem]", "off on off: nothing that can be seen sets require_secure_transport"},
 		"MySQL that demands TLS":     {model.MySQL, "image: mysql:9\nargs: [--require-secure-transport=ON]", "on on off: require_secure_transport is ON (the arguments of container db)"},
 		"MariaDB that demands TLS":   {model.MariaDB, "image: mariadb:11\nargs: [--require-secure-transport]", "on on off: "},
