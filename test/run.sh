@@ -72,7 +72,7 @@ sql_homes() {
 
 # What each of them runs against real servers; a server is waited for most of the
 # time, so three packages share the machine.
-solr_packages=./engines/solr/...
+solr_packages="./engines/solr/... ./engines/zookeeper"
 opensearch_packages=./engines/opensearch
 [ -z "${ROLLCALL_OPENSEARCH_ALL:-}" ] || opensearch_packages+=/...
 mysql_packages="./engines/mysql/... ./engines/galera ./test/e2e/manifests"

@@ -35,7 +35,7 @@ type EngineFacts struct {
 	// Default: true for FoundationDB, else false.
 	ByZone bool `json:"byZone,omitempty"`
 	// OneAtATime: one pod at a time may be unavailable, however many there are, unless the spec says
-	// otherwise. Default: true for OpenSearch and Galera, else false.
+	// otherwise. Default: true for OpenSearch, Galera and ZooKeeper, else false.
 	OneAtATime bool `json:"oneAtATime,omitempty"`
 	// DataRoles are the roles of pods that keep the database's data, where roles tell.
 	// Default: storage and general for FoundationDB, else none.
@@ -45,7 +45,7 @@ type EngineFacts struct {
 // fillIn adds the facts that older snapshots do not have, in which they followed from the
 // name of the engine. Newer ones have them from the adapter.
 func (f *EngineFacts) fillIn(engine Engine) {
-	f.OneAtATime = f.OneAtATime || engine == OpenSearch || engine == Galera
+	f.OneAtATime = f.OneAtATime || engine == OpenSearch || engine == Galera || engine == ZooKeeper
 	f.ByZone = f.ByZone || engine == FoundationDB
 	if f.DataRoles == nil && (engine == FoundationDB || engine == "") { // one that is not named may be any
 		f.DataRoles = []string{"storage", "general"}

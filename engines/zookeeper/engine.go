@@ -52,6 +52,7 @@ type Engine struct {
 
 	mu     sync.Mutex
 	newest State
+	served bool
 }
 
 var _ engines.Peered = (*Engine)(nil)
@@ -92,6 +93,9 @@ func (e *Engine) local(ctx context.Context) State {
 		s.Serving, s.Problem = false, engines.OneLine(err.Error())
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 			s.Problem = "the server has not answered within " + engines.Duration(e.options.Timeout)
+			if e.neverServed() && !e.options.TLS.Enabled {
+				s.Problem += ": does its client port speak TLS (spec.connection.tls)?"
+			}
 		}
 	}
 	if s.Looked.IsZero() {
@@ -103,8 +107,15 @@ func (e *Engine) local(ctx context.Context) State {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return s // the caller has gone, which says nothing about the server
 	}
-	e.newest = s
+	e.newest, e.served = s, e.served || s.Serving
 	return s
+}
+
+// neverServed reports whether the server has not served since the adapter was made.
+func (e *Engine) neverServed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return !e.served
 }
 
 // Look returns what the local server says of itself.

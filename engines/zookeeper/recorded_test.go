@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/binary"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -19,6 +20,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/enginetest"
+	"github.com/rollcall-dev/rollcall/engines/enginetest/authority"
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
@@ -232,3 +236,68 @@ func TestOneSessionForManyLooks(t *testing.T) {
 	defer r.mu.Unlock()
 	require.Equal(t, 2, r.sessions)
 }
+
+// TestTLS speaks TLS to the client port, for words and as a client, and says what is wrong.
+func TestTLS(t *testing.T) {
+	signer := authority.New(t, "the ensemble's")
+	cert, key := signer.Issue(authority.Leaf{Name: "server", Hosts: []string{"zk-0.zk.prod.svc"}})
+	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
+	require.NoError(t, err)
+	for name, tt := range map[string]struct {
+		tls  web.TLS
+		says string // empty means that it serves
+	}{
+		"as it should be":   {web.TLS{Enabled: true, CA: signer.CA, ServerName: "zk-0.zk.prod.svc"}, ""},
+		"not verified":      {web.TLS{Enabled: true, InsecureSkipVerify: true}, ""},
+		"another name":      {web.TLS{Enabled: true, CA: signer.CA}, "127.0.0.1"},
+		"another authority": {web.TLS{Enabled: true, CA: authority.New(t, "another").CA, ServerName: "zk-0.zk.prod.svc"}, "unknown authority"},
+		"without TLS":       {web.TLS{}, "speak TLS (spec.connection.tls)?"},
+	} {
+		for _, r := range []*recorded{{words: []string{"mntr", "conf"}}, {admin: true, readable: true}} {
+			r.T, r.version, r.mode, r.tls = t, "3.9.4", "follower", &tls.Config{Certificates: []tls.Certificate{pair}}
+			o := r.options()
+			o.TLS, o.Timeout = tt.tls, 500*time.Millisecond
+			e, err := New(o)
+			require.NoError(t, err)
+			s := e.local(t.Context())
+			require.NoError(t, e.Close())
+			require.Equal(t, tt.says == "", s.Serving, "%s: %s", name, s.Problem)
+			require.Contains(t, s.Problem, tt.says, name)
+			require.False(t, s.Down)
+		}
+	}
+}
+
+// TestNonsenseIsNotHeard: what an agent could not have made of what its server said is not used.
+func TestNonsenseIsNotHeard(t *testing.T) {
+	for name, change := range map[string]func(s *State){
+		"as it should be":        nil,
+		"another kind of name":   func(s *State) { s.Node = "zk-1" },
+		"no name":                func(s *State) { s.Node = "" },
+		"no mode":                func(s *State) { s.Mode = ModeUnknown },
+		"a mode that is none":    func(s *State) { s.Mode = Standalone + 1 },
+		"too many servers":       func(s *State) { s.Config = lines(maxServers+1, 0) },
+		"another kind of server": func(s *State) { s.Config.Servers[0].Node = "1" },
+		"one twice":              func(s *State) { s.Config.Servers[1] = s.Config.Servers[0] },
+		"a host without end":     func(s *State) { s.Config.Servers[0].Host = strings.Repeat("a", maxHost+1) },
+	} {
+		s := healthy(3, 0)[1]
+		s.Config = lines(3, 0)
+		if change != nil {
+			change(&s)
+		}
+		e := newEngine(&fakeServer{cluster: &cluster{members: healthy(3, 0), faults: make([]enginetest.Fault, 3)}}, Options{Peers: saying{s}})
+		m := e.ask(t.Context(), engines.Peer{Pod: "zk-1", Alive: true}, true)
+		require.Equal(t, change == nil, m.Known, name)
+		require.Equal(t, change == nil, m.Why == "", name)
+	}
+}
+
+// saying are peers who all say the same.
+type saying struct{ state State }
+
+func (saying) List() []engines.Peer { return nil }
+
+func (s saying) Look(context.Context, string, bool) ([]byte, error) { return json.Marshal(s.state) }
+
+func (saying) Step(context.Context, string, engines.Step) ([]byte, error) { return nil, errNoSteps }

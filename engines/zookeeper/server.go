@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -84,7 +85,7 @@ func (s *server) Look(ctx context.Context) (State, error) {
 	if ctx.Err() != nil {
 		return out, ctx.Err()
 	}
-	if errors.Is(err, context.DeadlineExceeded) || bounded.Err() != nil {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || bounded.Err() != nil {
 		return out, context.DeadlineExceeded
 	}
 	out.Version = now.version

@@ -122,6 +122,9 @@ func (s *session) begin(ctx context.Context) error {
 		return err
 	}
 	answer, err := s.receive()
+	if errors.Is(err, io.EOF) {
+		return errEmpty
+	}
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ var (
 	errLooking  = errors.New("it serves nobody: it looks for a leader, or receives the leader's data")
 	errReadOnly = errors.New("it is in read-only mode: it has no leader")
 	errDown     = errors.New("nobody listens on the client port")
-	errEmpty    = errors.New("it closes connections without an answer: does the port speak TLS (spec.connection.tls), or is maxClientCnxns too small?")
+	errEmpty    = errors.New("it closes connections without an answer: does the port speak TLS (spec.connection.tls)? Is maxClientCnxns too small?")
 )
 
 // notAllowedError means that a word is not in 4lw.commands.whitelist.

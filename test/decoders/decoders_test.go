@@ -32,6 +32,7 @@ var fuzzed = map[string][]string{
 	"coordinator/view":        {"FuzzJoin"},                                              // reports of agents
 	"engines":                 {"FuzzDecodeUndo", "FuzzOneLine"},                         // undo notes, words of databases
 	"engines/foundationdb":    {"FuzzDecodeStatus", "FuzzTexts"},                         // status json and fdbcli's texts
+	"engines/zookeeper":       {"FuzzDecode", "FuzzPeers"},                               // words, the configuration and its message, what other members say
 	"engines/galera":          {"FuzzDecode", "FuzzPeers"},                               // text values of rows, what other members say
 	"engines/mysql":           {"FuzzPeers"},                                             // what other members say and ask for
 	"engines/mysql/server":    {"FuzzState"},                                             // text values of rows

@@ -76,6 +76,7 @@ var checks = []struct {
 	{"configuration", configuration},
 	{"client", client},
 	{"localities", localities},
+	{"ensemble", ensemble},
 	{"reports", reports},
 	{"holds", holds},
 	{"refusals", refusals},

@@ -67,3 +67,17 @@ func TestEnginesByName(t *testing.T) {
 	_, err = ParseEngine("postgres")
 	require.EqualError(t, err, `--engine is "postgres": must be one of Solr, OpenSearch, MySQL, MariaDB, Galera, ZooKeeper, FoundationDB`)
 }
+
+// TestEnsemblesAreEnrolled checks what is written for manifests of ZooKeeper: the engine, one server at
+// a time, and no credentials, as what agents ask every client may ask.
+func TestEnsemblesAreEnrolled(t *testing.T) {
+	for name, set := range map[string]string{"variables": "keeper", "official": "zk"} {
+		f := charted(t, "../zookeeper/"+name)
+		p, err := Decide(f, options(set))
+		require.NoError(t, err, name)
+		require.Equal(t, model.ZooKeeper, p.Cluster.Spec.Engine, name)
+		require.Equal(t, model.Count(1), *p.Cluster.Spec.Policy.MaxUnavailable, name)
+		require.Empty(t, p.Cluster.Spec.Connection, name)
+		require.Empty(t, p.Topology, name)
+	}
+}
