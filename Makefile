@@ -111,6 +111,10 @@ test-unit: ## unit tests with the race detector, no root, no cluster
 test-opensearch: deps build ## the OpenSearch adapter against real servers of each version, and of two at once
 	ROLLCALL_OPENSEARCH_ALL=1 bash test/run.sh opensearch
 
+.PHONY: test-solr
+test-solr: deps build ## the Solr adapter against real servers of each version
+	ROLLCALL_SOLR_ALL=1 bash test/run.sh solr
+
 .PHONY: test-mysql
 test-mysql: deps bin/rollcall-images ## what is there for MySQL and MariaDB, against real servers
 	bash test/run.sh mysql

@@ -3,8 +3,8 @@
 #
 # With CI=true, what cannot run is a failure instead of a skip: the tests ask
 # ROLLCALL_REQUIRE for what must be there. ROLLCALL_OPENSEARCH_ALL=1 runs the
-# OpenSearch adapter on more clusters than one of the newest version, and
-# ROLLCALL_MYSQL_ALL=1 breaks handovers of MySQL and MariaDB in every way at every
+# OpenSearch adapter on more clusters than one of the newest version, ROLLCALL_SOLR_ALL=1
+# that of Solr on each version and the upgrade without security, and ROLLCALL_MYSQL_ALL=1 breaks handovers of MySQL and MariaDB in every way at every
 # boundary (more than an hour); without it what takes minutes runs on MariaDB only.
 # ROLLCALL_SIEGE_ALL=1 sends all that strangers and tenants can send, for half an hour, and
 # then against programs without their defences; without it one attack of each kind is
@@ -128,6 +128,7 @@ foundationdb)
 nightly)
   images
   ROLLCALL_OPENSEARCH_ALL=1 bash "$0" opensearch
+  ROLLCALL_SOLR_ALL=1 bash "$0" solr
   ROLLCALL_MYSQL_ALL=1 bash "$0" mysql
   bash "$0" foundationdb
   ROLLCALL_SIEGE_ALL=1 bash "$0" siege

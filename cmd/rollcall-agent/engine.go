@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
@@ -27,6 +28,8 @@ type source struct {
 	// secret is the name of the Secret whose files are in credentials, where it is known.
 	secret string
 	pod    string
+	// address is the pod's own.
+	address netip.Addr
 	// config is the directory of the agent's own key, and self its own program: self starts fdbcli
 	// without access to config. Empty means that fdbcli has access.
 	config, self string
@@ -126,7 +129,11 @@ func primaryOf(text string) engines.Primary {
 
 func (from source) access(c config.Connection, files secretFiles) (web.Access, error) {
 	secure, err := from.tls(c.TLS)
-	return web.Access{Host: c.Host, Port: c.Port, Credentials: files.user(""), CredentialsFrom: files.from, TLS: secure}, err
+	access := web.Access{Host: c.Host, Port: c.Port, Credentials: files.user(""), CredentialsFrom: files.from, TLS: secure}
+	if config.OwnHost(c.Host) {
+		access.Dial = web.OwnPod(from.address)
+	}
+	return access, err
 }
 
 // tls reads the key of the client's certificate, which the coordinator changes together with the

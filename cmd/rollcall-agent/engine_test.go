@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -81,6 +82,16 @@ func TestFilesOfALaterSecret(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "rep", user)
 		}
+	}
+}
+
+// TestOwnAddressIsOfTheOwnPod checks that the pod's own address stands in for localhost only.
+func TestOwnAddressIsOfTheOwnPod(t *testing.T) {
+	from := source{address: netip.MustParseAddr("10.0.0.7")}
+	for host, want := range map[string]bool{"": true, "localhost": true, "127.0.0.1": true, "db.example": false, "10.0.0.8": false} {
+		access, err := from.access(config.Connection{Host: host}, secretFiles{})
+		require.NoError(t, err)
+		require.Equal(t, want, access.Dial != nil, host)
 	}
 }
 

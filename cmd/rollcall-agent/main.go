@@ -131,7 +131,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 	a, err := agent.New(agent.Options{
 		Identity:      identity,
-		NewEngine:     engineFrom(source{credentials: f.credentialsDir, secret: identity.Credentials, state: state, pod: identity.Pod, config: f.configDir, self: self, log: logger}),
+		NewEngine:     engineFrom(source{credentials: f.credentialsDir, secret: identity.Credentials, state: state, pod: identity.Pod, address: identity.PodIP, config: f.configDir, self: self, log: logger}),
 		Version:       version,
 		ConfigDir:     f.configDir,
 		StateDir:      state,

@@ -246,7 +246,7 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPost && r.URL.Path == requestsPath:
 		w.attest(rw, r)
 		return
-	case strings.HasSuffix(r.URL.Path, "/pods/rollcall-coordinator-7/portforward"):
+	case strings.HasSuffix(r.URL.Path, "/portforward"):
 		w.forward(rw, r)
 		return
 	case r.Method == http.MethodPatch, r.Method == http.MethodPut:

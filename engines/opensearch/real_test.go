@@ -103,36 +103,7 @@ func TestRealUpgrade(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); w.run(ctx) }()
 
-	var said, updated []string
-	for len(updated) < len(c.Nodes) {
-		i := next(t, c.Nodes, updated)
-		node, other := c.Nodes[i], c.Nodes[(i+1)%len(c.Nodes)]
-		e := realEngine(t, node)
-		await(t, e, "before", func(o engines.Observation) bool {
-			return o.Settled && (o.Health.Verdict == engines.VerdictGreen || o.Health.Verdict == engines.VerdictRecoverable)
-		})
-		order := engines.Order{Kind: engines.Handoff, Claim: "update-" + node.Name, Eligible: updated}
-		setting, err := e.PlanSetting(t.Context(), order)
-		require.NoError(t, err)
-		order.Setting = setting
-		undo, err := e.PlanDrain(t.Context(), order)
-		require.NoError(t, err)
-		said = append(said, repeat(t, func() (engines.Progress, error) { return e.Drain(t.Context(), order, undo) })...)
-		w.away.Store(int64(i)) // as when the pod leaves the Service
-		time.Sleep(200 * time.Millisecond)
-		node.Stop()
-		watcher := realEngine(t, other)
-		o := await(t, watcher, "away", func(o engines.Observation) bool { return len(o.Nodes) == len(c.Nodes)-1 })
-		require.NotEqual(t, engines.VerdictRed, o.Health.Verdict, o.Health.Reason)
-		node.Version = to
-		node.Start()
-		o = await(t, e, "back", func(o engines.Observation) bool { return o.Member == engines.MembershipLive })
-		require.Equal(t, to, o.Version)
-		said = append(said, repeat(t, func() (engines.Progress, error) { return e.RestoreSetting(t.Context(), order.Setting, time.Time{}) })...)
-		said = append(said, repeat(t, func() (engines.Progress, error) { return e.Restore(t.Context(), undo) })...)
-		w.away.Store(-1)
-		updated = append(updated, node.Name)
-	}
+	said := roll(t, c, rolling{to: to, engine: realEngine, away: &w.away})
 	o := await(t, realEngine(t, n), "whole", func(o engines.Observation) bool { return o.Settled && o.Health.Verdict == engines.VerdictGreen })
 	require.Len(t, o.Nodes, len(c.Nodes))
 	cancel()
@@ -157,21 +128,72 @@ func TestRealUpgrade(t *testing.T) {
 	require.Equal(t, 1, strings.Count(strings.Join(said, "\n"), archivedPrefix+removed), "said once")
 }
 
-// next is a node that is not updated, the elected manager only when all others are.
-func next(t *testing.T, nodes []*opensearchtest.Node, updated []string) int {
-	last := -1
+// rolling is how the nodes of a cluster are updated, as agents and a coordinator would.
+type rolling struct {
+	to     string
+	engine func(*testing.T, *opensearchtest.Node) *Engine
+	// away is the node that nobody writes to.
+	away *atomic.Int64
+	// after is called after each node, with how many are updated; nil: nothing is.
+	after func(updated int)
+}
+
+// roll updates all nodes one by one, and returns what was said.
+func roll(t *testing.T, c *opensearchtest.Cluster, r rolling) []string {
+	t.Helper()
+	var said, updated []string
+	for len(updated) < len(c.Nodes) {
+		i := next(t, c.Nodes, updated, r.engine)
+		node, other := c.Nodes[i], c.Nodes[(i+1)%len(c.Nodes)]
+		e := r.engine(t, node)
+		await(t, e, "before", func(o engines.Observation) bool {
+			return o.Settled && (o.Health.Verdict == engines.VerdictGreen || o.Health.Verdict == engines.VerdictRecoverable)
+		})
+		order := engines.Order{Kind: engines.Handoff, Claim: "update-" + node.Name, Eligible: updated}
+		setting, err := e.PlanSetting(t.Context(), order)
+		require.NoError(t, err)
+		order.Setting = setting
+		undo, err := e.PlanDrain(t.Context(), order)
+		require.NoError(t, err)
+		said = append(said, repeat(t, func() (engines.Progress, error) { return e.Drain(t.Context(), order, undo) })...)
+		r.away.Store(int64(i)) // as when the pod leaves the Service
+		time.Sleep(200 * time.Millisecond)
+		node.Stop()
+		watcher := r.engine(t, other)
+		o := await(t, watcher, "away", func(o engines.Observation) bool { return len(o.Nodes) == len(c.Nodes)-1 })
+		require.NotEqual(t, engines.VerdictRed, o.Health.Verdict, o.Health.Reason)
+		node.Version = r.to
+		node.Start()
+		o = await(t, e, "back", func(o engines.Observation) bool { return o.Member == engines.MembershipLive })
+		require.Equal(t, r.to, o.Version)
+		said = append(said, repeat(t, func() (engines.Progress, error) { return e.RestoreSetting(t.Context(), order.Setting, time.Time{}) })...)
+		said = append(said, repeat(t, func() (engines.Progress, error) { return e.Restore(t.Context(), undo) })...)
+		r.away.Store(-1)
+		if updated = append(updated, node.Name); r.after != nil {
+			r.after(len(updated))
+		}
+	}
+	return said
+}
+
+// next is a node of the lowest rank that is not updated, the elected manager only when all others are.
+func next(t *testing.T, nodes []*opensearchtest.Node, updated []string, engine func(*testing.T, *opensearchtest.Node) *Engine) int {
+	found, last, rank := -1, -1, 0
 	for i, n := range nodes {
-		o := await(t, realEngine(t, n), "next", func(o engines.Observation) bool { return o.Member == engines.MembershipLive })
+		o := await(t, engine(t, n), "next", func(o engines.Observation) bool { return o.Member == engines.MembershipLive })
 		switch {
 		case slices.Contains(updated, n.Name):
 		case o.Last:
 			last = i
-		default:
-			return i
+		case found < 0 || o.Rank < rank:
+			found, rank = i, o.Rank
 		}
 	}
-	require.GreaterOrEqual(t, last, 0)
-	return last
+	if found < 0 {
+		found = last
+	}
+	require.GreaterOrEqual(t, found, 0)
+	return found
 }
 
 func drain(c chan string) []string {

@@ -71,7 +71,7 @@ func TestHandoffSurvivesAFailedCommit(t *testing.T) {
 	p, err := e.Drain(t.Context(), handoffOrder(), begin(t, e, handoffOrder()))
 	require.NoError(t, err)
 	require.Equal(t, engines.ProgressDone, p.State)
-	require.Equal(t, "commit failed: /solr/books/update: solr answered 403 Forbidden: Unauthorized request; the user in the Secret of spec.connection.credentialsSecret lacks a permission", p.Detail)
+	require.Equal(t, "commit failed: /solr/books/update: solr answered 403 Forbidden: Unauthorized request; the user in the Secret of spec.connection.credentialsSecret lacks the permission update", p.Detail)
 }
 
 // The coordinator asks with each of its looks whether the handoff still stands, and
@@ -114,7 +114,7 @@ func TestHandoffWithoutPermission(t *testing.T) {
 	})
 	e := mustNew(t, testOptions(c.options(0)))
 	_, err := e.Drain(t.Context(), handoffOrder(), begin(t, e, handoffOrder()))
-	require.ErrorContains(t, err, "mark books/shard1/core_node2: /solr/admin/collections ADDREPLICAPROP: solr answered 403 Forbidden: Unauthorized request; the user in the Secret of spec.connection.credentialsSecret lacks a permission")
+	require.ErrorContains(t, err, "mark books/shard1/core_node2: /solr/admin/collections ADDREPLICAPROP: solr answered 403 Forbidden: Unauthorized request; the user in the Secret of spec.connection.credentialsSecret lacks the permission collection-admin-edit")
 	require.True(t, denied(err))
 }
 

@@ -48,7 +48,7 @@ func (a *api) ask(ctx context.Context, r web.Request, into *bytes.Buffer) error 
 		return nil
 	}
 	r.ReadRefusal = func(body []byte) { into.Write(body) }
-	return a.client.Do(ctx, r)
+	return namePermission(a.client.Do(ctx, r), r)
 }
 
 // fetch asks, and decodes the whole answer.
@@ -111,7 +111,7 @@ func (a *api) clusterStatusBody(ctx context.Context, name string, into func(io.R
 	if name != "" {
 		params.Set("collection", name)
 	}
-	return a.client.Do(ctx, web.Request{Path: pathCollections, Name: pathCollections + " CLUSTERSTATUS", Params: params, Timeout: a.read, Limits: large, Read: func(body io.Reader) error {
+	r := web.Request{Path: pathCollections, Name: pathCollections + " CLUSTERSTATUS", Params: params, Timeout: a.read, Limits: large, Read: func(body io.Reader) error {
 		first, err := io.ReadAll(io.LimitReader(body, maxFailure))
 		if err != nil {
 			return err
@@ -120,26 +120,8 @@ func (a *api) clusterStatusBody(ctx context.Context, name string, into func(io.R
 			return failure
 		}
 		return into(io.MultiReader(bytes.NewReader(first), body))
-	}})
-}
-
-// overseer returns the node name of the overseer; empty means the cluster runs without one.
-func (a *api) overseer(ctx context.Context) (string, error) {
-	return fetch(ctx, a, pathCollections, web.Query("action", "OVERSEERSTATUS", "wt", "json"), decodeOverseer)
-}
-
-func decodeOverseer(body []byte) (string, error) {
-	var answer struct {
-		Header *json.RawMessage `json:"responseHeader"`
-		Leader flexString       `json:"leader"`
-	}
-	if err := json.Unmarshal(body, &answer); err != nil {
-		return "", fmt.Errorf("decode overseer status: %w", err)
-	}
-	if answer.Header == nil {
-		return "", errors.New("decode overseer status: no responseHeader: not the answer of a Solr")
-	}
-	return string(answer.Leader), nil
+	}}
+	return namePermission(a.client.Do(ctx, r), r)
 }
 
 // nodeHealth is the node's own opinion of itself.
@@ -190,30 +172,6 @@ func decodeHealth(body []byte) (nodeHealth, error) {
 		return nodeHealth{reason: engines.OneLine(string(cmp.Or(answer.Error.Message, answer.Message)))}, nil
 	}
 	return nodeHealth{}, fmt.Errorf("decode node health: status %q: must be OK or FAILURE", engines.OneLine(string(answer.Status)))
-}
-
-// dataBytes sums the index sizes of the node's cores.
-func (a *api) dataBytes(ctx context.Context) (int64, error) {
-	return fetch(ctx, a, pathMetrics, web.Query("group", "core", "prefix", "INDEX.sizeInBytes", "compact", "true", "wt", "json"), decodeDataBytes)
-}
-
-func decodeDataBytes(body []byte) (int64, error) {
-	var answer struct {
-		Metrics map[string]struct {
-			Size flexInt `json:"INDEX.sizeInBytes"`
-		} `json:"metrics"`
-	}
-	if err := json.Unmarshal(body, &answer); err != nil {
-		return 0, fmt.Errorf("decode metrics: %w", err)
-	}
-	total := int64(0)
-	for _, core := range answer.Metrics {
-		if core.Size < 0 || total+int64(core.Size) < total {
-			return 0, fmt.Errorf("decode metrics: index size %d: must be a size in bytes", core.Size)
-		}
-		total += int64(core.Size)
-	}
-	return total, nil
 }
 
 func (a *api) addReplicaProperty(ctx context.Context, at place, property, value string) error {

@@ -20,15 +20,17 @@ func TestDecodeIdentity(t *testing.T) {
 }
 
 func TestDecodeOverseer(t *testing.T) {
-	for in, want := range map[string]string{
-		`{"responseHeader":{},"leader":"a:1_solr","overseer_operations":["leader",{"x":1}]}`: "a:1_solr",
-		`{"responseHeader":{"status":0}}`: "", // a cluster that runs without one
+	for in, want := range map[string]overseer{
+		`{"responseHeader":{},"leader":"a:1_solr","overseer_operations":["leader",{"x":1}]}`: {node: "a:1_solr"},
+		`{"responseHeader":{},"leader":"a:1_solr","overseer_collection_queue_size":2}`:       {node: "a:1_solr"},
+		`{"responseHeader":{},"leader":"a:1_solr","overseer_collection_queue_size":"3"}`:     {node: "a:1_solr", working: true},
+		`{"responseHeader":{"status":0}}`:                                                    {}, // a cluster that runs without one
 	} {
 		got, err := decodeOverseer([]byte(in))
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
-	for _, in := range []string{`{}`, `[]`, `{"responseHeader":{},"leader":["a"]}`, ``} {
+	for _, in := range []string{`{}`, `[]`, `{"responseHeader":{},"leader":["a"]}`, `{"responseHeader":{},"overseer_collection_queue_size":"many"}`, ``} {
 		_, err := decodeOverseer([]byte(in))
 		require.Error(t, err, in)
 	}
@@ -62,6 +64,20 @@ func TestDecodeDataBytes(t *testing.T) {
 	}
 }
 
+func TestDecodeDataText(t *testing.T) {
+	n, err := decodeDataText([]byte("# TYPE " + metricIndexSize + " gauge\n" + metricIndexSize + `{core="a b"} 0.5` + "\n" +
+		metricIndexSize + `{core="c"} 1.5E0` + "\nsolr_core_index_size_other{} 7\n"))
+	require.NoError(t, err)
+	require.EqualValues(t, 2<<20, n)
+	for _, value := range []string{"-1", "NaN", "+Inf", "x", "", "1e300", "4398046511104"} {
+		_, err := decodeDataText([]byte(metricIndexSize + "{} " + value))
+		require.Error(t, err, value)
+	}
+	n, err = decodeDataText(nil)
+	require.NoError(t, err)
+	require.Zero(t, n)
+}
+
 func TestDecodeTask(t *testing.T) {
 	for in, want := range map[string]taskState{
 		`{"status":{"state":"notfound","msg":"Did not find [x] in any tasks queue"}}`: taskAbsent,
@@ -92,6 +108,9 @@ func FuzzDecodeAnswers(f *testing.F) {
 			require.False(t, h.settled && !h.connected)
 		}
 		if n, err := decodeDataBytes(in); err == nil {
+			require.GreaterOrEqual(t, n, int64(0))
+		}
+		if n, err := decodeDataText(in); err == nil {
 			require.GreaterOrEqual(t, n, int64(0))
 		}
 		if s, _, err := decodeTask(in); err == nil {

@@ -53,6 +53,14 @@ func (s shard) known() bool { return s.state == "active" || s.building() || !s.c
 // canLead reports whether replicas of this type take part in elections.
 func (r replica) canLead() bool { return r.kind == "" || r.kind == "NRT" || r.kind == "TLOG" }
 
+// lags is 1 for a copy whose index follows that of its leader, so that it has to replay its log when it leads.
+func (r replica) lags() int {
+	if r.kind == "TLOG" {
+		return 1
+	}
+	return 0
+}
+
 // active reports whether the replica serves: what it says, and that its node lives.
 func (c *clusterState) active(r replica) bool { return r.state == "active" && c.isLive(r.node) }
 

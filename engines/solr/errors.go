@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"regexp"
 
 	"github.com/rollcall-dev/rollcall/engines/web"
@@ -23,16 +24,28 @@ type failureBody struct {
 	Header struct {
 		Status flexInt `json:"status"`
 	} `json:"responseHeader"`
-	Error *struct {
-		Message flexString `json:"msg"`
-		Code    flexInt    `json:"code"`
-	} `json:"error"`
+	Error     *failureError `json:"error"`
 	Exception *struct {
 		Message flexString `json:"msg"`
 		Code    flexInt    `json:"rspCode"`
 	} `json:"exception"`
 	// Message is where the node health call puts it.
 	Message flexString `json:"message"`
+}
+
+// failureError is an object in most answers, and in 8.11 sometimes only the words.
+type failureError struct {
+	Message flexString `json:"msg"`
+	Code    flexInt    `json:"code"`
+}
+
+func (e *failureError) UnmarshalJSON(data []byte) error {
+	type object failureError
+	if len(data) > 0 && data[0] == '{' {
+		return json.Unmarshal(data, (*object)(e))
+	}
+	*e = failureError{Code: http.StatusBadRequest}
+	return json.Unmarshal(data, &e.Message)
 }
 
 // maxFailure is how much of an answer is looked at for one.

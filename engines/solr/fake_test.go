@@ -41,6 +41,8 @@ type fakeCluster struct {
 	// deaf rebalances do nothing and say success.
 	deafRebalances int
 	failTasks      int
+	// working is how many operations the overseer has besides the question.
+	working int
 }
 
 type fakeReplica struct {
@@ -185,6 +187,7 @@ func (c *fakeCluster) collectionsCall(action string, r *http.Request, answer map
 	case "OVERSEERSTATUS":
 		if !c.noOverseer {
 			answer["leader"] = c.overseer
+			answer["overseer_collection_queue_size"] = 2 + c.working
 		}
 	case "ADDREPLICAPROP", "DELETEREPLICAPROP":
 		return c.changeProperty(action, r.FormValue)

@@ -28,8 +28,8 @@ func (p handoffPlan) done() bool { return len(p.moves) == 0 && len(p.leaderless)
 // planHandoff decides which copy takes over each shard that the node leads: an active copy that can
 // lead, on an eligible node if there is one. Otherwise not on a node that has itself given the
 // shard away and leaves as well, because two nodes would pass it to each other for ever. Among
-// these it prefers the copy that is marked for this claim already or that people prefer, then the
-// one whose node leads the least.
+// these it prefers the copy that is marked for this claim already or that people prefer, then one of
+// type NRT, whose index has what it has acknowledged, then the one whose node leads the least.
 func planHandoff(state *clusterState, node, claim string, eligible []string) handoffPlan {
 	var plan handoffPlan
 	leads := map[string]int{}
@@ -123,6 +123,6 @@ func successor(state *clusterState, s shard, node, claim string, eligible []stri
 		return 2
 	}
 	return slices.MinFunc(fit, func(a, b replica) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(leads[a.node], leads[b.node]), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.lags(), b.lags()), cmp.Compare(leads[a.node], leads[b.node]), cmp.Compare(a.name, b.name))
 	}), true
 }

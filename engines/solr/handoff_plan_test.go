@@ -16,6 +16,7 @@ func marked(r replica, m string, preferred bool) replica {
 func TestPlanHandoff(t *testing.T) {
 	abc := []string{"a", "b", "c"}
 	pull := replica{node: "b", state: "active", kind: "PULL"}
+	tlog := replica{node: "b", state: "active", kind: "TLOG"}
 	for name, c := range map[string]struct {
 		live     []string
 		shards   []collection
@@ -29,6 +30,8 @@ func TestPlanHandoff(t *testing.T) {
 		"eligible first":           {live: abc, shards: []collection{shardOf("s", "active", leading("a"), on("b", "active"), on("c", "active"))}, eligible: []string{"c"}, to: []string{"c/s/r3 "}},
 		"no eligible fits":         {live: abc, shards: []collection{shardOf("s", "active", leading("a"), on("b", "active"), on("c", "recovering"))}, eligible: []string{"c"}, to: []string{"c/s/r2 "}},
 		"pull cannot lead":         {live: abc, shards: []collection{shardOf("s", "active", leading("a"), pull)}, stuck: []string{"c/s"}},
+		"NRT before TLOG":          {live: abc, shards: []collection{shardOf("s", "active", leading("a"), tlog, on("c", "active"))}, to: []string{"c/s/r3 "}},
+		"a preferred TLOG":         {live: abc, shards: []collection{shardOf("s", "active", leading("a"), marked(tlog, "", true), on("c", "active"))}, to: []string{"c/s/r2 r2"}},
 		"dead cannot lead":         {live: []string{"a"}, shards: []collection{shardOf("s", "active", leading("a"), on("b", "active"))}, stuck: []string{"c/s"}},
 		"recovering cannot lead":   {live: abc, shards: []collection{shardOf("s", "active", leading("a"), on("b", "recovering"))}, stuck: []string{"c/s"}},
 		"alone":                    {live: abc, shards: []collection{shardOf("s", "active", leading("a"))}, stuck: []string{"c/s"}},

@@ -27,6 +27,7 @@ type readings struct {
 	stateErr    error
 	overseer    string
 	overseerErr error
+	busy        string
 	health      nodeHealth
 	healthErr   error
 	dataBytes   int64
@@ -64,6 +65,7 @@ func observation(r readings) engines.Observation {
 	case r.overseer == o.Node:
 		o.Roles, o.Last = []string{roleOverseer}, true
 	}
+	o.Busy = r.busy
 	o.Settled = o.Member == engines.MembershipLive && r.settled()
 	return o
 }
@@ -100,8 +102,7 @@ type observer struct {
 	self engines.Cached[identity]
 	data engines.Cached[int64]
 
-	overseer     engines.Cached[string]
-	overseerLive []string // live nodes when it was read
+	overseer overseers
 
 	body  bytes.Buffer
 	seed  maphash.Seed
@@ -114,12 +115,8 @@ type observer struct {
 
 const (
 	keepIdentity = 30 * time.Second // it changes with the process only
-	keepOverseer = 30 * time.Second // it changes with the live nodes, mostly
 	keepData     = time.Minute
 	keepBody     = 1 << 20 // of an answer is in memory, some 3,000 replicas
-	// sideTime bounds the overseer call: it is answered by the overseer itself and
-	// hangs while one is elected.
-	sideTime = 2 * time.Second
 )
 
 func newObserver(a *api) *observer {
@@ -136,16 +133,17 @@ func (b *observer) observe(ctx context.Context) (engines.Observation, error) {
 	var r readings
 	var side sync.WaitGroup
 	side.Go(func() { r.health, r.healthErr = b.api.health(ctx) })
-	side.Go(func() {
-		r.dataBytes = b.data.GetOrZero(keepData, func() (int64, error) { return b.api.dataBytes(ctx) })
-	})
 	r.self, r.selfErr = b.identity(ctx)
 	if r.selfErr == nil {
+		side.Go(func() {
+			r.dataBytes = b.data.GetOrZero(keepData, func() (int64, error) { return b.api.dataBytes(ctx, r.self.version) })
+		})
 		r.state, r.stateErr = b.clusterState(ctx)
 		r.facts = b.facts
 	}
 	if r.stateErr == nil && r.selfErr == nil {
 		r.overseer, r.overseerErr = b.overseerOf(ctx, r.state)
+		r.busy = b.overseer.busy()
 	}
 	side.Wait()
 	if ctx.Err() != nil {
@@ -170,17 +168,24 @@ func (b *observer) identity(ctx context.Context) (identity, error) {
 // overseerOf asks again when nodes came or went. The call goes through the overseer's queue, which
 // is too much for every member once a second.
 func (b *observer) overseerOf(ctx context.Context, state *clusterState) (string, error) {
-	if !slices.Equal(b.overseerLive, state.live) {
-		b.overseer = engines.Cached[string]{}
+	o := &b.overseer
+	if !slices.Equal(o.live, state.live) {
+		o.last = engines.Cached[overseer]{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, sideTime)
 	defer cancel()
-	name, err := b.overseer.Get(keepOverseer, func() (string, error) { return b.api.overseer(ctx) })
-	b.overseerLive = state.live
-	if err != nil || name != "" && !state.isLive(name) {
-		b.overseerLive = nil // between two overseers
+	answer, err := o.last.Get(o.keep(), func() (overseer, error) {
+		answer, err := b.api.overseer(ctx)
+		if err == nil {
+			o.look(answer)
+		}
+		return answer, err
+	})
+	o.live = state.live
+	if err != nil || answer.node != "" && !state.isLive(answer.node) {
+		o.live = nil // between two overseers
 	}
-	return name, err
+	return answer.node, err
 }
 
 // clusterState decodes only what changed: most answers equal the previous one. An answer longer

@@ -153,6 +153,34 @@ func TestOverseerIsAskedWhenNodesChange(t *testing.T) {
 	require.Equal(t, 4, count(c, pathCollections+" OVERSEERSTATUS"))
 }
 
+// An operation that the overseer still has after a while makes every member busy, until it is over. One that passes
+// does not.
+func TestWorkOfTheOverseerIsBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(t, 3)
+		e := mustNew(t, testOptions(c.options(0)))
+		look := func(working int) string {
+			c.mu.Lock()
+			c.working = working
+			c.mu.Unlock()
+			time.Sleep(keepWorking)
+			o, err := e.Observe(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, engines.MembershipLive, o.Member)
+			return o.Busy
+		}
+		require.Empty(t, look(0))
+		time.Sleep(keepOverseer)
+		require.Empty(t, look(1), "it may pass")
+		require.Equal(t, busyWords, look(1))
+		require.Empty(t, look(0), "it is over")
+		time.Sleep(keepOverseer)
+		require.Empty(t, look(1))
+		require.Empty(t, look(0))
+		require.Empty(t, look(1), "it has passed, and here is the next one")
+	})
+}
+
 func TestVersionIsReadAnewAfterARestart(t *testing.T) {
 	c := newFakeCluster(t, 3)
 	e := mustNew(t, testOptions(c.options(0)))

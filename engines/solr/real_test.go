@@ -193,14 +193,14 @@ func TestRealRestarts(t *testing.T) {
 }
 
 func overseerOf(t *testing.T, c *solrtest.Cluster) *solrtest.Node {
-	name, err := decodeOverseer(c.Nodes[0].Collections("OVERSEERSTATUS"))
+	answer, err := decodeOverseer(c.Nodes[0].Collections("OVERSEERSTATUS"))
 	require.NoError(t, err)
 	for _, n := range c.Nodes {
-		if n.Name == name {
+		if n.Name == answer.node {
 			return n
 		}
 	}
-	t.Fatalf("overseer %q is none of the nodes", name)
+	t.Fatalf("overseer %q is none of the nodes", answer.node)
 	return nil
 }
 

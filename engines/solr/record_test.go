@@ -19,7 +19,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-var recordedVersions = []string{"8.11.4", "9.10.1", "10.0.0"}
+var recordedVersions = solrtest.Versions
 
 var record = flag.Bool("record", false, "write answers of real servers to testdata/recorded")
 
@@ -49,7 +49,11 @@ func recordVersion(t *testing.T, version string) {
 	n.Create("pages", "numShards", "1", "tlogReplicas", "2", "pullReplicas", "1")
 	r.get("system", n, pathSystem)
 	r.get("health-ok", n, pathHealth, "requireHealthyCores", "true")
-	r.get("metrics", n, pathMetrics, "group", "core", "prefix", "INDEX.sizeInBytes", "compact", "true")
+	if strings.HasPrefix(version, "10.") {
+		r.raw("metrics", n, pathMetrics, "wt", "prometheus", "name", metricIndexSize)
+	} else {
+		r.get("metrics", n, pathMetrics, "group", "core", "prefix", "INDEX.sizeInBytes", "compact", "true")
+	}
 	r.get("cluster-status-green", n, pathCollections, "action", "CLUSTERSTATUS", "omitHeader", "true")
 	r.get("overseer-status", n, pathCollections, "action", "OVERSEERSTATUS")
 	r.get("commit", n, "/solr/books/update", "commit", "true", "openSearcher", "false", "waitSearcher", "false")
@@ -89,7 +93,8 @@ func recordVersion(t *testing.T, version string) {
 	require.NoError(t, err)
 	r.write("balance", "POST "+pathBalance, status, body)
 	require.Eventually(t, func() bool {
-		return !strings.Contains(string(n.Collections("REQUESTSTATUS", "requestid", "task-2")), "running")
+		said := string(n.Collections("REQUESTSTATUS", "requestid", "task-2"))
+		return !strings.Contains(said, "running") && !strings.Contains(said, "submitted")
 	}, 3*time.Minute, time.Second)
 	r.get("task-balanced", n, pathCollections, "action", "REQUESTSTATUS", "requestid", "task-2")
 
@@ -150,6 +155,14 @@ func (r recorder) get(name string, n *solrtest.Node, path string, pairs ...strin
 	require.NoError(r, err)
 	r.write(name, shown(path, pairs), status, body)
 	return status
+}
+
+// raw asks for an answer that is not JSON.
+func (r recorder) raw(name string, n *solrtest.Node, path string, pairs ...string) {
+	params := web.Query(pairs...)
+	body, status, err := n.Try(http.MethodGet, path, params)
+	require.NoError(r, err)
+	r.write(name, "GET "+path+"?"+params.Encode(), status, body)
 }
 
 func shown(path string, pairs []string) string {

@@ -22,12 +22,16 @@ import (
 // TestRealConformance runs the suite against real servers, with a proxy before
 // each that misbehaves when told to.
 func TestRealConformance(t *testing.T) {
-	c := solrtest.Start(t, solrtest.Options{Versions: []string{"10.0.0", "10.0.0", "10.0.0"}})
-	enginetest.Run(t, enginetest.Harness{
-		Patience:   15 * time.Second,
-		Eventually: 90 * time.Second,
-		Start:      func(t *testing.T) enginetest.Database { return realDatabase(t, c) },
-	})
+	for _, version := range solrtest.Tried() {
+		t.Run(version, func(t *testing.T) {
+			c := solrtest.Start(t, solrtest.Options{Versions: []string{version, version, version}})
+			enginetest.Run(t, enginetest.Harness{
+				Patience:   15 * time.Second,
+				Eventually: 90 * time.Second,
+				Start:      func(t *testing.T) enginetest.Database { return realDatabase(t, c) },
+			})
+		})
+	}
 }
 
 func realDatabase(t *testing.T, c *solrtest.Cluster) enginetest.Database {

@@ -32,8 +32,8 @@ func (a *api) task(ctx context.Context, id string) (taskState, string, error) {
 	params := web.Query("action", "REQUESTSTATUS", "requestid", id, "wt", "json")
 	err := a.ask(ctx, web.Request{Path: pathCollections, Params: params, Timeout: a.read}, &body)
 	var failure *web.StatusError
-	if errors.As(err, &failure) && failure.Status == 500 {
-		// Some versions repeat the task's own failure as that of this call.
+	if errors.As(err, &failure) && !failure.Denied() {
+		// Some versions repeat the task's own failure as that of this call, 8.11 with the task's own code.
 		if state, words, decodeErr := decodeTask(body.Bytes()); decodeErr == nil && state == taskFailed {
 			return state, words, nil
 		}

@@ -64,8 +64,12 @@ func Connect(o web.Access) (*Connection, error) {
 	config.MaxAllowedPacket = 1 << 20 // of what is sent
 	config.InterpolateParams = true   // no prepared statements: CHANGE ... cannot be prepared
 	config.Logger = silence{}
+	dial := o.Dial
+	if dial == nil {
+		dial = (&net.Dialer{}).DialContext
+	}
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		to, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		to, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}

@@ -18,10 +18,8 @@ import (
 
 // secured serves over TLS with a certificate, and asks for one if there are clients.
 func secured(t *testing.T, cert, key string, clients *authority.Authority) *httptest.Server {
-	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
-	require.NoError(t, err)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	server.TLS = pairOf(t, cert, key)
 	if clients != nil {
 		server.TLS.ClientAuth, server.TLS.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
 		server.TLS.ClientCAs.AppendCertsFromPEM([]byte(clients.CA))
@@ -29,6 +27,12 @@ func secured(t *testing.T, cert, key string, clients *authority.Authority) *http
 	server.Config.ErrorLog = nil
 	server.StartTLS()
 	return server
+}
+
+func pairOf(t *testing.T, cert, key string) *tls.Config {
+	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
+	require.NoError(t, err)
+	return &tls.Config{Certificates: []tls.Certificate{pair}}
 }
 
 // TestErrorsSayWhatToChange stages each mistake against a real server.

@@ -44,6 +44,7 @@ var fuzzed = map[string][]string{
 
 	"cmd/rollcall/doctor/mycnf":    {"FuzzRead"},         // option files of MySQL and MariaDB
 	"cmd/rollcall/doctor/database": {"FuzzNodeSettings"}, // opensearch.yml, roles and hosts
+	"cmd/rollcall/doctor/security": {"FuzzSettings"},     // opensearch.yml, security.json and solr.in.sh in ConfigMaps
 }
 
 // inside are those that read only what Rollcall wrote itself, or that no program links.

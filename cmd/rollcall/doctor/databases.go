@@ -92,7 +92,7 @@ func (f *Facts) engineAs(d *sqlDatabase) model.Engine {
 // NamedConfigMaps are the names of ConfigMaps that may have settings of databases.
 func (f *Facts) NamedConfigMaps() (names []string) {
 	for _, set := range append(slices.Clone(f.Sets), f.Others...) {
-		if f.isSQL(&set) || f.engine(&set) == model.OpenSearch || f.engine(&set) == model.Solr {
+		if e := f.engine(&set); f.isSQL(&set) || e == model.OpenSearch || e == model.Solr || e == model.ZooKeeper {
 			names = append(names, database.ConfigMaps(&set)...)
 		}
 	}

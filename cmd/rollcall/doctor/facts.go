@@ -41,6 +41,10 @@ type Facts struct {
 	// SecretMetas are the labels and annotations of Secrets that were looked at, by namespace/name;
 	// nil means there is none.
 	SecretMetas map[string]*metav1.ObjectMeta
+	// Certificates are those in Secrets, by namespace/name and then by key.
+	Certificates map[string]map[string][]byte
+	// Said is what the user says of connections.
+	Said Said
 	// Owners are the objects of operators that make StatefulSets, as far as they could be read.
 	Owners []Owner
 	// Rendered are the Secrets of a manifest with values that a chart seems to have made up.
@@ -67,6 +71,8 @@ type Live struct {
 	Refusals map[string][]*rollcallv1.Refusal
 	// SecretKeys are the keys with a value of Secrets that could be read, by namespace/name.
 	SecretKeys map[string][]string
+	// Heard is what pods answered, by the names of their StatefulSets.
+	Heard map[string]Heard
 	// GossipFrom is from where the agents of a database take gossip, in the coordinator's
 	// words, by namespace/name.
 	GossipFrom map[string]string

@@ -69,6 +69,8 @@ var checks = []struct {
 	{"credentials", credentials},
 	{"rendered-secret", renderedSecrets},
 	{"consent", allowed},
+	{"security", secured},
+	{"certificates", certificates},
 	{"topology", topology},
 	{"service", services},
 	{"configuration", configuration},

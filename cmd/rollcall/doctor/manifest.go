@@ -114,6 +114,7 @@ func (f *Facts) add(document []byte) error {
 		}
 		f.Rendered = append(f.Rendered, renderedSecret(&secret))
 		f.SecretMetas[id(secret.Namespace, secret.Name)] = &secret.ObjectMeta
+		f.KeepCertificates(&secret)
 		return nil
 	case v1alpha1.GroupVersion.String() + "/DatabaseCluster":
 		return appended(f, &f.Clusters, document)

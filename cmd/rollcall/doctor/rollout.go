@@ -189,7 +189,7 @@ func credentials(f *Facts) []Finding {
 		name := id(set.Namespace, f.credentialsSecret(set))
 		if !slices.Contains(f.Secrets, name) {
 			return one(Error, "there is no Secret "+name+" with the username and password of the agents",
-				"make it (keys username, password) for the account that deploy/docs/mysql.md#accounts grants, with the label "+v1alpha1.LabelCluster+"="+ClusterName(set)+", or name another: spec.connection.credentialsSecret, rollcall enroll --credentials-secret, or the annotation "+v1alpha1.AnnotationCredentialsSecret)
+				"make it (keys username, password) for the account that "+AccountPage(f.spec(set).Engine)+" grants, with the label "+v1alpha1.LabelCluster+"="+ClusterName(set)+", or name another: spec.connection.credentialsSecret, rollcall enroll --credentials-secret, or the annotation "+v1alpha1.AnnotationCredentialsSecret)
 		}
 		keys, read := f.Live.SecretKeys[name]
 		lacks := slices.DeleteFunc([]string{"username", "password"}, func(key string) bool { return slices.Contains(keys, key) })
@@ -197,7 +197,7 @@ func credentials(f *Facts) []Finding {
 			return nil
 		}
 		return one(Error, "Secret "+name+" has no "+strings.Join(lacks, " and no ")+" of the agents",
-			"give it the keys username and password of the account that deploy/docs/mysql.md#accounts grants")
+			"give it the keys username and password of the account that "+AccountPage(f.spec(set).Engine)+" grants")
 	})
 }
 

@@ -19,7 +19,6 @@ import (
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/consent"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
@@ -31,6 +30,8 @@ type Options struct {
 	Name              string
 	Engine            model.Engine
 	CredentialsSecret string
+	// TLS says how agents connect.
+	TLS TLS
 	// Primary is what the primary does before its pod goes.
 	Primary model.Primary
 	Observe bool
@@ -48,9 +49,11 @@ type Plan struct {
 	Exists  bool
 	// Steps that are left, in the order in which they are safe.
 	Steps []Step
-	// gives means that the user of this command has named the Secret with credentials, and not the
-	// creator of the DatabaseCluster.
-	gives bool
+	// gives are the Secrets that the user of this command has named, and not the creator of the
+	// DatabaseCluster.
+	gives []string
+	// asked is what the user of this command asks for.
+	asked Options
 	// Image is the image that names the engine; empty means that the engine is known otherwise.
 	Image string
 	// Topology of MySQL and MariaDB, and the reason in words; empty for other engines.
@@ -97,7 +100,7 @@ func Decide(f *doctor.Facts, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Steps, p.gives = p.steps(), !p.Exists || o.CredentialsSecret != ""
+	p.Steps, p.gives, p.asked = p.steps(), p.given(o), o
 	return p, nil
 }
 
@@ -154,6 +157,8 @@ func agrees(c *v1alpha1.DatabaseCluster, o Options) error {
 		return refuse("--credentials-secret", o.CredentialsSecret, "spec.connection.credentialsSecret", fmt.Sprintf("%q", spec.Connection.CredentialsSecret))
 	case o.Primary != "" && o.Primary != c.Spec.Update.Primary:
 		return refuse("--primary", string(o.Primary), "spec.update.primary", fmt.Sprintf("%q", c.Spec.Update.Primary))
+	case o.TLS.differs(spec.Connection) != "":
+		return fmt.Errorf("%s, and DatabaseCluster %s, which is there and is left as it is, says otherwise in spec.connection.tls: leave that out, or change the DatabaseCluster first", o.TLS.differs(spec.Connection), c.Name)
 	case o.Observe && spec.Update.Mode != model.ModeObserve:
 		return refuse("--observe", "given", "spec.update.mode", string(spec.Update.Mode))
 	}
@@ -208,37 +213,9 @@ func (p *Plan) describe(f *doctor.Facts, o Options) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
 		Spec:       specOf(engine, o.CredentialsSecret, o.Observe),
 	}
+	o.TLS.write(&p.Cluster.Spec.Connection)
 	p.Cluster.Spec.Update.Primary = primary
 	return nil
-}
-
-// Consent adds a step that allows this DatabaseCluster to use the Secret with credentials, which
-// has been read, and adds that to the facts. If somebody else's DatabaseCluster names the Secret,
-// this command is not consent: the doctor says what is missing.
-func (p *Plan) Consent(f *doctor.Facts) {
-	name := v1alpha1.CredentialsSecretOf(&p.Cluster)
-	secret := f.SecretMetas[p.Namespace+"/"+name]
-	if secret == nil || !p.gives || consent.Own(secret) || consent.Given(secret, p.Name) {
-		return
-	}
-	value, fits := consent.Label(secret, p.Name)
-	if !fits {
-		return
-	}
-	step := Step{
-		Secret: name, UID: secret.UID, ResourceVersion: secret.ResourceVersion,
-		Patch:   fmt.Sprintf(`{"metadata":{"labels":{"%s":"%s"}}}`, v1alpha1.LabelCluster, value),
-		Said:    fmt.Sprintf("secret/%s labelled %s=%s: agents of %s may use it", name, v1alpha1.LabelCluster, value, p.Name),
-		Command: consent.LabelCommand(secret, p.Name),
-	}
-	last := len(p.Steps)
-	if !p.Exists {
-		last-- // the DatabaseCluster
-	}
-	p.Steps = slices.Insert(p.Steps, last, step)
-	given := secret.DeepCopy()
-	metav1.SetMetaDataLabel(given, v1alpha1.LabelCluster, value)
-	f.SecretMetas[p.Namespace+"/"+name] = given
 }
 
 // Manifest returns the manifest of the DatabaseCluster: what people would keep of it.

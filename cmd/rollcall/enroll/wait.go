@@ -57,12 +57,32 @@ func (p *Plan) Waiting(s Seen) string {
 	}
 	enforcing, why := p.enforcing(s)
 	if enforcing {
-		return ""
+		return p.blind(s.Snapshot)
 	}
 	if text := condition(s.Cluster, v1alpha1.ConditionForeignBudget, metav1.ConditionFalse); text != "" {
 		return text
 	}
 	return why
+}
+
+// blind says that agents which are there do not reach their servers, such as for a wrong password: then
+// the database is not ready to go on. Empty means that none is, or that it is not known.
+func (p *Plan) blind(s *model.Snapshot) string {
+	if s == nil {
+		return ""
+	}
+	for i := range s.Pods {
+		pod := &s.Pods[i]
+		ours := slices.ContainsFunc(p.Sets, func(set appsv1.StatefulSet) bool { return set.Name == pod.Pool })
+		if ours && pod.Agent && pod.Report != nil && pod.Report.Self && pod.Report.Member == model.MembershipUnknown {
+			why := ""
+			if s.Health.Reason != "" {
+				why = ": " + s.Health.Reason
+			}
+			return fmt.Sprintf("the agent of pod %s cannot tell how its server is, and no other pod goes%s", pod.Name, why)
+		}
+	}
+	return ""
 }
 
 // condition returns the message of a condition that is not as it should be. A missing condition

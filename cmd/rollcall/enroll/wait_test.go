@@ -63,6 +63,13 @@ func TestWaitingFor(t *testing.T) {
 		"not refused":   {func(s *Seen) { s.Snapshot.Cluster.GuardEnforcing = false }, "Kubernetes does not refuse to remove its pods yet (guard.enabled of Rollcall's chart; deploy/docs/guard.md)"},
 		"a budget":      {func(s *Seen) { s.Snapshot.Cluster.GuardEnforcing = false; foreign(s) }, "PodDisruptionBudget x selects solr-0"},
 		"a pod is open": {func(s *Seen) { s.Snapshot.Pods[0].Guard = model.GuardNone }, "1 of its pods has no guard yet: solr-0"},
+		"an agent that is not let in": {func(s *Seen) {
+			s.Snapshot.Pods[1].Agent, s.Snapshot.Pods[1].Report = true, &model.Report{Self: true, Member: model.MembershipUnknown}
+			s.Snapshot.Health.Reason = "no agent gives a verdict: solr: status 401"
+		}, "the agent of pod solr-1 cannot tell how its server is, and no other pod goes: no agent gives a verdict: solr: status 401"},
+		"an agent of another database": {func(s *Seen) {
+			s.Snapshot.Pods[3].Agent, s.Snapshot.Pods[3].Report = true, &model.Report{Self: true, Member: model.MembershipUnknown}
+		}, ""},
 		"told": {func(s *Seen) {
 			unasked(s, event(status.EventGuardLost, 10), event(status.EventGuardEnforced, 20), event("Other", 30))
 		}, ""},

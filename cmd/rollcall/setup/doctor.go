@@ -17,8 +17,9 @@ import (
 
 // Doctor examines a chart or a namespace.
 func Doctor(a *cli.App) *cobra.Command {
-	var file, engine string
+	var file, engine, credentials string
 	var out cli.Format
+	var tls enroll.TLS
 	cmd := &cobra.Command{
 		Use:   "doctor [NAME]...",
 		Short: "Examine a chart, or what runs, before anything is changed",
@@ -31,13 +32,21 @@ A NAME is that of a StatefulSet or of a DatabaseCluster. Without one it is about
 StatefulSets with the label rollcall.dev/cluster, or where none has it yet about those
 whose images or ports say that they are a database. Where neither does, say it by --engine.
 
+Of Solr, OpenSearch, MySQL and MariaDB it says where servers want TLS, a login or a certificate
+of the client. Where there is no DatabaseCluster yet, --tls, --ca-secret, --server-name and
+--credentials-secret say what it will have, as with enroll. Of a namespace it asks one pod of
+each StatefulSet whose agents cannot say it, by a port-forward.
+
 The exit status is 0 when there is no error among the findings, 2 when there is, and 1
 when it could not be examined, as when nothing says which database it is.`,
 		Example: fmt.Sprintf("  helm template search ./chart | %[1]s doctor -f -\n  %[1]s doctor search -n prod", a.Name),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var e doctor.Report
 			var err error
-			about := asked{names: args}
+			if err := readSecureFlags(cmd, &tls); err != nil {
+				return err
+			}
+			about := asked{names: args, said: doctor.Said{TLS: tls.Enabled, Connection: tls.Connection(credentials)}}
 			if cmd.Flags().Changed("engine") {
 				if about.engine, err = enroll.ParseEngine(engine); err != nil {
 					return err
@@ -57,6 +66,7 @@ when it could not be examined, as when nothing says which database it is.`,
 	}
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "manifest to examine, such as helm template writes, - for standard input")
 	engineFlag(cmd, &engine, "kind of database where neither image nor port says it")
+	secureFlags(cmd, &tls, &credentials)
 	cli.OutputFlag(cmd, &out, "text", cli.JSON, cli.YAML)
 	return cmd
 }
@@ -65,6 +75,7 @@ when it could not be examined, as when nothing says which database it is.`,
 type asked struct {
 	names  []string
 	engine model.Engine
+	said   doctor.Said
 }
 
 func examineFile(a *cli.App, file string, about asked) (doctor.Report, error) {
@@ -77,7 +88,7 @@ func examineFile(a *cli.App, file string, about asked) (doctor.Report, error) {
 	}
 	facts, err := doctor.Manifest(data)
 	if err == nil {
-		facts.Engine = about.engine
+		facts.Engine, facts.Said = about.engine, about.said
 		err = facts.Only(about.names)
 	}
 	if err != nil {
@@ -95,7 +106,7 @@ func examineLive(ctx context.Context, a *cli.App, about asked) (doctor.Report, e
 	if err != nil {
 		return doctor.Report{}, err
 	}
-	f.Engine = about.engine
+	f.Engine, f.Said = about.engine, about.said
 	if err := f.Only(about.names); err != nil {
 		return doctor.Report{}, fmt.Errorf("namespace %s: %w", k.Namespace, err)
 	}
@@ -104,9 +115,12 @@ func examineLive(ctx context.Context, a *cli.App, about asked) (doctor.Report, e
 	return examineRead(ctx, a, k, f), nil
 }
 
-// examineRead asks the coordinator and examines the facts; the Secrets have been read.
+// examineRead asks the coordinator, and pods whose agents cannot say it, and examines the facts; the
+// Secrets have been read.
 func examineRead(ctx context.Context, a *cli.App, k cli.API, f *doctor.Facts) doctor.Report {
 	readSnapshots(ctx, a, k, f)
+	askPods(ctx, a, k, f)
+	readMounted(ctx, k, f)
 	return doctor.NewReport(f)
 }
 

@@ -86,10 +86,11 @@ command again goes on from there.`,
 					return err
 				}
 			}
-			for _, flag := range []string{"name", "credentials-secret"} {
-				if cmd.Flags().Changed(flag) && cmd.Flag(flag).Value.String() == "" {
-					return fmt.Errorf("--%s is empty: must be a name", flag)
-				}
+			if cmd.Flags().Changed("name") && e.Name == "" {
+				return errors.New("--name is empty: must be a name")
+			}
+			if err := readSecureFlags(cmd, &e.TLS); err != nil {
+				return err
 			}
 			if e.timeout <= 0 {
 				return fmt.Errorf("--timeout is %s: must be more than 0, such as 3m", e.timeout)
@@ -110,7 +111,7 @@ command again goes on from there.`,
 	cmd.Flags().StringVar(&primary, "primary", "", "what the primary of MySQL or MariaDB does before its pod goes: Switchover, RestartInPlace, Hold; default: by the topology")
 	_ = cmd.RegisterFlagCompletionFunc("primary", cobra.FixedCompletions([]string{"Switchover", "RestartInPlace", "Hold"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().StringVar(&e.Name, "name", "", "name of the DatabaseCluster; default: what the label says, or the name of the first StatefulSet")
-	cmd.Flags().StringVar(&e.CredentialsSecret, "credentials-secret", "", "Secret with the username and password of the agents")
+	secureFlags(cmd, &e.TLS, &e.CredentialsSecret)
 	cmd.Flags().BoolVar(&e.Observe, "observe", false, "make a DatabaseCluster that only shows what it would do")
 	cmd.Flags().BoolVar(&e.dryRun, "dry-run", false, "write nothing; print the manifest and the commands that this amounts to")
 	cmd.Flags().DurationVar(&e.timeout, "timeout", e.timeout, "how long to wait for the coordinator")
@@ -132,6 +133,7 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 	if doctor.IsSQL(e.Engine) {
 		facts.SQL = e.Sets
 	}
+	facts.Said.TLS = e.TLS.Enabled
 	readConfiguration(ctx, k, facts)
 	if found := facts.Operated(e.Sets); unworkable(found) != nil {
 		writeFindings(a, a.ErrOut, found)
@@ -161,6 +163,9 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 		fmt.Fprintf(a.ErrOut, "note: the engine is %s, as the image %s says\n", plan.Cluster.Spec.Engine, show.Clean(plan.Image))
 	}
 	writeObstacles(a, plan, found, e)
+	if needs := plan.Needs(a.Name, after); needs != "" {
+		fmt.Fprintf(a.ErrOut, "\n%s\n", show.Clean(needs))
+	}
 	objects := []any{plan.Manifest()}
 	var policy *networkingv1.NetworkPolicy
 	if e.networkPolicy {

@@ -28,7 +28,7 @@ func readFacts(ctx context.Context, k cli.API, install string) (*doctor.Facts, e
 	}
 	live := &doctor.Live{
 		Install: install, Snapshots: map[string]*model.Snapshot{}, Refusals: map[string][]*rollcallv1.Refusal{},
-		SecretKeys: map[string][]string{}, GossipFrom: map[string]string{},
+		SecretKeys: map[string][]string{}, Heard: map[string]doctor.Heard{}, GossipFrom: map[string]string{},
 	}
 	f := &doctor.Facts{Sets: sets.Items, Live: live}
 	tried := live.Tried
@@ -110,11 +110,22 @@ func readSecrets(ctx context.Context, k cli.API, f *doctor.Facts) {
 		switch {
 		case err == nil:
 			f.Live.SecretKeys[id] = filledKeys(secret)
+			f.KeepCertificates(secret)
 			f.SecretMetas[id] = &metav1.ObjectMeta{
 				Namespace: k.Namespace, Name: name, UID: secret.UID, ResourceVersion: secret.ResourceVersion, Labels: secret.Labels, Annotations: secret.Annotations,
 			}
 		case !there:
 			f.SecretMetas[id] = nil
+		}
+	}
+}
+
+// readMounted reads the certificates in Secrets that pods mount. They only help to say more, so it is no
+// matter if they cannot be read.
+func readMounted(ctx context.Context, k cli.API, f *doctor.Facts) {
+	for _, name := range f.MountedSecrets() {
+		if secret, err := k.Core.CoreV1().Secrets(k.Namespace).Get(ctx, name, metav1.GetOptions{}); err == nil {
+			f.KeepCertificates(secret)
 		}
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"maps"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -59,6 +61,17 @@ func (n *Node) Certify(leaf authority.Leaf) {
 	n.replace("node.pem", cert)
 }
 
+// Serial is the serial number of the certificate that the node shows now.
+func (n *Node) Serial() string {
+	t := n.cluster.t
+	t.Helper()
+	config := n.cluster.client.Transport.(*http.Transport).TLSClientConfig
+	conn, err := tls.Dial("tcp", net.JoinHostPort(n.Host, strconv.Itoa(n.Port)), config)
+	require.NoError(t, err)
+	defer conn.Close()
+	return conn.ConnectionState().PeerCertificates[0].SerialNumber.String()
+}
+
 // replace changes a file at once, as a mounted Secret changes.
 func (n *Node) replace(name, text string) {
 	n.write(name+".next", text)
@@ -100,12 +113,18 @@ func (s *Security) settings(all map[string]string) {
 		prefix + "restapi.roles_enabled":                       "[all_access, security_rest_api_access]",
 		prefix + "system_indices.enabled":                      "true",
 		prefix + "audit.type":                                  "noop",
+		// Handshakes of TLS are slow while several nodes start on a busy machine.
+		"discovery.probe.connect_timeout":   "60s",
+		"discovery.probe.handshake_timeout": "60s",
 	})
 	if s.ClientCertificates {
 		all[prefix+"ssl.http.clientauth_mode"] = "REQUIRE"
 	}
 	if s.Reload {
 		all[prefix+"ssl.certificates_hot_reload.enabled"] = "true"
+		for _, often := range []string{"high", "medium", "low"} {
+			all["resource.reload.interval."+often] = "1s"
+		}
 	}
 }
 

@@ -125,6 +125,9 @@ func (c *Cluster) startZooKeeper() {
 	}, time.Minute, 100*time.Millisecond, "zookeeper did not start: %s", c.zk.Tail())
 }
 
+// Shared is a folder that all nodes may write to.
+func (c *Cluster) Shared() string { return c.dir }
+
 // PauseZooKeeper stops it from answering until the function is called.
 func (c *Cluster) PauseZooKeeper() (resume func()) {
 	c.zk.Signal(syscall.SIGSTOP)
@@ -142,7 +145,7 @@ func (n *Node) Start() {
 		"-Xmx192m", "-DzkHost=" + c.zkHost, "-Dhost=" + n.Host, fmt.Sprintf("-Djetty.port=%d", n.Port),
 		"-Djava.io.tmpdir=" + filepath.Join(n.home, "tmp"), "-Dsolr.solr.home=" + n.home, "-Dsolr.log.dir=" + n.home,
 		"-Dsolr.install.dir=" + c.home, "-Dsolr.default.confdir=" + c.path("conf"), "-Dsolr.configset.default.confdir=" + c.path("conf"),
-		"-Drollcall.lucene=" + lucene(n.Version),
+		"-Drollcall.lucene=" + lucene(n.Version), "-Dsolr.allowPaths=" + c.dir, "-Dsolr.security.allow.paths=" + c.dir,
 		fmt.Sprintf("-DzkClientTimeout=%d", c.options.SessionTimeout.Milliseconds()),
 	}
 	if c.options.Security != "" {
@@ -181,6 +184,12 @@ func (n *Node) Stop() {
 
 // Kill ends the node with SIGKILL and waits.
 func (n *Node) Kill() { n.process.Kill() }
+
+// Pause stops the process from answering until the function is called.
+func (n *Node) Pause() (resume func()) {
+	n.process.Signal(syscall.SIGSTOP)
+	return func() { n.process.Signal(syscall.SIGCONT) }
+}
 
 // Dir is where the node keeps its cores.
 func (n *Node) Dir() string { return n.home }

@@ -25,6 +25,20 @@ const EnvHome = "ROLLCALL_SOLR_HOME"
 // separated by commas).
 const EnvRequire = "ROLLCALL_REQUIRE"
 
+// EnvAll has the tests run on every version, not only on the newest.
+const EnvAll = "ROLLCALL_SOLR_ALL"
+
+// Versions that the folder holds, oldest first.
+var Versions = []string{"8.11.4", "9.10.1", "10.0.0"}
+
+// Tried are the versions on which a test runs that has to hold on each of them.
+func Tried() []string {
+	if os.Getenv(EnvAll) != "" {
+		return Versions
+	}
+	return Versions[len(Versions)-1:]
+}
+
 // Home finds the folder, or skips the test.
 func Home(t testing.TB, versions ...string) string {
 	t.Helper()

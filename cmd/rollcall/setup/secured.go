@@ -1,0 +1,40 @@
+package setup
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/enroll"
+)
+
+// secureFlags are the flags that say how agents speak to their database.
+func secureFlags(cmd *cobra.Command, t *enroll.TLS, credentials *string) {
+	flags := cmd.Flags()
+	t.Enabled = new(bool)
+	flags.BoolVar(t.Enabled, "tls", false, "whether the database speaks TLS; default: what its objects and pods say must be named")
+	flags.StringVar(&t.CASecret, "ca-secret", "", "Secret with the certificate of the authority of the database's servers, under ca.crt")
+	flags.StringVar(&t.ServerName, "server-name", "", "name that the servers' certificate must have; default: localhost, or the connection's host")
+	flags.StringVar(&t.ClientSecret, "client-secret", "", "Secret of type kubernetes.io/tls with the certificate that agents show to the servers")
+	flags.StringVar(credentials, "credentials-secret", "", "Secret with the username and password of the agents")
+}
+
+// readSecureFlags checks them, and forgets --tls where it was not given.
+func readSecureFlags(cmd *cobra.Command, t *enroll.TLS) error {
+	for _, flag := range []string{"ca-secret", "server-name", "client-secret", "credentials-secret"} {
+		if cmd.Flags().Changed(flag) && cmd.Flag(flag).Value.String() == "" {
+			return fmt.Errorf("--%s is empty: must be a name", flag)
+		}
+	}
+	for _, flag := range []string{"ca-secret", "client-secret", "credentials-secret"} {
+		name := cmd.Flag(flag).Value.String()
+		if why := validation.IsDNS1123Subdomain(name); name != "" && len(why) > 0 {
+			return fmt.Errorf("--%s %q: must be the name of a Secret: %s", flag, name, why[0])
+		}
+	}
+	if !cmd.Flags().Changed("tls") {
+		t.Enabled = nil
+	}
+	return t.Complete()
+}
