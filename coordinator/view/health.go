@@ -22,6 +22,8 @@ func (w *world) health() model.Health {
 	if worst == rollcallv1.Verdict_VERDICT_UNSPECIFIED {
 		if len(w.witnesses) > 0 {
 			h.Reason = "no agent gives a verdict" + w.doubts()
+		} else {
+			h.Reason += w.complaint()
 		}
 		return h
 	}
@@ -40,6 +42,21 @@ func (w *world) doubts() string {
 	for _, i := range w.witnesses {
 		if why := w.pods[i].report.GetVerdictReason(); why != "" {
 			return ": " + why
+		}
+	}
+	return ""
+}
+
+// complaint returns the first reason that an agent gives, whether or not its member is live: where no
+// agent can ask its database, it says what has to be changed.
+func (w *world) complaint() string {
+	for i := range w.pods {
+		p := &w.pods[i]
+		if p.report == nil || !p.fresh || !p.running() {
+			continue
+		}
+		if why := p.report.GetVerdictReason(); why != "" {
+			return ": " + p.name + ": " + why
 		}
 	}
 	return ""

@@ -3,6 +3,7 @@ package solr
 import (
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 // TestRealBusy runs each long operation of the collections API while the node on which it works is paused: all the time
 // the other members are busy, and afterwards they are not.
 func TestRealBusy(t *testing.T) {
+	t.Parallel() // each has a cluster of its own
 	for _, version := range solrtest.Tried() {
 		t.Run(version, func(t *testing.T) { busyWith(t, version) })
 	}
@@ -48,6 +50,9 @@ func busyWith(t *testing.T, version string) {
 		{"split", "action=SPLITSHARD&collection=books&shard=shard1"},
 	} {
 		t.Run(operation.name, func(t *testing.T) {
+			if operation.name != "backup" && operation.name != "split" && os.Getenv(solrtest.EnvAll) == "" {
+				t.Skip(solrtest.EnvAll + " is not set")
+			}
 			if operation.name == "reindexing" && strings.HasPrefix(version, "10.") {
 				t.Skip("it uses streaming expressions, which the tests' Solr 10 has not")
 			}
@@ -78,6 +83,7 @@ func busyWith(t *testing.T, version string) {
 		old := overseerOf(t, c)
 		old.Stop()
 		old.Start()
+		old.AwaitUp()
 		await(t, e, "known again", func(o engines.Observation) bool { return whole(o) && o.Veto == "" && o.Busy == "" })
 		require.NotEqual(t, old, overseerOf(t, c))
 	})

@@ -124,6 +124,7 @@ func TestRealVersions(t *testing.T) {
 // TestRealSecuredRollout upgrades a cluster with basic authentication and TLS, with agents whose user may do no more than
 // the documents say.
 func TestRealSecuredRollout(t *testing.T) {
+	t.Parallel() // each has a cluster of its own
 	c := solrtest.Start(t, solrtest.Options{
 		Versions: []string{"9.10.1", "9.10.1", "9.10.1"}, SessionTimeout: 6 * time.Second, TLS: true,
 		Security: securityWith(SmallestRole()), User: "solr", Password: securedPassword,

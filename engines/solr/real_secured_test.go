@@ -89,6 +89,7 @@ func TestRealBasicAuth(t *testing.T) {
 // TestRealSmallestRole does everything as the user of the documents. Without any one of the permissions something is
 // refused, and Rollcall says which one is missing.
 func TestRealSmallestRole(t *testing.T) {
+	t.Parallel() // each has a cluster of its own
 	for _, version := range solrtest.Tried() {
 		t.Run(version, func(t *testing.T) { smallestRole(t, startSecured(t, version), version) })
 	}

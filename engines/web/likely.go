@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"syscall"
@@ -38,6 +39,7 @@ const (
 // likely adds to an error what a person most likely has to change. A server that has answered before
 // is reached in the right way: what ends its connections then is no matter of how.
 func (c *Client) likely(err error) error {
+	err = steady(err)
 	if !c.options.Advise {
 		return err
 	}
@@ -45,6 +47,20 @@ func (c *Client) likely(err error) error {
 		return &fitError{err.Error() + "; " + why, err}
 	}
 	return err
+}
+
+// steady takes out of an error what differs each time, so that the same trouble has the same words: the
+// own port of a connection, and the time at which a certificate had expired.
+func steady(err error) error {
+	text := err.Error()
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Source != nil {
+		text = strings.ReplaceAll(text, op.Source.String()+"->", "")
+	}
+	text, _, _ = strings.Cut(text, ": current time ")
+	if text == err.Error() {
+		return err
+	}
+	return &fitError{text, err}
 }
 
 // Unverified says what a person most likely has to change so that the server's certificate is accepted,

@@ -129,6 +129,32 @@ func TestATLSServerIsTold(t *testing.T) {
 	}
 }
 
+// TestSameTroubleHasTheSameWords checks that a reason does not change from look to look: status would be
+// written each time.
+func TestSameTroubleHasTheSameWords(t *testing.T) {
+	ours := authority.New(t, "ours")
+	old, oldKey := ours.Issue(authority.Leaf{NotAfter: time.Now().Add(-time.Hour)})
+	resets := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err == nil {
+			_ = conn.(*net.TCPConn).SetLinger(0)
+			conn.Close()
+		}
+	}))
+	for name, c := range map[string]*Client{
+		"expired": clientFor(t, secured(t, old, oldKey, nil), func(o *Options) { o.TLS = TLS{Enabled: true, CA: ours.CA} }),
+		"reset":   clientFor(t, resets, nil),
+	} {
+		_, err := ask(t, c)
+		require.Error(t, err)
+		first := err.Error()
+		require.NotContains(t, first, "->", name)
+		time.Sleep(1100 * time.Millisecond)
+		_, err = ask(t, c)
+		require.EqualError(t, err, first, name)
+	}
+}
+
 func TestAdviceOnCredentials(t *testing.T) {
 	for name, c := range map[string]struct {
 		status     int

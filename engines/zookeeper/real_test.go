@@ -1,7 +1,6 @@
 package zookeeper
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -9,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/credentials"
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
+	"github.com/rollcall-dev/rollcall/engines/web"
 	"github.com/rollcall-dev/rollcall/engines/zookeeper/zookeepertest"
 )
 
@@ -197,29 +198,33 @@ func TestRealNothingAllowed(t *testing.T) {
 	require.Contains(t, o.Health.Reason, "add mntr and conf to 4lw.commands.whitelist, or set admin.enableServer")
 }
 
-// TestRealTLS speaks TLS to the client ports.
+// TestRealTLS speaks TLS to client ports that ask for a client's certificate, as they do by default.
 func TestRealTLS(t *testing.T) {
-	lib := zookeepertest.Newest(t, "netty-transport-classes-epoll")
-	w := newRealWorld(t, zookeepertest.Options{Voters: 3, Words: enough, TLS: true, Lib: lib})
+	lib := zookeepertest.Newest(t, "netty-transport-classes-epoll", "netty-transport-native-unix-common")
+	w := newRealWorld(t, zookeepertest.Options{Voters: 3, Words: enough, TLS: true, ClientCertificates: true, Lib: lib})
 	with := func(change func(o *Options)) engines.Observation {
 		o := w.options(w.Servers[0], nil)
-		o.TLS.Enabled, o.TLS.CA, o.TLS.ServerName = true, w.CA, "localhost"
+		o.TLS = web.TLS{Enabled: true, CA: w.CA, ServerName: "localhost", Cert: w.Client, Key: credentials.NewSecret(w.ClientKey)}
 		change(&o)
 		e, err := New(o)
 		require.NoError(t, err)
 		defer e.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		defer cancel()
-		seen, err := e.Observe(ctx)
+		seen, err := e.Observe(t.Context())
 		require.NoError(t, err)
 		return seen
 	}
-	require.Equal(t, engines.MembershipLive, with(func(*Options) {}).Member)
-	require.Contains(t, with(func(o *Options) { o.TLS.ServerName = "other.test" }).Health.Reason, "other.test")
-	require.Contains(t, with(func(o *Options) { o.TLS.CA = "" }).Health.Reason, "unknown authority")
-	o := with(func(o *Options) { o.TLS = Options{}.TLS })
-	require.Equal(t, engines.MembershipUnknown, o.Member)
-	require.Contains(t, o.Health.Reason, "speak TLS (spec.connection.tls)?")
+	o := with(func(o *Options) { o.Timeout = 10 * time.Second })
+	require.Equal(t, engines.MembershipLive, o.Member, o.Health.Reason)
+	for what, change := range map[string]func(o *Options){
+		"other.test":                       func(o *Options) { o.TLS.ServerName = "other.test" },
+		"unknown authority":                func(o *Options) { o.TLS.CA = "" },
+		"spec.connection.tls.clientSecret": func(o *Options) { o.TLS.Cert, o.TLS.Key = "", credentials.Secret{} },
+		"speak TLS (spec.connection.tls)?": func(o *Options) { o.TLS = web.TLS{} },
+	} {
+		o := with(change)
+		require.Equal(t, engines.MembershipUnknown, o.Member, what)
+		require.Contains(t, o.Health.Reason, what)
+	}
 }
 
 // TestRealConfigurationIsRead reads the znode as a client does, again after the server was restarted.

@@ -260,6 +260,9 @@ func TestTLS(t *testing.T) {
 			e, err := New(o)
 			require.NoError(t, err)
 			s := e.local(t.Context())
+			if tt.says == "" { // the port in a configuration is the one without TLS
+				require.Equal(t, Following, e.server.Ask(t.Context(), "127.0.0.1", 1).Mode)
+			}
 			require.NoError(t, e.Close())
 			require.Equal(t, tt.says == "", s.Serving, "%s: %s", name, s.Problem)
 			require.Contains(t, s.Problem, tt.says, name)

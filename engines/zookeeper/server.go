@@ -92,6 +92,9 @@ func (s *server) Look(ctx context.Context) (State, error) {
 	if err != nil {
 		out.Down, out.Looking = errors.Is(err, errDown), errors.Is(err, errLooking) || errors.Is(err, errReadOnly)
 		out.Problem = engines.OneLine(err.Error())
+		if why := s.port.access.Unverified(err); why != "" {
+			out.Problem = engines.OneLine(why + ": " + err.Error())
+		}
 		return out, nil
 	}
 	return now.state(out), nil

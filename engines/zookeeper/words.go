@@ -134,9 +134,10 @@ func (c clientPort) status(ctx context.Context) (status, error) {
 	return s, nil
 }
 
-// ask asks another server by srvr, which every server allows.
+// ask asks another server by srvr, which every server allows. The port in a configuration is the one
+// without TLS.
 func (c clientPort) ask(ctx context.Context, host string, port int) Answer {
-	if port == 0 {
+	if port == 0 || c.tls != nil {
 		port = c.access.Port
 	}
 	text, err := c.say(ctx, net.JoinHostPort(host, strconv.Itoa(port)), "srvr")
