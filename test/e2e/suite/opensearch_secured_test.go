@@ -86,8 +86,8 @@ func (s *secured) enroll(t *testing.T, more ...string) (string, error) {
 	return out, err
 }
 
-// wrongPassword: with a password that is wrong one pod at most restarts, and what to do is said
-// wherever a person looks. With the right one all pods get agents.
+// wrongPassword: enroll refuses a password that is wrong. If it becomes wrong later, one pod at most
+// restarts, and what to do is said wherever a person looks. With the right one all pods get agents.
 func (s *secured) wrongPassword(t *testing.T) {
 	ctx := t.Context()
 	s.credentials(t, "not-the-password")
@@ -95,8 +95,13 @@ func (s *secured) wrongPassword(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: caSecret, Namespace: searchcluster.Namespace, Labels: map[string]string{manifests.ClusterLabel: searchcluster.Name}},
 		StringData: map[string]string{"ca.crt": s.security.Authority.CA},
 	}))
-	_, err := s.enroll(t, "--tls", "--ca-secret", caSecret, "--credentials-secret", agentSecret)
+	flags := []string{"--tls", "--ca-secret", caSecret, "--credentials-secret", agentSecret}
+	_, err := s.enroll(t, flags...)
+	require.ErrorContains(t, err, "refuses the username and password of Secret "+searchcluster.Namespace+"/"+agentSecret)
+	s.credentials(t, agentWord)
+	_, err = s.enroll(t, flags...)
 	require.NoError(t, err)
+	s.credentials(t, "not-the-password")
 	out := roll(t, rehearsal.Rehearsal{
 		On: s.cluster,
 		Change: func(ctx context.Context) error {
