@@ -44,7 +44,7 @@ func FactsOf(engine model.Engine) model.EngineFacts { return policyFacts(engineF
 func policyFacts(facts engines.Facts) model.EngineFacts {
 	return model.EngineFacts{
 		SettleSeconds: float64(facts.SettleSeconds), MaxMajorStep: facts.MaxMajorStep, SameMinor: facts.SameMinor,
-		ByZone: facts.ByZone, OneAtATime: facts.OneAtATime, DataRoles: facts.DataRoles,
+		ByZone: facts.ByZone, OneAtATime: facts.OneAtATime, OldestLeads: facts.OldestLeads, DataRoles: facts.DataRoles,
 	}
 }
 

@@ -124,6 +124,9 @@ type Facts struct {
 	// OneAtATime means that only one member at a time may be unavailable unless the policy says
 	// otherwise, however many members there are.
 	OneAtATime bool
+	// OldestLeads means that a copy cannot follow a leader of a newer version, so that leaders move to
+	// members of the oldest version while versions differ.
+	OldestLeads bool
 	// DataRoles are the roles of members that keep data, if roles tell that.
 	DataRoles []string
 	// Replaced means that a member is moved to another volume if a restart does not apply the

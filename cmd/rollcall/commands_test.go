@@ -95,7 +95,7 @@ func TestNamesAreCompleted(t *testing.T) {
 		"override|search|--pod|":       "search-0 search-1",
 		"enroll|":                      "solr zk",
 		"enroll|solr|":                 "zk",
-		"enroll|solr|--engine|":        "Solr OpenSearch MySQL MariaDB Galera FoundationDB",
+		"enroll|solr|--engine|":        "Solr OpenSearch MySQL MariaDB Galera ZooKeeper FoundationDB",
 		"drain|":                       "node-1 other",
 		"drain|n":                      "node-1",
 		"status|-n|":                   "prod test",

@@ -37,6 +37,9 @@ type EngineFacts struct {
 	// OneAtATime: one pod at a time may be unavailable, however many there are, unless the spec says
 	// otherwise. Default: true for OpenSearch, Galera and ZooKeeper, else false.
 	OneAtATime bool `json:"oneAtATime,omitempty"`
+	// OldestLeads: a copy cannot follow a leader of a newer version, so while versions differ, duties
+	// go to pods of the oldest one. Default: true for Solr, else false.
+	OldestLeads bool `json:"oldestLeads,omitempty"`
 	// DataRoles are the roles of pods that keep the database's data, where roles tell.
 	// Default: storage and general for FoundationDB, else none.
 	DataRoles []string `json:"dataRoles,omitempty"`

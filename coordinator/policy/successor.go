@@ -15,6 +15,9 @@ import (
 // The versions that the pod waits for (Report.After) bind its successor, too: its version may not
 // be newer than another member's. If that leaves no pod, the pod itself is returned, because an
 // empty list means any pod.
+//
+// Where a copy cannot follow a leader of a newer version (EngineFacts.OldestLeads), duties go to pods
+// of the oldest version, although these go themselves later.
 func Successors(s model.Snapshot, name string) []string {
 	s.Cluster.Spec.Update.Primary = "" // that Kubernetes finds a pod Ready makes it no successor
 	d := newDecision(&s, name, true)
@@ -32,6 +35,9 @@ func Successors(s model.Snapshot, name string) []string {
 	fit = ableToLead(d.x, fit, name)
 	if fit = notNewer(d.x, fit, &d.x.Pods[at]); len(fit) == 0 {
 		return []string{name}
+	}
+	if s.Cluster.Engine.OldestLeads {
+		fit = oldest(fit)
 	}
 	return names(d.goLast(fit))
 }
@@ -75,6 +81,13 @@ func notNewer(x *cluster.Index, pods []*cluster.Pod, from *cluster.Pod) []*clust
 			at, known := x.ByName[name]
 			return known && newer(p, &x.Pods[at])
 		})
+	})
+}
+
+// oldest returns the pods than which no other is older.
+func oldest(pods []*cluster.Pod) []*cluster.Pod {
+	return kept(pods, func(p *cluster.Pod) bool {
+		return !slices.ContainsFunc(pods, func(o *cluster.Pod) bool { return newer(p, o) })
 	})
 }
 

@@ -41,6 +41,21 @@ func TestSuccessors(t *testing.T) {
 			updated(m, 3, 4)
 			m.versions["v2"] = "9.4.0"
 		}, []string{"mysql-0"}},
+		"the oldest lead, if they can be told": {"OnDelete", 2, func(m *replicated) {
+			updated(m, 3, 4)
+			m.versions["v2"] = "9.4.0"
+			m.primary = 0 // it waits for nobody
+			m.s.Cluster.Engine.OldestLeads = true
+		}, []string{"mysql-0", "mysql-1"}},
+		"the oldest lead, and all are of one version": {"OnDelete", 2, func(m *replicated) {
+			updated(m, 3, 4)
+			m.s.Cluster.Engine.OldestLeads = true
+		}, []string{"mysql-3", "mysql-4"}},
+		"the oldest lead, and all others are new": {"OnDelete", 0, func(m *replicated) {
+			updated(m, 1, 2, 3, 4)
+			m.versions["v2"] = "9.4.0"
+			m.s.Cluster.Engine.OldestLeads = true
+		}, []string{"mysql-1", "mysql-2", "mysql-3", "mysql-4"}},
 		"all others are new": {"partition", 0, func(m *replicated) {
 			updated(m, 1, 2, 3, 4)
 			m.versions["v2"] = "9.4.0"

@@ -43,6 +43,7 @@ func (e *Engine) Facts() engines.Facts {
 		// node that died without a word stays in live_nodes so long.
 		SettleSeconds:        30,
 		MaxMajorStep:         1,
+		OldestLeads:          true, // an older Lucene does not read the segments of a newer one
 		NodeDowngradeRefused: "9.10.0",
 	}
 }
