@@ -123,7 +123,7 @@ func TestNoOutputHasASecret(t *testing.T) {
 	require.NoError(t, err, string(output))
 	for name, database := range databases {
 		sql := strings.Contains(name, "MySQL")
-		for _, engine := range []string{"Solr", "OpenSearch", "MySQL", "MariaDB", "Galera", "ZooKeeper"} {
+		for _, engine := range []string{"Solr", "OpenSearch", "MySQL", "MariaDB", "Galera"} {
 			if sql != (engine == "MySQL" || engine == "MariaDB" || engine == "Galera") {
 				continue
 			}
