@@ -20,6 +20,7 @@ const (
 	EventPodRestarted        = "PodRestarted"
 	EventPodReturned         = "PodReturned"
 	EventPodNotReturned      = "PodNotReturned"
+	EventMemberUnknown       = "MemberUnknown"
 	EventStalled             = "Stalled"
 	EventRolloutHalted       = "RolloutHalted"
 	EventUnplannedUpdate     = "UnplannedUpdate"
@@ -60,6 +61,7 @@ func Events(previous *Decision, next Decision) []Event {
 	t := &transition{from: *previous, to: next}
 	t.announce()
 	t.claims()
+	t.unknown()
 	t.unplanned()
 	t.partitions()
 	t.holds()

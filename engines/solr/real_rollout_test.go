@@ -58,7 +58,7 @@ func (r rollout) run(t *testing.T) load.Stats {
 		e := r.engine(n)
 		await(t, e, "before", whole)
 		begin := time.Now()
-		undo, detail := prepare(t, e, engines.Order{Kind: engines.Handoff, Claim: fmt.Sprintf("restart-%d", i)})
+		undo, detail := prepare(t, e, engines.Order{Kind: engines.Handoff, Claim: fmt.Sprintf("restart-%d", i), Eligible: r.oldest(n)})
 		t.Logf("node %d: handed over in %s %s", i, time.Since(begin).Round(time.Millisecond), detail)
 		away.Store(int64(i)) // as when the pod leaves the Service
 		time.Sleep(200 * time.Millisecond)
@@ -87,6 +87,20 @@ func (r rollout) run(t *testing.T) load.Stats {
 	t.Logf("%+v", stats)
 	require.Empty(t, leftProperties(r.c))
 	return stats
+}
+
+// oldest are the nodes to which the policy lets leaders move: those of the oldest version.
+func (r rollout) oldest(goes *solrtest.Node) []string {
+	byVersion := map[string][]string{}
+	for _, n := range r.c.Nodes {
+		if n != goes {
+			byVersion[n.Version] = append(byVersion[n.Version], n.Name)
+		}
+	}
+	if old := byVersion[goes.Version]; len(old) > 0 {
+		return old
+	}
+	return byVersion[r.to]
 }
 
 // order is that of the policy: the overseer last.
