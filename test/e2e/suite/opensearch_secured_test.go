@@ -114,7 +114,7 @@ func (s *secured) wrongPassword(t *testing.T) {
 			return err
 		},
 		During: func(ctx context.Context, w *witness.Witness) error {
-			if err := s.said(ctx, t, agentSecret, "401"); err != nil {
+			if err := s.said(ctx, t, "the user or the password in Secret "+agentSecret+" is wrong", "401"); err != nil {
 				return err
 			}
 			// Long enough for somebody who would go to go.
