@@ -83,6 +83,7 @@ type solr struct {
 }
 
 func (s *solr) upgrade(t *testing.T) {
+	require.NoError(t, s.status(t), "the new collections have settled")
 	var began time.Time
 	out := roll(t, rehearsal.Rehearsal{On: s.cloud, Change: func(ctx context.Context) error {
 		began = time.Now()
