@@ -42,6 +42,7 @@ type secured struct {
 // TestOpenSearchSecured walks one through everything: the order matters, a later step starts from
 // what an earlier one left.
 func TestOpenSearchSecured(t *testing.T) {
+	measured(t)
 	b := bed(t, "opensearch-secured")
 	leaveNothing(t, b)
 	require.NoError(t, b.Apply(t.Context(), "apiVersion: v1\nkind: Namespace\nmetadata: {name: demo}\n"))

@@ -36,7 +36,7 @@ func (s *solr) ensembleRolled(t *testing.T) {
 		}
 		return out
 	}}
-	_, err = s.bed.Rollcall(ctx, "enroll", ensembleName, "--name", ensembleName, "-n", solrcloud.Namespace)
+	_, err = s.bed.Rollcall(ctx, "enroll", ensembleName, "--engine", "ZooKeeper", "--name", ensembleName, "-n", solrcloud.Namespace)
 	require.NoError(t, err)
 	_, err = s.bed.Rollcall(ctx, "approve", ensembleName, "-n", solrcloud.Namespace, "--what", "adopt", "--any-revision")
 	require.NoError(t, err)

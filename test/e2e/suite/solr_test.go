@@ -57,9 +57,9 @@ func TestSolr(t *testing.T) {
 		{"PeopleByTheirRights", s.people},
 		{"Upgrade", s.upgrade},
 		{"SavedSnapshotGivesTheSamePlan", s.snapshot},
-		{"EnsembleRolled", s.ensembleRolled},
 		{"SessionLostInMidRollout", s.sessionLost}, // behind a rollout: pods have been Ready for some time
 	}, []step{
+		{"EnsembleRolled", s.ensembleRolled},
 		{"BrokenImageThenCorrection", s.brokenImage}, // TestOrderedReady has one on every commit
 		{"PauseWindowCanaryApprovalOverride", s.steered},
 		{"RestartSchedule", s.scheduled},
