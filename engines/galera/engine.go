@@ -6,9 +6,7 @@ package galera
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"sync"
 	"time"
@@ -40,6 +38,8 @@ func (o Options) withDefaults() Options {
 
 // Engine is the adapter.
 type Engine struct {
+	engines.Unchanging
+
 	server  database
 	options Options
 
@@ -67,7 +67,9 @@ func New(o Options) (*Engine, error) {
 }
 
 func newEngine(s database, o Options) *Engine {
-	return &Engine{server: s, options: o.withDefaults(), before: map[string]Past{}, listed: map[string]Listed{}, draining: map[string]time.Time{}}
+	e := &Engine{server: s, options: o.withDefaults(), before: map[string]Past{}, listed: map[string]Listed{}, draining: map[string]time.Time{}}
+	e.Unchanging = engines.Unchanging{Engine: Name, Node: e.node}
+	return e
 }
 
 // Close ends all sessions with the local server.
@@ -85,10 +87,8 @@ func (e *Engine) local(ctx context.Context) State {
 	defer cancel()
 	s, err := e.server.Look(bounded)
 	if err != nil {
-		s.Serving, s.Problem = false, engines.OneLine(err.Error())
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			s.Problem = "the server has not answered within " + engines.Duration(e.options.Timeout)
-		}
+		s.Serving = false
+		s.Problem, _ = engines.Unanswered(ctx, err, e.options.Timeout)
 	}
 	if s.Looked.IsZero() {
 		s.Looked = time.Now()
@@ -108,40 +108,12 @@ func (e *Engine) Look(ctx context.Context, fresh bool) ([]byte, error) {
 	e.mu.Lock()
 	s := e.newest
 	e.mu.Unlock()
-	if fresh || s.Looked.IsZero() {
-		s = e.local(context.WithoutCancel(ctx)) // other callers need it too, and it has its own timeout
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-	}
-	return json.Marshal(s.Told(time.Now()))
-}
-
-var errNoSteps = errors.New("members of Galera ask each other for nothing")
-
-// Step refuses: members do nothing for each other.
-func (e *Engine) Step(context.Context, engines.Step) ([]byte, error) { return nil, errNoSteps }
-
-// Repair does nothing.
-func (e *Engine) Repair(ctx context.Context) (engines.Progress, error) {
-	return engines.Progress{State: engines.ProgressDone}, ctx.Err()
+	return engines.Tell(ctx, s, fresh || s.Looked.IsZero(), e.local)
 }
 
 // gather asks all members, and the local server last.
 func (e *Engine) gather(ctx context.Context, fresh bool) (View, error) {
-	var list []engines.Peer
-	if e.options.Peers != nil {
-		list = e.options.Peers.List()
-	}
-	v := View{Others: make([]Member, len(list))}
-	var wg sync.WaitGroup
-	for i, peer := range list {
-		v.Others[i] = Member{Peer: peer, Why: "its agent is unavailable"}
-		if peer.Alive {
-			wg.Go(func() { v.Others[i] = e.ask(ctx, peer, fresh) })
-		}
-	}
-	wg.Wait()
+	v := View{Others: engines.OfEach(e.options.Peers, func(peer engines.Peer) Member { return e.ask(ctx, peer, fresh) })}
 	sorted.By(v.Others, func(a, b Member) int {
 		return cmp.Or(cmp.Compare(a.Peer.Pod, b.Peer.Pod), cmp.Compare(a.Name(), b.Name()))
 	})
@@ -156,17 +128,16 @@ func (e *Engine) gather(ctx context.Context, fresh bool) (View, error) {
 
 // ask returns what another member says of itself.
 func (e *Engine) ask(ctx context.Context, peer engines.Peer, fresh bool) Member {
-	m := Member{Peer: peer}
-	asked := time.Now()
-	err := engines.LookAt(ctx, e.options.Peers, peer, e.options.Timeout, fresh, &m.State)
-	switch {
-	case err != nil:
-		return Member{Peer: peer, Why: engines.OneLine(err.Error())}
-	case peer.Node != "" && m.State.Node != "" && m.State.Node != peer.Node:
-		return Member{Peer: peer, Why: fmt.Sprintf("it calls itself %q", engines.OneLine(m.State.Node))}
+	if !peer.Alive {
+		return Member{Peer: peer, Why: "its agent is unavailable"}
 	}
-	m.Known, m.State = true, m.State.Heard(asked)
-	return m
+	told, why := engines.Hear(ctx, e.options.Peers, peer, e.options.Timeout, fresh, func(s State) string {
+		if peer.Node != "" && s.Node != "" && s.Node != peer.Node {
+			return engines.CallsItself(s.Node)
+		}
+		return ""
+	})
+	return Member{Peer: peer, State: told, Known: why == "", Why: why}
 }
 
 // remember keeps what members say of themselves, and who is in the component, for the time when they
@@ -194,16 +165,7 @@ func (e *Engine) remember(v View) (map[string]Past, map[string]Listed) {
 // again before it is said that the members do not agree or that something is red: the looks of two
 // members are up to a second apart, and the view changes in between.
 func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
-	v, err := e.gather(ctx, false)
-	if err != nil {
-		return engines.Observation{}, err
-	}
-	o := Observe(v)
-	if !v.Self.Serves() || o.Health.Verdict == engines.VerdictGreen || o.Health.Verdict == engines.VerdictRecoverable {
-		return o, nil
-	}
-	if v, err = e.gather(ctx, true); err != nil {
-		return engines.Observation{}, err
-	}
-	return Observe(v), nil
+	return engines.ObserveAgain(func(fresh bool) (View, error) { return e.gather(ctx, fresh) }, Observe, func(v View, o engines.Observation) bool {
+		return !v.Self.Serves() || o.Health.Verdict == engines.VerdictGreen || o.Health.Verdict == engines.VerdictRecoverable
+	})
 }

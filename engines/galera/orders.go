@@ -2,48 +2,23 @@ package galera
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-var errNotServing = errors.New("the local server does not serve")
-
 // node returns the name of the local member, if its server says all that is needed.
 func (e *Engine) node(ctx context.Context) (string, error) {
 	s := e.local(ctx)
-	switch {
-	case ctx.Err() != nil:
-		return "", ctx.Err()
-	case !s.Serving || s.Node == "":
-		return "", fmt.Errorf("%w: %s", errNotServing, s.Problem)
-	}
-	return s.Node, nil
-}
-
-// PlanDrain names the order: a drain changes nothing that would have to be undone.
-func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, error) {
-	if err := order.Check(); err != nil {
-		return nil, err
-	}
-	node, err := e.node(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return order.UndoOn(order.Subject(node)).Encode()
+	return s.Node, engines.Unserved(ctx, s.Serving, s.Node, s.Problem)
 }
 
 // Drain waits until the member can leave. Clients are left alone: the server ends their sessions
 // when it stops, and by then Kubernetes has taken the pod out of its Services. A member that refused
 // their statements before that would only add errors.
 func (e *Engine) Drain(ctx context.Context, order engines.Order, undo []byte) (engines.Progress, error) {
-	node, err := order.Planned(undo, func() (string, error) { return e.node(ctx) })
+	node, err := e.Planned(ctx, order, undo)
 	if err != nil {
-		return engines.Progress{}, err
-	}
-	if err := engines.InTime(order.NotAfter); err != nil {
 		return engines.Progress{}, err
 	}
 	v, err := e.gather(ctx, true)
@@ -81,21 +56,10 @@ func (e *Engine) forget(claim string) {
 	delete(e.draining, claim)
 }
 
-// Restore has nothing to undo. It is done only if the server answers, as a drain is.
+// Restore has nothing to undo, and forgets when the drain began.
 func (e *Engine) Restore(ctx context.Context, undo []byte) (engines.Progress, error) {
-	planned, err := engines.DecodeUndo(undo)
-	if err != nil {
-		return engines.Progress{}, err
+	if planned, err := engines.DecodeUndo(undo); err == nil {
+		e.forget(planned.Claim)
 	}
-	e.forget(planned.Claim)
-	if _, err := e.node(ctx); err != nil {
-		return engines.Progress{}, err
-	}
-	return engines.Progress{State: engines.ProgressDone}, nil
-}
-
-// Sweep has nothing to remove.
-func (e *Engine) Sweep(ctx context.Context, _ []string) error {
-	_, err := e.node(ctx)
-	return err
+	return e.Unchanging.Restore(ctx, undo)
 }

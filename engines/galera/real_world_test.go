@@ -101,7 +101,7 @@ func (w *realWorld) drain(i int) engines.Progress {
 	if err == nil {
 		p, err = w.engines[i].Drain(w.Context(), order, undo)
 	}
-	if errors.Is(err, errNotServing) {
+	if errors.Is(err, engines.ErrNotServing) {
 		require.ErrorContains(w, err, "the view changes")
 		return engines.Progress{State: engines.ProgressRunning, Detail: err.Error()}
 	}

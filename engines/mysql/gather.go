@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
@@ -83,15 +82,11 @@ func (e *Engine) after(ctx context.Context, v switchover.Input, name string) top
 }
 
 func (e *Engine) lookAt(ctx context.Context, peer engines.Peer, fresh bool) topology.Member {
-	m := topology.Member{Peer: peer}
-	asked := time.Now()
-	err := engines.LookAt(ctx, e.options.Peers, peer, e.options.Timeout, fresh, &m.State)
-	switch {
-	case err != nil:
-		return topology.Member{Peer: peer, Why: engines.OneLine(err.Error())}
-	case m.State.Node != peer.Node:
-		return topology.Member{Peer: peer, Why: fmt.Sprintf("it calls itself %q", engines.OneLine(m.State.Node))}
-	}
-	m.Known, m.State = true, m.State.Heard(asked)
-	return m
+	told, why := engines.Hear(ctx, e.options.Peers, peer, e.options.Timeout, fresh, func(s replication.State) string {
+		if s.Node != peer.Node {
+			return engines.CallsItself(s.Node)
+		}
+		return ""
+	})
+	return topology.Member{Peer: peer, State: told, Known: why == "", Why: why}
 }

@@ -3,26 +3,19 @@ package mysql
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/mysql/replication"
+	"github.com/rollcall-dev/rollcall/engines/mysql/switchover"
 	"github.com/rollcall-dev/rollcall/engines/mysql/topology"
 )
 
 // Look returns what the local member says of itself.
 func (e *Engine) Look(ctx context.Context, fresh bool) ([]byte, error) {
 	s := e.newestLook()
-	if fresh || s.Looked.IsZero() {
-		s = e.local(context.WithoutCancel(ctx)) // other callers need it too, and it has its own timeout
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-	}
-	return json.Marshal(s.Told(time.Now()))
+	return engines.Tell(ctx, s, fresh || s.Looked.IsZero(), e.local)
 }
 
 // local looks at the local server now.
@@ -32,10 +25,7 @@ func (e *Engine) local(ctx context.Context) replication.State {
 	s, err := e.server.Look(bounded)
 	if err != nil {
 		s.Serving, s.Writes = false, replication.WritesUnknown
-		s.Problem = engines.OneLine(err.Error())
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			s.Problem = "the server has not answered within " + engines.Duration(e.options.Timeout)
-		}
+		s.Problem, _ = engines.Unanswered(ctx, err, e.options.Timeout)
 	}
 	if s.Looked.IsZero() {
 		s.Looked = time.Now()
@@ -95,16 +85,8 @@ func (e *Engine) watch(s replication.State) {
 // serving looks at the local server, which has to answer everything.
 func (e *Engine) serving(ctx context.Context) (replication.State, error) {
 	s := e.local(ctx)
-	switch {
-	case ctx.Err() != nil:
-		return s, ctx.Err()
-	case !s.Serving || s.Node == "":
-		return s, fmt.Errorf("%w: %s", errNotServing, s.Problem)
-	}
-	return s, nil
+	return s, engines.Unserved(ctx, s.Serving, s.Node, s.Problem)
 }
-
-var errNotServing = errors.New("the local server does not serve")
 
 func (e *Engine) newestLook() replication.State {
 	e.mu.Lock()
@@ -118,18 +100,11 @@ func (e *Engine) newestLook() replication.State {
 // again only before an alarm: the looks of two members are a moment apart, and a switchover fits
 // between them.
 func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
-	v, err := e.gather(ctx, task{}, false)
-	if err != nil {
-		return engines.Observation{}, err
-	}
-	o := topology.Observe(v.View)
-	if o.Health.Verdict != engines.VerdictRed {
-		return o, nil
-	}
-	if v, err = e.gather(ctx, task{}, true); err != nil {
-		return engines.Observation{}, err
-	}
-	return topology.Observe(v.View), nil
+	return engines.ObserveAgain(
+		func(fresh bool) (switchover.Input, error) { return e.gather(ctx, task{}, fresh) },
+		func(v switchover.Input) engines.Observation { return topology.Observe(v.View) },
+		func(_ switchover.Input, o engines.Observation) bool { return o.Health.Verdict != engines.VerdictRed },
+	)
 }
 
 // Facts returns the facts of the flavor. MySQL 9 starts only on data of 8.4 and later, MariaDB on

@@ -6,9 +6,7 @@ package zookeeper
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -47,6 +45,8 @@ func (o Options) withDefaults() Options {
 
 // Engine is the adapter.
 type Engine struct {
+	engines.Unchanging
+
 	server  ensemble
 	options Options
 
@@ -71,7 +71,9 @@ func New(o Options) (*Engine, error) {
 }
 
 func newEngine(s ensemble, o Options) *Engine {
-	return &Engine{server: s, options: o.withDefaults()}
+	e := &Engine{server: s, options: o.withDefaults()}
+	e.Unchanging = engines.Unchanging{Engine: Name, Node: e.node}
+	return e
 }
 
 // Close ends the session with the local server.
@@ -90,12 +92,10 @@ func (e *Engine) local(ctx context.Context) State {
 	defer cancel()
 	s, err := e.server.Look(bounded)
 	if err != nil {
-		s.Serving, s.Problem = false, engines.OneLine(err.Error())
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			s.Problem = "the server has not answered within " + engines.Duration(e.options.Timeout)
-			if e.neverServed() && !e.options.TLS.Enabled {
-				s.Problem += ": does its client port speak TLS (spec.connection.tls)?"
-			}
+		var late bool
+		s.Serving = false
+		if s.Problem, late = engines.Unanswered(ctx, err, e.options.Timeout); late && e.neverServed() && !e.options.TLS.Enabled {
+			s.Problem += ": does its client port speak TLS (spec.connection.tls)?"
 		}
 	}
 	if s.Looked.IsZero() {
@@ -123,41 +123,13 @@ func (e *Engine) Look(ctx context.Context, fresh bool) ([]byte, error) {
 	e.mu.Lock()
 	s := e.newest
 	e.mu.Unlock()
-	if fresh || s.Looked.IsZero() {
-		s = e.local(context.WithoutCancel(ctx)) // other callers need it too, and it has its own timeout
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-	}
-	return json.Marshal(s.Told(time.Now()))
-}
-
-var errNoSteps = errors.New("members of ZooKeeper ask each other for nothing")
-
-// Step refuses: members do nothing for each other.
-func (e *Engine) Step(context.Context, engines.Step) ([]byte, error) { return nil, errNoSteps }
-
-// Repair does nothing.
-func (e *Engine) Repair(ctx context.Context) (engines.Progress, error) {
-	return engines.Progress{State: engines.ProgressDone}, ctx.Err()
+	return engines.Tell(ctx, s, fresh || s.Looked.IsZero(), e.local)
 }
 
 // gather asks all members, and the local server last; then those of its configuration whose agents
 // have told nothing.
 func (e *Engine) gather(ctx context.Context, fresh bool) (View, error) {
-	var list []engines.Peer
-	if e.options.Peers != nil {
-		list = e.options.Peers.List()
-	}
-	v := View{Others: make([]Member, len(list))}
-	var wg sync.WaitGroup
-	for i, peer := range list {
-		v.Others[i] = Member{Peer: peer, Why: "its agent is unavailable"}
-		if peer.Alive {
-			wg.Go(func() { v.Others[i] = e.ask(ctx, peer, fresh) })
-		}
-	}
-	wg.Wait()
+	v := View{Others: engines.OfEach(e.options.Peers, func(peer engines.Peer) Member { return e.ask(ctx, peer, fresh) })}
 	sorted.By(v.Others, func(a, b Member) int {
 		return cmp.Or(cmp.Compare(a.Peer.Pod, b.Peer.Pod), byID(a.Name(), b.Name()))
 	})
@@ -170,19 +142,19 @@ func (e *Engine) gather(ctx context.Context, fresh bool) (View, error) {
 
 // ask returns what another member says of itself.
 func (e *Engine) ask(ctx context.Context, peer engines.Peer, fresh bool) Member {
-	m := Member{Peer: peer}
-	asked := time.Now()
-	err := engines.LookAt(ctx, e.options.Peers, peer, e.options.Timeout, fresh, &m.State)
-	switch {
-	case err != nil:
-		return Member{Peer: peer, Why: engines.OneLine(err.Error())}
-	case !m.State.sensible():
-		return Member{Peer: peer, Why: "what its agent tells makes no sense"}
-	case peer.Node != "" && m.State.Node != "" && m.State.Node != peer.Node:
-		return Member{Peer: peer, Why: fmt.Sprintf("it calls itself %q", engines.OneLine(m.State.Node))}
+	if !peer.Alive {
+		return Member{Peer: peer, Why: "its agent is unavailable"}
 	}
-	m.Known, m.State = true, m.State.Heard(asked)
-	return m
+	told, why := engines.Hear(ctx, e.options.Peers, peer, e.options.Timeout, fresh, func(s State) string {
+		switch {
+		case !s.sensible():
+			return "what its agent tells makes no sense"
+		case peer.Node != "" && s.Node != "" && s.Node != peer.Node:
+			return engines.CallsItself(s.Node)
+		}
+		return ""
+	})
+	return Member{Peer: peer, State: told, Known: why == "", Why: why}
 }
 
 // askServers asks the servers of the local configuration whose agents have told nothing: those that
@@ -214,16 +186,7 @@ const longestAnswer = 2 * time.Second
 // again before it is said that the members do not agree or that something is missing: the looks of
 // two members are up to a second apart, and much changes in between.
 func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
-	v, err := e.gather(ctx, false)
-	if err != nil {
-		return engines.Observation{}, err
-	}
-	o := Observe(v)
-	if !v.Self.Serves() || o.Health.Verdict == engines.VerdictGreen || o.Health.Verdict == engines.VerdictRecoverable {
-		return o, nil
-	}
-	if v, err = e.gather(ctx, true); err != nil {
-		return engines.Observation{}, err
-	}
-	return Observe(v), nil
+	return engines.ObserveAgain(func(fresh bool) (View, error) { return e.gather(ctx, fresh) }, Observe, func(v View, o engines.Observation) bool {
+		return !v.Self.Serves() || o.Health.Verdict == engines.VerdictGreen || o.Health.Verdict == engines.VerdictRecoverable
+	})
 }

@@ -120,7 +120,7 @@ func TestRealAlone(t *testing.T) {
 	require.False(t, o.Settled)
 	order := engines.Order{Kind: engines.Handoff, Claim: "claim"}
 	_, err := w.wiring.first[other].PlanDrain(t.Context(), order)
-	require.ErrorIs(t, err, errNotServing)
+	require.ErrorIs(t, err, engines.ErrNotServing)
 	w.Servers[leader].Start()
 	w.Servers[follower].Start()
 	w.green()
