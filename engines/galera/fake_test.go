@@ -2,7 +2,6 @@ package galera
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -62,52 +61,11 @@ func (f *fakeServer) Look(ctx context.Context) (State, error) {
 		fault = enginetest.Failing
 	}
 	f.mu.Unlock()
-	switch fault {
-	case enginetest.Healthy:
-		s.Looked = time.Now()
-		return s, ctx.Err()
-	case enginetest.Hung:
-		bounded, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		<-bounded.Done()
-		return State{}, bounded.Err()
+	if err := fault.Answer(ctx); err != nil {
+		return State{}, err
 	}
-	return State{}, errors.New("the server does not work")
-}
-
-// wiring are members on a wire, each with an agent; a new one takes the place of that which was
-// there.
-type wiring struct {
-	wire  *enginetest.Wire
-	names []string
-	first []*Engine
-	make  func(i int, peers engines.Peers) *Engine
-}
-
-func newWiring(names []string, make func(i int, peers engines.Peers) *Engine) *wiring {
-	w := &wiring{wire: enginetest.NewWire(), names: names, make: make}
-	for i := range names {
-		w.first = append(w.first, w.engine(i))
-	}
-	return w
-}
-
-func (w *wiring) engine(i int) *Engine {
-	e := w.make(i, w.wire.From(w.names[i]))
-	w.wire.Connect(map[string]engines.Peered{w.names[i]: reached{e}})
-	return e
-}
-
-// reached is what other agents reach: agents look all the time.
-type reached struct{ *Engine }
-
-func (r reached) Look(ctx context.Context, _ bool) ([]byte, error) { return r.Engine.Look(ctx, true) }
-
-func (w *wiring) close() {
-	w.wire.Wait()
-	for _, e := range w.first {
-		_ = e.Close()
-	}
+	s.Looked = time.Now()
+	return s, nil
 }
 
 // TestConformance runs the suite on the model, in virtual time.
@@ -117,12 +75,12 @@ func TestConformance(t *testing.T) {
 		Start: func(*testing.T) enginetest.Database {
 			c := newComponent(3)
 			names := []string{"db-0", "db-1", "db-2"}
-			w := newWiring(names, func(i int, peers engines.Peers) *Engine {
+			w := enginetest.NewWired(names, func(i int, peers engines.Peers) *Engine {
 				return newEngine(&fakeServer{component: c, member: i}, Options{Access: web.Access{Timeout: time.Second}, Peers: peers})
 			})
 			return enginetest.Database{
 				Members: names,
-				Engine:  func(i int) engines.Engine { return w.engine(i) },
+				Engine:  func(i int) engines.Engine { return w.Engine(i) },
 				Fault: func(i int, f enginetest.Fault) {
 					c.mu.Lock()
 					defer c.mu.Unlock()
@@ -132,8 +90,8 @@ func TestConformance(t *testing.T) {
 				Leads:       func(int) int { return 0 },
 				Hosts:       func(int) int { return 2 },
 				Leftovers:   func() []string { return nil },
-				Leaves:      func(i int) { w.wire.Leaving(names[i], true) },
-				Close:       w.close,
+				Leaves:      w.Leaves,
+				Close:       w.Close,
 			}
 		},
 	})

@@ -28,7 +28,7 @@ func TestRealConformance(t *testing.T) {
 			for _, f := range fronts {
 				f.Set(enginetest.Healthy)
 			}
-			w := newWiring(names, func(i int, peers engines.Peers) *Engine {
+			w := enginetest.NewWired(names, func(i int, peers engines.Peers) *Engine {
 				o := realOptions(g.Members[i], peers)
 				o.Port, o.MaxBytes = fronts[i].Port, 256<<10
 				e, err := New(o)
@@ -37,13 +37,13 @@ func TestRealConformance(t *testing.T) {
 			})
 			return enginetest.Database{
 				Members:     names,
-				Engine:      func(i int) engines.Engine { return w.engine(i) },
+				Engine:      func(i int) engines.Engine { return w.Engine(i) },
 				Fault:       func(i int, f enginetest.Fault) { fronts[i].Set(f) },
 				FailChanges: func(int) {}, // there are none
 				Leads:       func(int) int { return 0 },
 				Hosts:       func(int) int { return 2 },
 				Leftovers:   func() []string { return nil },
-				Leaves:      func(i int) { w.wire.Leaving(names[i], true) },
+				Leaves:      w.Leaves,
 				Secrets:     []string{mysqltest.AgentPassword},
 				Connections: func() (open int) {
 					for _, f := range fronts {
@@ -51,7 +51,7 @@ func TestRealConformance(t *testing.T) {
 					}
 					return open
 				},
-				Close: w.close,
+				Close: w.Close,
 			}
 		},
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/enginetest"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
@@ -21,7 +22,7 @@ import (
 type realWorld struct {
 	*testing.T
 	*mysqltest.Galera
-	wiring  *wiring
+	wiring  *enginetest.Wired[*Engine]
 	engines []*Engine
 	claims  int
 }
@@ -33,13 +34,13 @@ func newRealWorld(t *testing.T, o mysqltest.GaleraOptions) *realWorld {
 	for _, s := range w.Members {
 		names = append(names, s.Name)
 	}
-	w.wiring = newWiring(names, func(i int, peers engines.Peers) *Engine {
+	w.wiring = enginetest.NewWired(names, func(i int, peers engines.Peers) *Engine {
 		e, err := New(realOptions(w.Members[i], peers))
 		require.NoError(t, err)
 		return e
 	})
-	w.engines = w.wiring.first
-	t.Cleanup(w.wiring.close)
+	w.engines = w.wiring.First
+	t.Cleanup(w.wiring.Close)
 	for i := range names {
 		w.green(i)
 	}

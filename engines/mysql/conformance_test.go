@@ -48,7 +48,7 @@ func modelled(t *testing.T, flavor replication.Flavor) enginetest.Database {
 	for _, s := range m.world.list {
 		names = append(names, s.name)
 	}
-	c := newConformant(names, func(i int, peers engines.Peers) *Engine {
+	c := enginetest.NewWired(names, func(i int, peers engines.Peers) *Engine {
 		limits := switchover.Limits{Quiet: time.Second, RetryAfter: 500 * time.Millisecond, Patience: 6 * time.Second}
 		return newEngine(&modelServer{model: m, member: i}, Options{Access: web.Access{Timeout: time.Second}, Peers: peers, Limits: limits})
 	})
@@ -62,18 +62,18 @@ func modelled(t *testing.T, flavor replication.Flavor) enginetest.Database {
 	}
 	return enginetest.Database{
 		Members:     names,
-		Engine:      func(i int) engines.Engine { return c.engine(i) },
+		Engine:      func(i int) engines.Engine { return agent(c, i) },
 		Fault:       func(i int, f enginetest.Fault) { m.alone(func() { m.faults[i] = f }) },
 		FailChanges: func(after int) { m.alone(func() { m.changes = after }) },
-		Leaves:      c.leaves,
+		Leaves:      c.Leaves,
 		Leads:       leads,
 		Hosts:       func(int) int { return 2 },
 		Leftovers: func() []string {
 			var out []string
 			m.alone(func() { out = m.unrest() })
-			return append(out, c.noted()...)
+			return append(out, noted(c)...)
 		},
-		Close: c.close,
+		Close: c.Close,
 	}
 }
 
@@ -129,10 +129,7 @@ func (s *modelServer) do(ctx context.Context, change bool, f func(simConn) error
 		}
 	})
 	if fault == enginetest.Hung {
-		bounded, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		<-bounded.Done()
-		return bounded.Err()
+		return fault.Answer(ctx)
 	}
 	return err
 }

@@ -90,54 +90,21 @@ func (a agented) Repair(ctx context.Context) (p engines.Progress, err error) {
 	return p, err
 }
 
-// conformant are members on a wire, each with an agent; a new one takes the place of
-// that which was there.
-type conformant struct {
-	wire  *enginetest.Wire
-	names []string
-	first []*Engine
-	make  func(i int, peers engines.Peers) *Engine
-}
-
-func newConformant(names []string, make func(i int, peers engines.Peers) *Engine) *conformant {
-	c := &conformant{wire: enginetest.NewWire(), names: names, make: make}
-	for i := range names {
-		c.first = append(c.first, c.engine(i).Engine)
-	}
-	return c
-}
-
-func (c *conformant) engine(i int) agented {
-	a := agented{c.make(i, c.wire.From(c.names[i])), c.wire, c.names[i]}
-	c.wire.Connect(map[string]engines.Peered{c.names[i]: wired{a.Engine}})
-	return a
-}
-
-// wired is what others reach: the wire itself lets one at a time write there.
-type wired struct{ *Engine }
-
-// Look: agents look all the time.
-func (w wired) Look(ctx context.Context, _ bool) ([]byte, error) { return w.Engine.Look(ctx, true) }
-
-func (c *conformant) leaves(i int) { c.wire.Leaving(c.names[i], true) }
-
-func (c *conformant) close() {
-	c.wire.Wait()
-	for _, e := range c.first {
-		_ = e.Close()
-	}
+// agent returns a new agent of a member.
+func agent(w *enginetest.Wired[*Engine], i int) agented {
+	return agented{w.Engine(i), w.Wire, w.Names[i]}
 }
 
 // noted are the tries that members have in mind.
-func (c *conformant) noted() []string {
+func noted(c *enginetest.Wired[*Engine]) []string {
 	var out []string
-	for i, from := range c.names {
-		data, err := c.wire.From("").Look(context.Background(), from, true)
+	for i, from := range c.Names {
+		data, err := c.Wire.From("").Look(context.Background(), from, true)
 		var s replication.State
 		if err != nil || json.Unmarshal(data, &s) != nil || s.Switch == nil {
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s has noted a try of %s", c.names[i], s.Switch.From))
+		out = append(out, fmt.Sprintf("%s has noted a try of %s", c.Names[i], s.Switch.From))
 	}
 	return out
 }
@@ -172,7 +139,7 @@ func (r *realServers) heal() {
 // members are the servers with an agent each. unrest is what is not as it should be, and change what
 // the agent of a member is told besides.
 func (r *realServers) members(t *testing.T, unrest func() []string, change func(i int, o *Options)) enginetest.Database {
-	c := newConformant(r.names, func(i int, peers engines.Peers) *Engine {
+	c := enginetest.NewWired(r.names, func(i int, peers engines.Peers) *Engine {
 		o := realOptions(r.servers[i])
 		o.Port, o.Peers, o.Timeout, o.MaxBytes = r.fronts[i].Port, peers, 2*time.Second, 256<<10
 		o.Limits.Quiet, o.Limits.RetryAfter, o.Limits.Patience = time.Second, 500*time.Millisecond, 6*time.Second
@@ -185,13 +152,13 @@ func (r *realServers) members(t *testing.T, unrest func() []string, change func(
 	})
 	return enginetest.Database{
 		Members:     r.names,
-		Engine:      func(i int) engines.Engine { return c.engine(i) },
+		Engine:      func(i int) engines.Engine { return agent(c, i) },
 		Fault:       func(i int, f enginetest.Fault) { r.fronts[i].Set(f) },
 		FailChanges: func(after int) { r.changes.Store(int64(after)) },
-		Leaves:      c.leaves,
+		Leaves:      c.Leaves,
 		Leads:       r.leads,
 		Hosts:       func(int) int { return 2 },
-		Leftovers:   func() []string { return append(unrest(), c.noted()...) },
+		Leftovers:   func() []string { return append(unrest(), noted(c)...) },
 		Secrets:     []string{mysqltest.AgentPassword, mysqltest.ReplicaPassword},
 		Connections: func() (open int) {
 			for _, f := range r.fronts {
@@ -199,7 +166,7 @@ func (r *realServers) members(t *testing.T, unrest func() []string, change func(
 			}
 			return open
 		},
-		Close: c.close,
+		Close: c.Close,
 	}
 }
 

@@ -2,7 +2,6 @@ package zookeeper
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -79,65 +78,24 @@ func (f *fakeServer) Look(ctx context.Context) (State, error) {
 		fault = enginetest.Failing
 	}
 	f.mu.Unlock()
-	switch fault {
-	case enginetest.Healthy:
-		s.Looked = time.Now()
-		return s, ctx.Err()
-	case enginetest.Hung:
-		bounded, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		<-bounded.Done()
-		return State{}, bounded.Err()
+	if err := fault.Answer(ctx); err != nil {
+		return State{}, err
 	}
-	return State{}, errors.New("the server does not work")
-}
-
-// wiring are members on a wire, each with an agent; a new one takes the place of that which was
-// there.
-type wiring struct {
-	wire  *enginetest.Wire
-	names []string
-	first []*Engine
-	make  func(i int, peers engines.Peers) *Engine
-}
-
-func newWiring(names []string, make func(i int, peers engines.Peers) *Engine) *wiring {
-	w := &wiring{wire: enginetest.NewWire(), names: names, make: make}
-	for i := range names {
-		w.first = append(w.first, w.engine(i))
-	}
-	return w
-}
-
-func (w *wiring) engine(i int) *Engine {
-	e := w.make(i, w.wire.From(w.names[i]))
-	w.wire.Connect(map[string]engines.Peered{w.names[i]: reached{e}})
-	return e
-}
-
-// reached is what other agents reach: agents look all the time.
-type reached struct{ *Engine }
-
-func (r reached) Look(ctx context.Context, _ bool) ([]byte, error) { return r.Engine.Look(ctx, true) }
-
-func (w *wiring) close() {
-	w.wire.Wait()
-	for _, e := range w.first {
-		_ = e.Close()
-	}
+	s.Looked = time.Now()
+	return s, nil
 }
 
 // database is what the suite sees of an ensemble of three, led by the first.
-func (w *wiring) database(fault func(i int, f enginetest.Fault)) enginetest.Database {
+func databaseOn(w *enginetest.Wired[*Engine], fault func(i int, f enginetest.Fault)) enginetest.Database {
 	return enginetest.Database{
-		Members:     w.names,
-		Engine:      func(i int) engines.Engine { return w.engine(i) },
+		Members:     w.Names,
+		Engine:      func(i int) engines.Engine { return w.Engine(i) },
 		Fault:       fault,
 		FailChanges: func(int) {}, // there are none
 		Hosts:       func(int) int { return 1 },
 		Leftovers:   func() []string { return nil },
-		Leaves:      func(i int) { w.wire.Leaving(w.names[i], true) },
-		Close:       w.close,
+		Leaves:      w.Leaves,
+		Close:       w.Close,
 	}
 }
 
@@ -147,10 +105,10 @@ func TestConformance(t *testing.T) {
 		Role: true, InPlace: true, Elects: true, Virtual: true, Patience: 10 * time.Second, Eventually: time.Minute,
 		Start: func(*testing.T) enginetest.Database {
 			c := &cluster{members: healthy(3, 0), faults: make([]enginetest.Fault, 3)}
-			w := newWiring([]string{"server.1", "server.2", "server.3"}, func(i int, peers engines.Peers) *Engine {
+			w := enginetest.NewWired([]string{"server.1", "server.2", "server.3"}, func(i int, peers engines.Peers) *Engine {
 				return newEngine(&fakeServer{cluster: c, member: i}, Options{Access: web.Access{Timeout: time.Second}, Peers: peers})
 			})
-			db := w.database(func(i int, f enginetest.Fault) {
+			db := databaseOn(w, func(i int, f enginetest.Fault) {
 				c.mu.Lock()
 				defer c.mu.Unlock()
 				c.faults[i] = f

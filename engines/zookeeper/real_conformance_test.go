@@ -32,12 +32,12 @@ func TestRealConformance(t *testing.T) {
 			for _, f := range fronts {
 				f.Set(enginetest.Healthy)
 			}
-			w := newWiring(names, func(i int, peers engines.Peers) *Engine {
+			w := enginetest.NewWired(names, func(i int, peers engines.Peers) *Engine {
 				e, err := New(Options{Access: web.Access{Host: "127.0.0.1", Port: fronts[i].Port, Timeout: timeout}, AdminPort: servers[i].AdminPort, Peers: peers})
 				require.NoError(t, err)
 				return e
 			})
-			db := w.database(func(i int, f enginetest.Fault) { fronts[i].Set(f) })
+			db := databaseOn(w, func(i int, f enginetest.Fault) { fronts[i].Set(f) })
 			db.Leads = func(i int) int {
 				if servers[i].Mode() == "leader" {
 					return 1

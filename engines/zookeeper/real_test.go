@@ -51,7 +51,7 @@ func TestRealPaused(t *testing.T) {
 
 	resume := w.Servers[follower].Pause()
 	o := w.until(other, "it is not known", says(engines.VerdictYellow, "has not answered"))
-	require.Equal(t, engines.MemberUnknown, states(o)[w.wiring.names[follower]])
+	require.Equal(t, engines.MemberUnknown, states(o)[w.wiring.Names[follower]])
 	o = w.observe(follower)
 	require.Equal(t, engines.MembershipUnknown, o.Member)
 	require.False(t, o.Settled)
@@ -85,7 +85,7 @@ func TestRealEmptyDisk(t *testing.T) {
 	w.green()
 	leader, follower, other := w.roles()
 	writer := w.Write()
-	name := w.wiring.names[follower]
+	name := w.wiring.Names[follower]
 	lost := w.Servers[follower]
 	lost.Kill()
 	o := w.until(other, "it does not run", says(engines.VerdictRecoverable, name+" does not run"))
@@ -119,7 +119,7 @@ func TestRealAlone(t *testing.T) {
 	require.Equal(t, engines.MembershipNotLive, o.Member)
 	require.False(t, o.Settled)
 	order := engines.Order{Kind: engines.Handoff, Claim: "claim"}
-	_, err := w.wiring.first[other].PlanDrain(t.Context(), order)
+	_, err := w.wiring.First[other].PlanDrain(t.Context(), order)
 	require.ErrorIs(t, err, engines.ErrNotServing)
 	w.Servers[leader].Start()
 	w.Servers[follower].Start()
@@ -132,11 +132,11 @@ func TestRealDynamicConfiguration(t *testing.T) {
 	w.green()
 	_, follower, other := w.roles()
 	client := w.Connect()
-	_, err := client.IncrementalReconfig(nil, []string{w.wiring.names[follower][len("server."):]}, -1)
+	_, err := client.IncrementalReconfig(nil, []string{w.wiring.Names[follower][len("server."):]}, -1)
 	require.NoError(t, err)
 	o := w.until(other, "two voters", func(o engines.Observation) bool { return len(o.Groups) == 1 && len(o.Groups[0].Members) == 2 })
 	require.Equal(t, 2, o.Groups[0].MinAvailable)
-	require.NotContains(t, states(o), w.wiring.names[follower])
+	require.NotContains(t, states(o), w.wiring.Names[follower])
 	w.held(other, "1 of 2 voters")
 	require.Equal(t, engines.ProgressDone, w.drain(follower).State, "it votes no more")
 	require.Len(t, w.observe(follower).Groups, 1)
@@ -166,12 +166,12 @@ func TestRealWithoutAgents(t *testing.T) {
 		require.Equal(t, engines.MemberActive, state, node)
 	}
 	for _, m := range enginetest.Group(t, o, "voters 1,2,3").Members {
-		require.Equal(t, m.Node == w.wiring.names[leader], m.Leader)
+		require.Equal(t, m.Node == w.wiring.Names[leader], m.Leader)
 	}
 	defer w.Servers[other].Pause()()
 	o = look()
 	require.Equal(t, engines.VerdictYellow, o.Health.Verdict)
-	require.Equal(t, engines.MemberUnknown, states(o)[w.wiring.names[other]])
+	require.Equal(t, engines.MemberUnknown, states(o)[w.wiring.Names[other]])
 }
 
 // TestRealStandalone looks at a server without an ensemble.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/enginetest"
 	"github.com/rollcall-dev/rollcall/engines/web"
 	"github.com/rollcall-dev/rollcall/engines/zookeeper/zookeepertest"
 )
@@ -18,7 +19,7 @@ import (
 type realWorld struct {
 	*testing.T
 	*zookeepertest.Ensemble
-	wiring *wiring
+	wiring *enginetest.Wired[*Engine]
 	claims int
 }
 
@@ -32,12 +33,12 @@ func newRealWorld(t *testing.T, o zookeepertest.Options) *realWorld {
 	for _, s := range w.Servers {
 		names = append(names, nodeOf(int64(s.ID)))
 	}
-	w.wiring = newWiring(names, func(i int, peers engines.Peers) *Engine {
+	w.wiring = enginetest.NewWired(names, func(i int, peers engines.Peers) *Engine {
 		e, err := New(w.options(w.Servers[i], peers))
 		require.NoError(t, err)
 		return e
 	})
-	t.Cleanup(w.wiring.close)
+	t.Cleanup(w.wiring.Close)
 	return w
 }
 
@@ -47,7 +48,7 @@ func (w *realWorld) options(s *zookeepertest.Server, peers engines.Peers) Option
 
 func (w *realWorld) observe(i int) engines.Observation {
 	w.Helper()
-	o, err := w.wiring.first[i].Observe(w.Context())
+	o, err := w.wiring.First[i].Observe(w.Context())
 	require.NoError(w, err)
 	return o
 }
@@ -79,9 +80,9 @@ func (w *realWorld) drain(i int) engines.Progress {
 	w.Helper()
 	w.claims++
 	order := engines.Order{Kind: engines.Handoff, Claim: fmt.Sprintf("claim-%d", w.claims)}
-	undo, err := w.wiring.first[i].PlanDrain(w.Context(), order)
+	undo, err := w.wiring.First[i].PlanDrain(w.Context(), order)
 	require.NoError(w, err)
-	p, err := w.wiring.first[i].Drain(w.Context(), order, undo)
+	p, err := w.wiring.First[i].Drain(w.Context(), order, undo)
 	require.NoError(w, err)
 	return p
 }

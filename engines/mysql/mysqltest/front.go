@@ -9,89 +9,32 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
 )
 
 // Front stands before a server and misbehaves when told to. It reads the protocol as
 // far as it must, so clients must not use TLS.
 type Front struct {
-	// Port is the port on the loopback address.
-	Port int
+	enginetest.Front
 	// Allowed reports whether one more change may be made. Nil means all.
 	Allowed func() bool
 	// Secret is repeated by a server that does not accept it.
 	Secret string
 
 	server string
-	mu     sync.Mutex
-	fault  enginetest.Fault
-	open   map[net.Conn]bool
 }
 
 // NewFront stands before the server until the test ends.
 func NewFront(t testing.TB, server *Server) *Front {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	f := &Front{Port: l.Addr().(*net.TCPAddr).Port, server: server.Address(), open: map[net.Conn]bool{}}
-	var accepting sync.WaitGroup
-	begun := make(chan struct{})
-	accepting.Go(func() {
-		close(begun)
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go f.serve(c)
-		}
-	})
-	<-begun
-	t.Cleanup(func() {
-		_ = l.Close()
-		accepting.Wait()
-	})
+	f := &Front{server: server.Address()}
+	f.Listen(t, f.serve)
 	return f
-}
-
-// Set makes it misbehave so.
-func (f *Front) Set(fault enginetest.Fault) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.fault = fault
-}
-
-func (f *Front) now() enginetest.Fault {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.fault
-}
-
-// Open counts the connections of clients.
-func (f *Front) Open() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.open)
-}
-
-func (f *Front) count(c net.Conn, open bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if open {
-		f.open[c] = true
-	} else {
-		delete(f.open, c)
-	}
 }
 
 // serve passes a session on. What a client sends is looked at packet by packet; what
 // the server answers is not, but that it may be cut off.
 func (f *Front) serve(client net.Conn) {
-	f.count(client, true)
-	defer f.count(client, false)
-	defer client.Close()
-	if f.now() == enginetest.Garbage || f.now() == enginetest.Endless || f.now() == enginetest.Hung || f.now() == enginetest.Gone {
+	if f.Fault() == enginetest.Garbage || f.Fault() == enginetest.Endless || f.Fault() == enginetest.Hung || f.Fault() == enginetest.Gone {
 		f.misbehave(client, nil, 0)
 		return
 	}
@@ -111,7 +54,7 @@ func (f *Front) serve(client net.Conn) {
 		if err != nil {
 			return
 		}
-		if fault := f.now(); fault == enginetest.Truncated && seq == 0 {
+		if fault := f.Fault(); fault == enginetest.Truncated && seq == 0 {
 			answers.next()
 		} else if fault != enginetest.Healthy && fault != enginetest.Truncated && (seq == 0 || fault == enginetest.Denied) {
 			if !f.misbehave(client, packet, seq+1) {
@@ -133,7 +76,7 @@ func (f *Front) serve(client net.Conn) {
 
 // misbehave returns a packet, or begins a session so; false means the session is over.
 func (f *Front) misbehave(client net.Conn, packet []byte, seq byte) bool {
-	switch f.now() {
+	switch f.Fault() {
 	case enginetest.Hung:
 		_, _ = io.Copy(io.Discard, client)
 	case enginetest.Garbage:
