@@ -3,7 +3,6 @@ package solr
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/credentials"
+	"github.com/rollcall-dev/rollcall/engines/enginetest/authority"
 	"github.com/rollcall-dev/rollcall/engines/solr/solrtest"
 	"github.com/rollcall-dev/rollcall/engines/web"
 	"github.com/rollcall-dev/rollcall/test/e2e/load"
@@ -167,10 +167,8 @@ func securedEngine(t *testing.T, c *solrtest.Cluster, n *solrtest.Node, user str
 func front(t *testing.T, c *solrtest.Cluster, n *solrtest.Node) string {
 	target, err := url.Parse(n.URL())
 	require.NoError(t, err)
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM([]byte(c.CA))
 	proxy := &httputil.ReverseProxy{
-		Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots}},
+		Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: authority.Pool(c.CA)}},
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.SetBasicAuth("solr", securedPassword)

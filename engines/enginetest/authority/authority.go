@@ -87,6 +87,13 @@ func (a *Authority) sign(template *x509.Certificate, own *ecdsa.PrivateKey) (str
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), cert
 }
 
+// Pool trusts what an authority, given as PEM, has signed.
+func Pool(ca string) *x509.CertPool {
+	p := x509.NewCertPool()
+	p.AppendCertsFromPEM([]byte(ca))
+	return p
+}
+
 func newKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

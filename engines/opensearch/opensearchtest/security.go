@@ -2,7 +2,6 @@ package opensearchtest
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"maps"
 	"net"
 	"net/http"
@@ -44,10 +43,8 @@ func (c *Cluster) secure() {
 	cert, key := c.Authority.Issue(authority.Leaf{Name: "admin"})
 	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
 	require.NoError(c.t, err)
-	roots := x509.NewCertPool()
-	require.True(c.t, roots.AppendCertsFromPEM([]byte(c.Authority.CA)))
 	c.client = &http.Client{Timeout: 90 * time.Second, Transport: &http.Transport{
-		DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}},
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: authority.Pool(c.Authority.CA), Certificates: []tls.Certificate{pair}},
 	}}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/engines/enginetest/authority"
 	"github.com/rollcall-dev/rollcall/engines/enginetest/freeport"
 	"github.com/rollcall-dev/rollcall/engines/enginetest/process"
 )
@@ -80,7 +81,7 @@ func Start(t testing.TB, options Options) *Cluster {
 	t.Cleanup(c.stop)
 	if options.TLS {
 		c.CA = c.makeCertificates()
-		transport.TLSClientConfig = &tls.Config{RootCAs: pool(c.CA)}
+		transport.TLSClientConfig = &tls.Config{RootCAs: authority.Pool(c.CA)}
 	}
 	c.startZooKeeper()
 	for i, version := range options.Versions {

@@ -2,7 +2,6 @@ package searchcluster
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"testing"
@@ -68,31 +67,22 @@ func (s *Security) Secret(ctx context.Context, secret *corev1.Secret) error {
 	return err
 }
 
+// securityAPI begins the paths of the plugin's REST API.
+const securityAPI = "/_plugins/_security/api/"
+
 // MakeUser makes a user with a role of its own, whose body is as the plugin's REST API takes it, or
 // changes both.
 func (c *Cluster) MakeUser(ctx context.Context, name, password string, role any) error {
 	if err := c.SetRole(ctx, name, role); err != nil {
 		return err
 	}
-	if err := c.security(ctx, http.MethodPut, "internalusers/"+name, map[string]any{"password": password}); err != nil {
+	if err := c.call(ctx, http.MethodPut, securityAPI+"internalusers/"+name, map[string]any{"password": password}, nil); err != nil {
 		return err
 	}
-	return c.security(ctx, http.MethodPut, "rolesmapping/"+name, map[string]any{"users": []string{name}})
+	return c.call(ctx, http.MethodPut, securityAPI+"rolesmapping/"+name, map[string]any{"users": []string{name}}, nil)
 }
 
 // SetRole changes the role of a user that MakeUser made.
 func (c *Cluster) SetRole(ctx context.Context, name string, role any) error {
-	return c.security(ctx, http.MethodPut, "roles/"+name, role)
-}
-
-func (c *Cluster) security(ctx context.Context, method, path string, body any) error {
-	node, err := c.anyNode()
-	if err != nil {
-		return err
-	}
-	call := testbed.Call{Method: method, URL: node + "/_plugins/_security/api/" + path, Body: body}
-	if err := call.Do(ctx); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
+	return c.call(ctx, http.MethodPut, securityAPI+"roles/"+name, role, nil)
 }

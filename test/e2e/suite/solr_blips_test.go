@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"syscall"
@@ -54,20 +55,27 @@ func (s *standstill) excused(collection string, d load.Doc) bool {
 	return solrcloud.HasTLOG(collection) && d.Acked.After(s.from.Add(-unfetched)) && d.Acked.Before(s.until.Add(unfetched))
 }
 
+// servers are the pods of the ensemble, and the addresses of their client ports by name.
+func (s *solr) servers(t *testing.T) (*testbed.Pods, func() map[string]string) {
+	t.Helper()
+	pods, err := s.bed.WatchPods(t.Context(), solrcloud.Namespace, zookeepers, zookeeperPort)
+	require.NoError(t, err)
+	return pods, func() map[string]string {
+		out := pods.Addresses()
+		for name, url := range out {
+			out[name] = strings.TrimPrefix(url, "http://")
+		}
+		return out
+	}
+}
+
 // observed begins to observe the cloud.
 func (s *solr) observed(t *testing.T) *observed {
 	t.Helper()
-	ensemble, err := s.bed.WatchPods(t.Context(), solrcloud.Namespace, zookeepers, zookeeperPort)
-	require.NoError(t, err)
+	_, addresses := s.servers(t)
 	return observe(t, s.bed, s.cloud.Pods, observer.Solr{
-		Pods: s.cloud.Pods.Addresses,
-		ZooKeepers: func() []string {
-			var out []string
-			for _, url := range ensemble.Addresses() {
-				out = append(out, strings.TrimPrefix(url, "http://"))
-			}
-			return out
-		},
+		Pods:       s.cloud.Pods.Addresses,
+		ZooKeepers: func() []string { return slices.Collect(maps.Values(addresses())) },
 	}.Read)
 }
 

@@ -27,16 +27,9 @@ const ensembleName = "zk"
 // and no pod of Solr goes.
 func (s *solr) ensembleRolled(t *testing.T) {
 	ctx := t.Context()
-	servers, err := s.bed.WatchPods(ctx, solrcloud.Namespace, zookeepers, zookeeperPort)
-	require.NoError(t, err)
-	asked := observer.ZooKeeper{Pods: func() map[string]string {
-		out := servers.Addresses()
-		for name, url := range out {
-			out[name] = strings.TrimPrefix(url, "http://")
-		}
-		return out
-	}}
-	_, err = s.bed.Rollcall(ctx, "enroll", ensembleName, "--engine", "ZooKeeper", "--name", ensembleName, "-n", solrcloud.Namespace)
+	servers, addresses := s.servers(t)
+	asked := observer.ZooKeeper{Pods: addresses}
+	_, err := s.bed.Rollcall(ctx, "enroll", ensembleName, "--engine", "ZooKeeper", "--name", ensembleName, "-n", solrcloud.Namespace)
 	require.NoError(t, err)
 	_, err = s.bed.Rollcall(ctx, "approve", ensembleName, "-n", solrcloud.Namespace, "--what", "adopt", "--any-revision")
 	require.NoError(t, err)
