@@ -51,6 +51,18 @@ func certificates(f *Facts) []Finding {
 // authority examines the Secret with the certificate of the authority.
 func (f *Facts) authority(set *appsv1.StatefulSet, w Want) []Finding {
 	name := w.Connection.TLS.CASecret
+	return f.holds(set, name, config.KeyCA, "the certificate of the authority of its servers", "generic "+name+inNamespace(set)+" --from-file="+config.KeyCA)
+}
+
+// clientSecret examines the Secret with the certificate that agents show.
+func (f *Facts) clientSecret(set *appsv1.StatefulSet, w Want) []Finding {
+	name := w.Connection.TLS.ClientSecret
+	return f.holds(set, name, corev1.TLSCertKey, "the certificate of the agents", "tls "+name+inNamespace(set)+" --cert=client.crt --key=client.key")
+}
+
+// holds examines a Secret that is named for what it has under a key, and says how to create it. An empty
+// name is none.
+func (f *Facts) holds(set *appsv1.StatefulSet, name, key, has, create string) []Finding {
 	if name == "" {
 		return nil
 	}
@@ -59,14 +71,13 @@ func (f *Facts) authority(set *appsv1.StatefulSet, w Want) []Finding {
 	case !read:
 		return nil
 	case meta == nil:
-		return one(Error, "there is no Secret "+id(set.Namespace, name)+" with the certificate of the authority of its servers",
-			"make it: kubectl create secret generic "+name+inNamespace(set)+" --from-file="+config.KeyCA+" ("+securedPage+")")
+		return one(Error, "there is no Secret "+id(set.Namespace, name)+" with "+has, "make it: kubectl create secret "+create+" ("+securedPage+")")
 	}
 	held, read := f.certificatesIn(set, name)
 	if !read {
 		return nil
 	}
-	return f.dated(set, name, config.KeyCA, held[config.KeyCA])
+	return f.dated(set, name, key, held[key])
 }
 
 // dated examines the certificates under a key of a Secret.
@@ -174,25 +185,4 @@ func namesFix(c *x509.Certificate, pod string) string {
 		return "it names nothing that can be compared: make one with subject alternative names, such as localhost"
 	}
 	return "--server-name, or spec.connection.tls.serverName, with a name that it has: " + strings.Join(names, ", ") + "; or add localhost to its names"
-}
-
-// clientSecret examines the Secret with the certificate that agents show.
-func (f *Facts) clientSecret(set *appsv1.StatefulSet, w Want) []Finding {
-	name := w.Connection.TLS.ClientSecret
-	if name == "" {
-		return nil
-	}
-	meta, read := f.secret(set.Namespace, name)
-	switch {
-	case !read:
-		return nil
-	case meta == nil:
-		return one(Error, "there is no Secret "+id(set.Namespace, name)+" with the certificate of the agents",
-			"make it: kubectl create secret tls "+name+inNamespace(set)+" --cert=client.crt --key=client.key ("+securedPage+")")
-	}
-	held, read := f.certificatesIn(set, name)
-	if !read {
-		return nil
-	}
-	return f.dated(set, name, corev1.TLSCertKey, held[corev1.TLSCertKey])
 }

@@ -37,7 +37,7 @@ func mountedIn(set *appsv1.StatefulSet, c *corev1.Container, o Objects) mounted 
 		if v.ConfigMap == nil || seen[v.Name] {
 			continue
 		}
-		for name, text := range dataOf(o, set.Namespace, v.ConfigMap.Name) {
+		for name, text := range ConfigMap(o, set.Namespace, v.ConfigMap.Name) {
 			if strings.HasSuffix(name, ".cnf") {
 				m.copied["ConfigMap "+v.ConfigMap.Name+", "+name] = text
 			}
@@ -80,7 +80,7 @@ func (m *mounted) mount(set *appsv1.StatefulSet, v *corev1.Volume, at corev1.Vol
 }
 
 func (m *mounted) configMap(set *appsv1.StatefulSet, of *corev1.ConfigMapProjection, at corev1.VolumeMount, o Objects) {
-	data := dataOf(o, set.Namespace, of.Name)
+	data := ConfigMap(o, set.Namespace, of.Name)
 	if data == nil {
 		if configures(at.MountPath) {
 			m.hidden = append(m.hidden, fmt.Sprintf("ConfigMap %s, which is %s", of.Name, at.MountPath))
@@ -108,8 +108,8 @@ func (m *mounted) configMap(set *appsv1.StatefulSet, of *corev1.ConfigMapProject
 	}
 }
 
-// dataOf returns what a ConfigMap has; nil means that it is not known.
-func dataOf(o Objects, namespace, name string) map[string]string {
+// ConfigMap returns what a ConfigMap has; nil means that it is not known.
+func ConfigMap(o Objects, namespace, name string) map[string]string {
 	for i := range o.ConfigMaps {
 		if c := &o.ConfigMaps[i]; c.Name == name && sameNamespace(c.Namespace, namespace) {
 			if c.Data == nil {
@@ -154,7 +154,7 @@ func environment(set *appsv1.StatefulSet, c *corev1.Container, o Objects) map[st
 	env := map[string]string{}
 	for _, from := range c.EnvFrom {
 		if from.ConfigMapRef != nil {
-			for name, value := range dataOf(o, set.Namespace, from.ConfigMapRef.Name) {
+			for name, value := range ConfigMap(o, set.Namespace, from.ConfigMapRef.Name) {
 				env[from.Prefix+name] = value
 			}
 		}
@@ -164,7 +164,7 @@ func environment(set *appsv1.StatefulSet, c *corev1.Container, o Objects) map[st
 		case e.ValueFrom == nil:
 			env[e.Name] = e.Value
 		case e.ValueFrom.ConfigMapKeyRef != nil:
-			env[e.Name] = dataOf(o, set.Namespace, e.ValueFrom.ConfigMapKeyRef.Name)[e.ValueFrom.ConfigMapKeyRef.Key]
+			env[e.Name] = ConfigMap(o, set.Namespace, e.ValueFrom.ConfigMapKeyRef.Name)[e.ValueFrom.ConfigMapKeyRef.Key]
 		default:
 			env[e.Name] = ""
 		}

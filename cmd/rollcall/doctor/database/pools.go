@@ -2,6 +2,7 @@ package database
 
 import (
 	"cmp"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -182,23 +183,29 @@ func words(list string) []string {
 func nodeSettings(set *appsv1.StatefulSet, o Objects) map[string]any {
 	out := map[string]any{}
 	for _, name := range ConfigMaps(set) {
-		for key, text := range dataOf(o, set.Namespace, name) {
+		for key, text := range ConfigMap(o, set.Namespace, name) {
 			var settings map[string]any
 			if path.Base(key) != "opensearch.yml" || yaml.Unmarshal([]byte(text), &settings) != nil {
 				continue
 			}
-			flatten(out, "", settings)
+			maps.Copy(out, Flat(settings))
 		}
 	}
 	return out
 }
 
-func flatten(into map[string]any, prefix string, from map[string]any) {
-	for key, value := range from {
-		if below, ok := value.(map[string]any); ok {
-			flatten(into, prefix+key+".", below)
+// Flat returns nested settings with dots between their words.
+func Flat(tree map[string]any) map[string]any {
+	out := map[string]any{}
+	for key, value := range tree {
+		below, nested := value.(map[string]any)
+		if !nested {
+			out[key] = value
 			continue
 		}
-		into[prefix+key] = value
+		for name, v := range Flat(below) {
+			out[key+"."+name] = v
+		}
 	}
+	return out
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor/database"
 	"sigs.k8s.io/yaml"
 )
 
@@ -168,7 +169,9 @@ func (v *view) settings() settings {
 		unseen = "opensearch.yml of " + from + ", which is no YAML"
 	}
 	s.unseen = unseen
-	s.flatten("", tree, from)
+	for name, set := range database.Flat(tree) {
+		s.add(name, fmt.Sprint(set), from)
+	}
 	for name, set := range v.variables {
 		if set.known && strings.Contains(name, ".") {
 			s.add(name, set.text, "a variable of container "+v.container.Name)
@@ -178,16 +181,6 @@ func (v *view) settings() settings {
 		s.add(m[1], m[2], "the arguments of container "+v.container.Name)
 	}
 	return s
-}
-
-func (s settings) flatten(above string, node any, from string) {
-	if tree, nested := node.(map[string]any); nested {
-		for key, below := range tree {
-			s.flatten(strings.TrimPrefix(above+"."+key, "."), below, from)
-		}
-		return
-	}
-	s.add(above, fmt.Sprint(node), from)
 }
 
 // add keeps a setting of the plugin, also by the name that it had in OpenSearch 1.

@@ -94,13 +94,8 @@ func quoted(text string) string {
 
 // configMap returns the data of a ConfigMap, and whether it can be seen.
 func (v *view) configMap(name string) (map[string]string, bool) {
-	for i := range v.objects.ConfigMaps {
-		c := &v.objects.ConfigMaps[i]
-		if c.Name == name && (c.Namespace == v.set.Namespace || c.Namespace == "" || v.set.Namespace == "") {
-			return c.Data, true
-		}
-	}
-	return nil, false
+	data := database.ConfigMap(v.objects, v.set.Namespace, name)
+	return data, data != nil
 }
 
 // is returns whether a variable is one of the words for yes; Untold without Why means that it is
