@@ -393,23 +393,3 @@ func TestAnotherAgentStays(t *testing.T) {
 	require.Len(t, warnings, 1)
 	require.Contains(t, warnings[0], "with the image example.com/rollcall/agent:1 instead of example.com/rollcall/agent:2")
 }
-
-// TestTheDatabaseIsNotTheFirst checks that the stop hook is the database's where the proxy of a mesh
-// stands before it.
-func TestTheDatabaseIsNotTheFirst(t *testing.T) {
-	template := &corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha1.LabelCluster: "search"}},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{
-			{Name: "istio-proxy", Image: "istio/proxyv2:1.24"}, {Name: "node", Image: "opensearchproject/opensearch:3", Ports: []corev1.ContainerPort{{ContainerPort: 9200}}},
-		}},
-	}
-	got, warnings, err := Template(template, testOptions())
-	require.NoError(t, err)
-	require.Empty(t, warnings)
-	require.Nil(t, got.Spec.Containers[0].Lifecycle)
-	require.NotNil(t, got.Spec.Containers[1].Lifecycle.PreStop)
-	template.Annotations = map[string]string{v1alpha1.AnnotationContainer: "istio-proxy"}
-	got, _, err = Template(template, testOptions())
-	require.NoError(t, err)
-	require.NotNil(t, got.Spec.Containers[0].Lifecycle.PreStop, "what a person says counts")
-}

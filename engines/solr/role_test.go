@@ -63,7 +63,7 @@ func TestPermissionIsNamed(t *testing.T) {
 	require.ErrorContains(t, namePermission(&web.StatusError{Status: http.StatusForbidden}, web.Request{Path: pathSystem}), "the user lacks the permission "+permissionNode)
 	other := &web.StatusError{Status: http.StatusUnauthorized}
 	require.Empty(t, namePermission(other, web.Request{Path: pathSystem}).(*web.StatusError).Likely) //nolint:errorlint // it is the same
-	require.Nil(t, namePermission(nil, web.Request{}))
+	require.NoError(t, namePermission(nil, web.Request{}))
 	none := errors.New("none")
 	require.Equal(t, none, namePermission(none, web.Request{Path: pathSystem}))
 }

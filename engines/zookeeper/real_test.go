@@ -1,7 +1,6 @@
 package zookeeper
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -247,7 +246,7 @@ func TestRealConfigurationIsRead(t *testing.T) {
 		require.Same(t, conn, c.session.conn, "one session serves many looks")
 		s.Stop()
 		_, err = c.session.config(t.Context())
-		require.True(t, errors.Is(err, errDown), err)
+		require.ErrorIs(t, err, errDown)
 		s.Start()
 		s.AwaitServing()
 	}

@@ -116,8 +116,7 @@ func (s *server) status(ctx context.Context) (status, error) {
 		}
 	}
 	now, err := s.port.status(ctx)
-	var refused *notAllowedError
-	if errors.As(err, &refused) {
+	if refused, is := errors.AsType[*notAllowedError](err); is {
 		if silent == nil {
 			silent = errors.New("it has not answered in time")
 		}

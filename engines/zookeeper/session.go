@@ -95,10 +95,7 @@ func decodeData(answer []byte, xid int32) (string, error) {
 	if len(answer) < 4 {
 		return "", io.ErrUnexpectedEOF
 	}
-	n := int32(binary.BigEndian.Uint32(answer))
-	if n < 0 {
-		n = 0 // no data
-	}
+	n := max(int32(binary.BigEndian.Uint32(answer)), 0) // negative means no data
 	if int(n) > len(answer)-4 {
 		return "", io.ErrUnexpectedEOF
 	}
