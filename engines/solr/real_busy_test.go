@@ -24,7 +24,9 @@ func TestRealBusy(t *testing.T) {
 }
 
 func busyWith(t *testing.T, version string) {
-	c := solrtest.Start(t, solrtest.Options{Versions: []string{version, version, version}})
+	// The paused node stays live until the overseer has been looked at twice (keepOverseer, keepWorking): without a live
+	// node Solr gives an operation up.
+	c := solrtest.Start(t, solrtest.Options{Versions: []string{version, version, version}, SessionTimeout: time.Minute})
 	var asked, works *solrtest.Node // neither is the overseer
 	for _, n := range c.Nodes {
 		switch {

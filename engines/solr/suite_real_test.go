@@ -22,6 +22,7 @@ import (
 // TestRealConformance runs the suite against real servers, with a proxy before
 // each that misbehaves when told to.
 func TestRealConformance(t *testing.T) {
+	t.Parallel() // each has a cluster of its own
 	for _, version := range solrtest.Tried() {
 		t.Run(version, func(t *testing.T) {
 			c := solrtest.Start(t, solrtest.Options{Versions: []string{version, version, version}})

@@ -43,7 +43,7 @@ func newRealWorld(t *testing.T, o zookeepertest.Options) *realWorld {
 }
 
 func (w *realWorld) options(s *zookeepertest.Server, peers engines.Peers) Options {
-	return Options{Access: web.Access{Host: "127.0.0.1", Port: s.Port, Timeout: time.Second}, AdminPort: s.AdminPort, Peers: peers}
+	return Options{Access: web.Access{Host: "127.0.0.1", Port: s.Port, Timeout: 2 * time.Second}, AdminPort: s.AdminPort, Peers: peers}
 }
 
 func (w *realWorld) observe(i int) engines.Observation {
