@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,8 +10,16 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// ports are those that only database servers listen on.
-var ports = []int32{3306, 8983, 9200, 4567, 33060, 33061, 2181, 2888, 3888, 4500}
+// enginePorts are those that only servers of one engine, or of a related one, listen on.
+var enginePorts = map[model.Engine][]int32{
+	model.Solr: {8983}, model.OpenSearch: {9200}, model.FoundationDB: {4500}, model.ZooKeeper: {2181, 2888, 3888},
+	model.MySQL: sqlPorts, model.MariaDB: sqlPorts, model.Galera: sqlPorts,
+}
+
+var sqlPorts = []int32{3306, 4567, 33060, 33061}
+
+// ports are those of all engines.
+var ports = slices.Concat(slices.Collect(maps.Values(enginePorts))...)
 
 // Container returns the database's container: the one that is annotated, or else the first whose
 // image names a database and that has a database's port, then one that has the port, then one with
@@ -45,11 +54,18 @@ func Container(annotations map[string]string, spec *corev1.PodSpec) (c *corev1.C
 	return c, len(list) == 1 || left == 1
 }
 
-// EngineOf returns the engine that a container's image names; empty means it names none, or
-// several.
+// EngineOf returns the engine that a container's image names; empty means it names none or several,
+// or its ports are those of another one. An image of Solr that has only ZooKeeper's ports runs
+// ZooKeeper: it holds both.
 func EngineOf(c *corev1.Container) model.Engine {
-	if named := NamedIn(c.Image); len(named) == 1 {
+	named := NamedIn(c.Image)
+	switch {
+	case len(named) != 1:
+		return ""
+	case HasPort(c, enginePorts[named[0]]...) || !HasPort(c, ports...):
 		return named[0]
+	case named[0] == model.Solr && HasPort(c, enginePorts[model.ZooKeeper]...):
+		return model.ZooKeeper
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Neither who publishes an image nor what stands beside a database says what it is.
@@ -71,6 +72,24 @@ func TestTheContainerOfTheDatabase(t *testing.T) {
 	c, sure = Container(map[string]string{v1alpha1.AnnotationContainer: "b"}, pod(t, `containers: [{name: a, image: "mysql:9"}, {name: b, image: "ours:1"}]`))
 	require.Equal(t, "b", c.Name)
 	require.True(t, sure)
+}
+
+// TestPortsContradictImages checks what an image runs whose ports are those of another database.
+func TestPortsContradictImages(t *testing.T) {
+	for container, want := range map[string]model.Engine{
+		`{name: db, image: "solr:9"}`:                                                               model.Solr,
+		`{name: db, image: "solr:9", ports: [{containerPort: 8080}]}`:                               model.Solr,
+		`{name: db, image: "solr:9", ports: [{containerPort: 8983}, {containerPort: 2181}]}`:        model.Solr,
+		`{name: db, image: "solr:9", ports: [{containerPort: 2181}]}`:                               model.ZooKeeper,
+		`{name: db, image: "solr:9", ports: [{containerPort: 9200}]}`:                               "",
+		`{name: db, image: "mysql:9", ports: [{containerPort: 2181}]}`:                              "",
+		`{name: db, image: "mariadb:11", ports: [{containerPort: 4567}]}`:                           model.MariaDB,
+		`{name: db, image: "opensearch:3", ports: [{containerPort: 9300}]}`:                         model.OpenSearch,
+		`{name: db, image: "zookeeper:3.9", ports: [{containerPort: 2281}, {containerPort: 8080}]}`: model.ZooKeeper,
+		`{name: db, image: "ours:1", ports: [{containerPort: 2181}]}`:                               "",
+	} {
+		require.Equal(t, want, EngineOf(&pod(t, "containers: ["+container+"]").Containers[0]), container)
+	}
 }
 
 func pod(t *testing.T, text string) *corev1.PodSpec {

@@ -41,7 +41,8 @@ func TestEnsemble(t *testing.T) {
 		"options of Java allow it": {keeper(t, "official", flags, "            - {name: SERVER_JVMFLAGS, value: '-Dzookeeper.admin.enableServer=false -Dzookeeper.4lw.commands.whitelist=srvr,mntr,conf'}\n"+flags), ""},
 		"another port":             {keeper(t, "variables", `value: "8080"`, `value: "9090"`), "warning ensemble: the admin server listens on port 9090 (variable ZOO_ADMIN_SERVER_PORT_NUMBER), and agents ask port 8080 | set spec.connection.adminPort: 9090"},
 		"two servers":              {keeper(t, "official", "replicas: 3", "replicas: 2"), "warning ensemble: it has two servers"},
-		"another database":         {keeper(t, "variables", "bitnami/zookeeper:3.9.3", "bitnami/solr:9.9.0", admin, off), ""},
+		"another database":         {keeper(t, "variables", "bitnami/zookeeper:3.9.3", "bitnami/solr:9.9.0", "containerPort: 2181", "containerPort: 8983", admin, off), ""},
+		"an image of Solr":         {keeper(t, "variables", "bitnami/zookeeper:3.9.3", "bitnami/solr:9.9.0", admin, off), "error ensemble: the admin server is off"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

@@ -52,15 +52,17 @@ func engineOf(sets []appsv1.StatefulSet) (model.Engine, string, error) {
 		if c == nil {
 			return "", "", fmt.Errorf("StatefulSet %s has no container: --engine has to say which database it is, one of %s", sets[i].Name, choices())
 		}
-		named := database.NamedIn(c.Image)
+		is, named := database.EngineOf(c), database.NamedIn(c.Image)
 		switch {
-		case len(named) != 1:
+		case is == "" && len(named) == 1:
+			return "", "", fmt.Errorf("the image %s of container %s in StatefulSet %s is of %s, and its ports are those of another database: set --engine to one of %s", c.Image, c.Name, sets[i].Name, named[0], choices())
+		case is == "":
 			return "", "", fmt.Errorf("the image %s of container %s in StatefulSet %s does not say which database it is: set --engine to one of %s", c.Image, c.Name, sets[i].Name, choices())
-		case engine != "" && engine != named[0]:
+		case engine != "" && engine != is:
 			return "", "", fmt.Errorf("the image %s of StatefulSet %s is of %s, and %s of %s: set --engine to one of %s, or only the StatefulSets of one database",
 				said, sets[0].Name, engine, c.Image, sets[i].Name, choices())
 		}
-		engine, said = named[0], c.Image
+		engine, said = is, c.Image
 	}
 	return engine, said, nil
 }

@@ -55,6 +55,21 @@ func TestImagesOfSeveralStatefulSets(t *testing.T) {
 	require.ErrorContains(t, err, "StatefulSet a has no container")
 }
 
+// TestPortsOfAnotherDatabase: what the image names is not taken where the ports contradict it.
+func TestPortsOfAnotherDatabase(t *testing.T) {
+	of := func(image string, port int32) (model.Engine, error) {
+		s := set("db", image)
+		s.Spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: port}}
+		engine, _, err := engineOf([]appsv1.StatefulSet{*s})
+		return engine, err
+	}
+	_, err := of("mysql:9", 9200)
+	require.ErrorContains(t, err, "the image mysql:9 of container db in StatefulSet db is of MySQL, and its ports are those of another database: set --engine to one of Solr")
+	engine, err := of("solr:9", 2181)
+	require.NoError(t, err)
+	require.Equal(t, model.ZooKeeper, engine)
+}
+
 func TestEnginesByName(t *testing.T) {
 	for _, e := range Engines {
 		got, err := ParseEngine(string(e))

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/test/e2e/manifests"
 	"github.com/rollcall-dev/rollcall/test/e2e/observer"
@@ -19,9 +18,6 @@ import (
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
 )
 
-// ensembleName is the StatefulSet of the ensemble in manifests/solr.yaml, and its DatabaseCluster.
-const ensembleName = "zk"
-
 // ensembleRolled: the ensemble under Solr is put under Rollcall, which restarts each server, and is
 // rolled, while Solr serves. Each server goes while all others are in the quorum, the leader last,
 // and no pod of Solr goes.
@@ -29,29 +25,29 @@ func (s *solr) ensembleRolled(t *testing.T) {
 	ctx := t.Context()
 	servers, addresses := s.servers(t)
 	asked := observer.ZooKeeper{Pods: addresses}
-	_, err := s.bed.Rollcall(ctx, "enroll", ensembleName, "--engine", "ZooKeeper", "--name", ensembleName, "-n", solrcloud.Namespace)
+	enroll := func() (string, error) {
+		out, err := s.bed.Rollcall(ctx, "enroll", solrcloud.Ensemble, "-n", solrcloud.Namespace)
+		t.Log(out, err)
+		return out, err
+	}
+	_, err := enroll()
+	require.ErrorContains(t, err, "PodDisruptionBudget", "the chart has one of its own")
+	require.NoError(t, s.bed.Kube.PolicyV1().PodDisruptionBudgets(solrcloud.Namespace).Delete(ctx, solrcloud.Ensemble, metav1.DeleteOptions{}))
+	_, err = enroll()
 	require.NoError(t, err)
-	_, err = s.bed.Rollcall(ctx, "approve", ensembleName, "-n", solrcloud.Namespace, "--what", "adopt", "--any-revision")
+	_, err = s.bed.Rollcall(ctx, "approve", solrcloud.Ensemble, "-n", solrcloud.Namespace, "--what", "adopt", "--any-revision")
 	require.NoError(t, err)
-	metadata := fmt.Sprintf(`{"labels":{%q:%q}}`, manifests.ClusterLabel, ensembleName)
+	metadata := fmt.Sprintf(`{"labels":{%q:%q}}`, manifests.ClusterLabel, solrcloud.Ensemble)
 	for _, step := range []string{metadata, fmt.Sprintf(`{"annotations":{%q:"ensemble"}}`, manifests.Changed)} {
 		o := observe(t, s.bed, servers, asked.Read)
 		out := roll(t, rehearsal.Rehearsal{
 			On: s.cloud,
 			Change: func(ctx context.Context) error {
-				patch := fmt.Sprintf(`{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null},"template":{"metadata":%s}}}`, step)
-				_, err := s.bed.Kube.AppsV1().StatefulSets(solrcloud.Namespace).Patch(ctx, ensembleName, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "e2e"})
-				return err
+				return solrcloud.PatchEnsemble(ctx, s.bed, fmt.Sprintf(`{"metadata":%s}`, step))
 			},
 			During: func(ctx context.Context, _ *witness.Witness) error { return s.leaderLast(ctx, servers, asked) },
 			Done: func(ctx context.Context) error {
-				return s.bed.Eventually(ctx, "the ensemble to be rolled", 5*time.Minute, func(ctx context.Context) error {
-					set, err := s.bed.Kube.AppsV1().StatefulSets(solrcloud.Namespace).Get(ctx, ensembleName, metav1.GetOptions{})
-					if err != nil {
-						return err
-					}
-					return servers.Updated(set)
-				})
+				return solrcloud.EnsembleRolledOut(ctx, s.bed, servers, 5*time.Minute)
 			},
 		})
 		o.judged(t)
@@ -61,7 +57,7 @@ func (s *solr) ensembleRolled(t *testing.T) {
 	for _, pod := range servers.All() {
 		require.True(t, testbed.HasAgent(pod), pod.Name)
 	}
-	_, err = s.bed.Rollcall(ctx, "status", ensembleName, "-n", solrcloud.Namespace, "--wait", "--timeout", "2m")
+	_, err = s.bed.Rollcall(ctx, "status", solrcloud.Ensemble, "-n", solrcloud.Namespace, "--wait", "--timeout", "2m")
 	require.NoError(t, err)
 }
 

@@ -72,15 +72,17 @@ func prepare(ctx context.Context, bed *testbed.Bed, show show) (database, error)
 	if err := bed.Install(ctx); err != nil {
 		return nil, err
 	}
-	bed.Logf("=== %s, with the label rollcall.dev/cluster, and one DatabaseCluster", show.what)
+	bed.Logf("=== %s, with the label rollcall.dev/cluster, and a DatabaseCluster", show.what)
 	if _, err := bed.Kubectl(ctx, "", "delete", "namespace", namespace, "--ignore-not-found", "--timeout=400s"); err != nil {
 		return nil, err
 	}
 	if _, err := bed.Kubectl(ctx, "", "create", "namespace", namespace); err != nil {
 		return nil, err
 	}
-	if err := bed.ApplyFile(ctx, "test", "e2e", "manifests", show.manifest); err != nil {
-		return nil, err
+	for _, manifest := range show.manifests {
+		if err := bed.ApplyFile(ctx, "test", "e2e", "manifests", manifest); err != nil {
+			return nil, err
+		}
 	}
 	return show.deploy(ctx, bed)
 }
