@@ -106,12 +106,12 @@ func upgrade(ctx context.Context, bed *testbed.Bed, show show, database database
 func watch(ctx context.Context, bed *testbed.Bed, show show, client rehearsal.Client, wit *witness.Witness, w io.Writer) {
 	last := ""
 	for ctx.Err() == nil {
-		plan, err := bed.Rollcall(ctx, "plan", show.cluster, "-n", namespace, "-o", "text")
+		plan, err := plans(ctx, bed, show)
 		if err == nil && digest(plan) != last {
 			last = digest(plan)
 			stats, seen := client.Stats(), wit.Report()
 			_, _ = fmt.Fprintf(w, "%s  requests %d, failed %d; restarted %d of %d%s\n", time.Now().Format("15:04:05"), stats.Requests, stats.Failed, len(seen.RestartCounts()), show.pods, written(stats.Writes))
-			for line := range strings.Lines(brief(plan)) {
+			for line := range strings.Lines(plan) {
 				_, _ = fmt.Fprint(w, "          ", line)
 			}
 		}
@@ -120,6 +120,19 @@ func watch(ctx context.Context, bed *testbed.Bed, show show, client rehearsal.Cl
 		case <-time.After(time.Second):
 		}
 	}
+}
+
+// plans are those of all its clusters.
+func plans(ctx context.Context, bed *testbed.Bed, show show) (string, error) {
+	var all string
+	for _, cluster := range show.clusters {
+		plan, err := bed.Rollcall(ctx, "plan", cluster, "-n", namespace, "-o", "text")
+		if err != nil {
+			return "", err
+		}
+		all += brief(plan)
+	}
+	return all, nil
 }
 
 // written is who acknowledges writes where only one does, and how long nobody did.
@@ -133,7 +146,7 @@ func written(w *load.Writes) string {
 var ago = regexp.MustCompile(`\d+ s ago`)
 
 // digest removes ages from a plan, because the passing of time alone is not news.
-func digest(plan string) string { return ago.ReplaceAllString(brief(plan), "") }
+func digest(plan string) string { return ago.ReplaceAllString(plan, "") }
 
 // brief leaves out that each pod is held by what holds everybody.
 func brief(plan string) string {
@@ -174,7 +187,7 @@ all of this took %[1]s. Look further:
   rollcall snapshot %[4]s -n demo > snapshot.json; rollcall plan --snapshot snapshot.json
 clean up:
   make down
-`, took.Round(time.Second), bed.Kubeconfig, bed.Path("bin"), show.cluster, show.pod)
+`, took.Round(time.Second), bed.Kubeconfig, bed.Path("bin"), show.clusters[0], show.pod)
 	return errors.Join(judge(out, show), more)
 }
 
@@ -188,6 +201,9 @@ func judge(out rehearsal.Outcome, show show) error {
 	}
 	if err := out.Witness.ElectedLast(); err != nil {
 		return fmt.Errorf("%s was not last: %w", show.last, err)
+	}
+	if again := out.Witness.Again(); len(again) > 0 {
+		return fmt.Errorf("more than once: %v", again)
 	}
 	if shard, away := out.Witness.WorstShard(); away > 1 {
 		return fmt.Errorf("%d replicas of %s were unavailable together", away, shard)

@@ -25,8 +25,8 @@ type show struct {
 	image string // its archive
 	// manifests are those of the DatabaseClusters.
 	manifests []string
-	cluster   string // the name of the first
-	pod       string // one of them, as an example
+	clusters  []string // their names
+	pod       string   // one of them, as an example
 	pods      int
 	to        string // the version
 	last      string // the pod that goes last
@@ -37,12 +37,12 @@ type show struct {
 
 var shows = map[string]show{
 	"solr": {
-		image: "solr", manifests: []string{"databasecluster.yaml", "zookeeper-databasecluster.yaml"}, cluster: solrcloud.Name, pod: "solr-0", pods: 6, to: "10.0.0", last: "the overseer",
+		image: "solr", manifests: []string{"databasecluster.yaml", "zookeeper-databasecluster.yaml"}, clusters: []string{solrcloud.Name, solrcloud.EnsembleCluster}, pod: "solr-0", pods: 6, to: "10.0.0", last: "the overseer",
 		what:   "six Solr 9.10.1 pods and three of ZooKeeper over three zones",
 		change: "Solr 9.10.1 -> 10.0.0 on all six pods, and another image on the three of ZooKeeper", deploy: solr,
 	},
 	"opensearch": {
-		image: "opensearch", manifests: []string{"opensearch-databasecluster.yaml"}, cluster: searchcluster.Name, pod: "os-data-0", pods: 8, to: "3.8.0", last: "the elected manager",
+		image: "opensearch", manifests: []string{"opensearch-databasecluster.yaml"}, clusters: []string{searchcluster.Name}, pod: "os-data-0", pods: 8, to: "3.8.0", last: "the elected manager",
 		what:   "eight OpenSearch 2.19.6 pods over three zones: three managers, four with data, one that coordinates",
 		change: "OpenSearch 2.19.6 -> 3.8.0 on all eight pods, in three StatefulSets", deploy: openSearch,
 	},
@@ -55,7 +55,7 @@ func engines() string { return strings.Join(slices.Sorted(maps.Keys(shows)), ", 
 
 func sqlShow(f sqlcluster.Flavor) show {
 	return show{
-		image: f.Name, manifests: []string{f.Name + "-databasecluster.yaml"}, cluster: f.Name, pod: f.Name + "-0", pods: sqlcluster.Servers, to: sqlcluster.NewTag, last: "the primary",
+		image: f.Name, manifests: []string{f.Name + "-databasecluster.yaml"}, clusters: []string{f.Name}, pod: f.Name + "-0", pods: sqlcluster.Servers, to: sqlcluster.NewTag, last: "the primary",
 		what:   fmt.Sprintf("three %s pods over three zones: one primary, two replicas", f.Engine),
 		change: fmt.Sprintf("another image of %s on all three pods; the primary is handed over once", f.Engine),
 		deploy: func(ctx context.Context, bed *testbed.Bed) (database, error) {
