@@ -140,7 +140,11 @@ func singlePod(f *Facts) []Finding {
 		if pods != 1 {
 			return nil
 		}
-		return one(Warning, "the database has one pod: what it has is out of reach during each restart", "two pods at least, and two copies of everything")
+		fix := "two pods at least, and two copies of everything"
+		if f.engine(set) == model.ZooKeeper {
+			fix = "three servers that vote: of two neither ever goes"
+		}
+		return one(Warning, "the database has one pod: what it has is out of reach during each restart", fix)
 	})
 }
 

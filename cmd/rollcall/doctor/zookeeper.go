@@ -12,11 +12,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor/database"
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor/security"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// zooKeeperOption is an option of a server in a command line or in options for Java.
-var zooKeeperOption = regexp.MustCompile(`-Dzookeeper\.([A-Za-z0-9.]+)=("[^"]*"|'[^']*'|\S+)`)
+var (
+	// zooKeeperOption is an option of a server in a command line or in options for Java.
+	zooKeeperOption = regexp.MustCompile(`-Dzookeeper\.([A-Za-z0-9.]+)=("[^"]*"|'[^']*'|\S+)`)
+	// zooKeeperLine is one in a configuration file.
+	zooKeeperLine = regexp.MustCompile(`(?m)^\s*((?:admin|4lw)\.[A-Za-z0-9.]+)\s*=\s*(.*?)\s*$`)
+	// zooKeeperServer is a server in a list of them, with the host and what its line says besides.
+	zooKeeperServer = regexp.MustCompile(`(?:server\.\d+\s*=\s*)?([A-Za-z0-9][A-Za-z0-9.$(){}_-]*):\d+:\d+([:A-Za-z0-9]*)`)
+)
 
 // zooKeeperVariables are the variables of images that become options, by the option.
 var zooKeeperVariables = map[string][]string{
@@ -25,26 +32,55 @@ var zooKeeperVariables = map[string][]string{
 	"admin.serverPort":       {"ZOO_ADMIN_SERVER_PORT_NUMBER"},
 }
 
-// zooKeeperOptions are the options that can be seen in the container, with where they are set.
-func zooKeeperOptions(c *corev1.Container) map[string]database.Setting {
-	out := map[string]database.Setting{}
-	read := func(text, from string) {
-		for _, m := range zooKeeperOption.FindAllStringSubmatch(text, -1) {
-			out[m[1]] = database.Setting{Value: strings.Trim(m[2], `"'`), From: from}
-		}
-	}
+// zooKeeper is what can be seen of the servers of a StatefulSet.
+type zooKeeper struct {
+	options map[string]database.Setting
+	// servers are the lists of servers that are set, as they stand there.
+	servers []string
+}
+
+// zooKeeperOf reads variables, options for Java, the command line and zoo.cfg, of which the last counts.
+func zooKeeperOf(set *appsv1.StatefulSet, c *corev1.Container, o database.Objects) zooKeeper {
+	z := zooKeeper{options: map[string]database.Setting{}}
+	env := database.Environment(set, c, o)
 	for option, names := range zooKeeperVariables {
-		for _, e := range c.Env {
-			if slices.Contains(names, e.Name) && e.ValueFrom == nil {
-				out[option] = database.Setting{Value: e.Value, From: "variable " + e.Name}
+		for _, name := range names {
+			if env[name] != "" {
+				z.options[option] = database.Setting{Value: env[name], From: "variable " + name}
 			}
 		}
 	}
-	for _, e := range c.Env {
-		read(e.Value, "variable "+e.Name)
+	read := func(options *regexp.Regexp, text, from string) {
+		for _, m := range options.FindAllStringSubmatch(text, -1) {
+			z.options[m[1]] = database.Setting{Value: strings.Trim(m[2], `"'`), From: from}
+		}
 	}
-	read(commandLine(c), "the command line")
-	return out
+	for _, e := range c.Env { // in the order of the template
+		read(zooKeeperOption, env[e.Name], "variable "+e.Name)
+	}
+	read(zooKeeperOption, commandLine(c), "the command line")
+	read(zooKeeperLine, strings.Join(strings.Fields(env["ZOO_CFG_EXTRA"]), "\n"), "variable ZOO_CFG_EXTRA")
+	text, from := security.File(set, c, o, "zoo.cfg")
+	read(zooKeeperLine, text, "zoo.cfg of "+from)
+	z.servers = []string{env["ZOO_SERVERS"], text}
+	return z
+}
+
+// is reports whether an option has one of the values.
+func (z zooKeeper) is(option string, values ...string) bool {
+	return slices.Contains(values, strings.ToLower(z.options[option].Value))
+}
+
+// voters are the hosts of the servers that vote, as far as a list of them can be seen.
+func (z zooKeeper) voters() (hosts []string) {
+	for _, list := range z.servers {
+		for _, m := range zooKeeperServer.FindAllStringSubmatch(list, -1) {
+			if !strings.Contains(m[2], "observer") && !slices.Contains(hosts, m[1]) {
+				hosts = append(hosts, m[1])
+			}
+		}
+	}
+	return hosts
 }
 
 // isZooKeeper reports whether a StatefulSet holds servers of ZooKeeper: as its DatabaseCluster says,
@@ -53,40 +89,65 @@ func (f *Facts) isZooKeeper(set *appsv1.StatefulSet, c *corev1.Container) bool {
 	if f.clusterOf(set) != nil {
 		return f.spec(set).Engine == model.ZooKeeper
 	}
-	return database.EngineOf(c) == model.ZooKeeper
+	return f.engine(set) == model.ZooKeeper || database.EngineOf(c) == model.ZooKeeper
 }
 
 // ensemble checks whether the agents can ask servers of ZooKeeper, and whether any of them may go.
 func ensemble(f *Facts) []Finding {
-	return f.eachSet(func(set *appsv1.StatefulSet) (out []Finding) {
+	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		c := database.Container(&set.Spec.Template)
 		if c == nil || !f.isZooKeeper(set, c) {
 			return nil
 		}
-		options := zooKeeperOptions(c)
-		words, said := options["4lw.commands.whitelist"]
-		enough := slices.ContainsFunc(strings.Split(words.Value, ","), func(w string) bool { w = strings.TrimSpace(w); return w == "*" || w == "mntr" })
-		admin := options["admin.enableServer"]
-		if slices.Contains([]string{"false", "no", "0"}, strings.ToLower(admin.Value)) && !enough {
-			found := fmt.Sprintf("the admin server is off (%s), and 4lw.commands.whitelist ", admin.From)
-			severity := Error
-			if said {
-				found += fmt.Sprintf("(%s) has no mntr: the agents cannot ask the servers, and nothing goes", words.From)
-			} else {
-				found, severity = found+"cannot be seen: without mntr and conf in it the agents cannot ask the servers, and nothing goes", Warning
-			}
-			out = append(out, Finding{Severity: severity, Found: found, Fix: "turn the admin server on, or allow srvr, mntr, conf (deploy/docs/zookeeper.md#before-you-enroll)"})
-		}
-		at := options["admin.serverPort"]
-		usual := cmp.Or(int(f.spec(set).Connection.AdminPort), 8080)
-		if port, err := strconv.Atoi(at.Value); err == nil && port != usual && !enough {
-			out = append(out, Finding{Severity: Warning, Found: fmt.Sprintf("the admin server listens on port %d (%s), and agents ask port %d", port, at.From, usual),
-				Fix: fmt.Sprintf("set spec.connection.adminPort: %d", port)})
-		}
-		if set.Spec.Replicas != nil && *set.Spec.Replicas == 2 {
-			out = append(out, Finding{Severity: Warning, Found: "it has two servers: without either of them the other one is no majority, so none ever goes",
-				Fix: "have three voters"})
-		}
-		return out
+		z := zooKeeperOf(set, c, f.Objects())
+		return append(f.asked(set, z), f.votes(set, z)...)
 	})
+}
+
+// asked finds servers that agents cannot ask: neither by the admin server nor by words.
+func (f *Facts) asked(set *appsv1.StatefulSet, z zooKeeper) (out []Finding) {
+	words, said := z.options["4lw.commands.whitelist"]
+	enough := slices.ContainsFunc(strings.Split(words.Value, ","), func(w string) bool { w = strings.TrimSpace(w); return w == "*" || w == "mntr" })
+	if enough {
+		return nil
+	}
+	closed := ""
+	switch {
+	case z.is("admin.enableServer", "false", "no", "0"):
+		closed = "the admin server is off (" + z.options["admin.enableServer"].From + ")"
+	case z.is("admin.forceHttps", "true"):
+		closed = "the admin server speaks TLS alone (" + z.options["admin.forceHttps"].From + ")"
+	}
+	if closed != "" {
+		found := closed + ", and 4lw.commands.whitelist "
+		severity := Error
+		if said {
+			found += fmt.Sprintf("(%s) has no mntr: the agents cannot ask the servers, and nothing goes", words.From)
+		} else {
+			found, severity = found+"cannot be seen: without mntr and conf in it the agents cannot ask the servers, and nothing goes", Warning
+		}
+		return []Finding{{Severity: severity, Found: found, Fix: "turn the admin server on, or allow srvr, mntr, conf (deploy/docs/zookeeper.md#before-you-enroll)"}}
+	}
+	at := z.options["admin.serverPort"]
+	usual := cmp.Or(int(f.spec(set).Connection.AdminPort), 8080)
+	if port, err := strconv.Atoi(at.Value); err == nil && port != usual {
+		return []Finding{{Severity: Warning, Found: fmt.Sprintf("the admin server listens on port %d (%s), and agents ask port %d", port, at.From, usual),
+			Fix: fmt.Sprintf("set spec.connection.adminPort: %d", port)}}
+	}
+	return nil
+}
+
+// votes finds ensembles of two voters. Observers do not vote, and stand in StatefulSets of their own.
+func (f *Facts) votes(set *appsv1.StatefulSet, z zooKeeper) []Finding {
+	voters := z.voters()
+	own := !slices.ContainsFunc(voters, func(host string) bool { return !strings.HasPrefix(host, set.Name+"-") })
+	pods := int32(0)
+	family := f.Family(set)
+	for _, s := range family {
+		pods += replicas(s)
+	}
+	if len(voters) != 2 && (pods != 2 || !own) {
+		return nil
+	}
+	return one(Warning, "it has two servers that vote: without either of them the other one is no majority, so neither ever goes", "have three voters")
 }

@@ -40,7 +40,15 @@ func TestEnsemble(t *testing.T) {
 			"warning ensemble: the admin server is off (variable SERVER_JVMFLAGS), and 4lw.commands.whitelist cannot be seen"},
 		"options of Java allow it": {keeper(t, "official", flags, "            - {name: SERVER_JVMFLAGS, value: '-Dzookeeper.admin.enableServer=false -Dzookeeper.4lw.commands.whitelist=srvr,mntr,conf'}\n"+flags), ""},
 		"another port":             {keeper(t, "variables", `value: "8080"`, `value: "9090"`), "warning ensemble: the admin server listens on port 9090 (variable ZOO_ADMIN_SERVER_PORT_NUMBER), and agents ask port 8080 | set spec.connection.adminPort: 9090"},
-		"two servers":              {keeper(t, "official", "replicas: 3", "replicas: 2"), "warning ensemble: it has two servers"},
+		"two servers":              {keeper(t, "official", "replicas: 3", "replicas: 2"), "warning ensemble: it has two servers that vote"},
+		"two voters of a list":     {keeper(t, "official", "zk-2.zk.prod.svc.cluster.local:2888:3888", "zk-2.zk.prod.svc.cluster.local:2888:3888:observer"), "warning ensemble: it has two servers that vote"},
+		"two observers beside":     {keeper(t, "official", "{name: zk, namespace: prod}", "{name: watchers, namespace: prod}", "replicas: 3", "replicas: 2"), ""},
+		"more lines":               {keeper(t, "official", flags, "            - {name: ZOO_CFG_EXTRA, value: 'admin.enableServer=false 4lw.commands.whitelist=srvr,ruok'}\n"+flags), "error ensemble: the admin server is off (variable ZOO_CFG_EXTRA), and 4lw.commands.whitelist (variable ZOO_CFG_EXTRA) has no mntr"},
+		"more lines allow it":      {keeper(t, "official", flags, "            - {name: ZOO_CFG_EXTRA, value: 'admin.enableServer=false 4lw.commands.whitelist=*'}\n"+flags), ""},
+		"TLS alone":                {keeper(t, "official", flags, "            - {name: SERVER_JVMFLAGS, value: -Dzookeeper.admin.forceHttps=true}\n"+flags), "warning ensemble: the admin server speaks TLS alone (variable SERVER_JVMFLAGS), and 4lw.commands.whitelist cannot be seen"},
+		"a file":                   {keeper(t, "file"), "error ensemble: the admin server is off (zoo.cfg of ConfigMap zk), and 4lw.commands.whitelist (zoo.cfg of ConfigMap zk) has no mntr"},
+		"a file that allows it":    {keeper(t, "file", "srvr, ruok", "srvr, mntr, conf"), ""},
+		"variables of a ConfigMap": {keeper(t, "file", "mountPath: /conf", "mountPath: /elsewhere", "zoo.cfg", "other.cfg", "{name: ENV", "{name: zk"), "error ensemble: the admin server is off (variable ZOO_ADMINSERVER_ENABLED)"},
 		"another database":         {keeper(t, "variables", "bitnami/zookeeper:3.9.3", "bitnami/solr:9.9.0", "containerPort: 2181", "containerPort: 8983", admin, off), ""},
 		"an image of Solr":         {keeper(t, "variables", "bitnami/zookeeper:3.9.3", "bitnami/solr:9.9.0", admin, off), "error ensemble: the admin server is off"},
 	} {
@@ -69,6 +77,12 @@ func TestEnsemblesAreSeen(t *testing.T) {
 		require.Len(t, got, 1, "%q", got)
 		require.Contains(t, got[0], "info label: ")
 	}
+}
+
+// TestOneServerIsToldOfThree checks that nobody is sent from one server to two, of which neither goes.
+func TestOneServerIsToldOfThree(t *testing.T) {
+	got := examine(t, keeper(t, "official", "replicas: 3", "replicas: 1"), nil)
+	require.Contains(t, strings.Join(got, "\n"), "warning single-pod: the database has one pod: what it has is out of reach during each restart | three servers that vote")
 }
 
 // TestEnsembleByItsSpec: the DatabaseCluster says what it is, and at which port agents ask.

@@ -149,8 +149,8 @@ func rank(file string) int {
 	return 1
 }
 
-// environment are the variables of a container whose values are known.
-func environment(set *appsv1.StatefulSet, c *corev1.Container, o Objects) map[string]string {
+// Environment are the variables of a container; the values of those that cannot be seen are empty.
+func Environment(set *appsv1.StatefulSet, c *corev1.Container, o Objects) map[string]string {
 	env := map[string]string{}
 	for _, from := range c.EnvFrom {
 		if from.ConfigMapRef != nil {

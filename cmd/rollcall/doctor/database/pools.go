@@ -44,7 +44,7 @@ func peers(set *appsv1.StatefulSet, o Objects) (hosts []string) {
 	if c == nil {
 		return nil
 	}
-	env, file := environment(set, c, o), nodeSettings(set, o)
+	env, file := Environment(set, c, o), nodeSettings(set, o)
 	var lists []string
 	for _, name := range peerSettings {
 		text, _ := file[name].(string)
@@ -82,7 +82,7 @@ func joins(set *appsv1.StatefulSet, o Objects) string {
 	if c == nil {
 		return ""
 	}
-	env := environment(set, c, o)
+	env := Environment(set, c, o)
 	switch EngineOf(c) {
 	case model.Solr:
 		for _, name := range zooKeeperVariables {
@@ -116,7 +116,7 @@ func KeepsData(set *appsv1.StatefulSet, engine model.Engine, o Objects) (keeps b
 	}
 	switch engine {
 	case model.Solr:
-		env := environment(set, c, o)
+		env := Environment(set, c, o)
 		text := strings.Join(slices.Concat(c.Command, c.Args, []string{env["SOLR_OPTS"], "-Dsolr.node.roles=" + env["SOLR_NODE_ROLES"]}), " ")
 		if _, roles, there := strings.Cut(text, "-Dsolr.node.roles="); there && slices.Contains(words(roles), "data:off") {
 			return false, "solr.node.roles says data:off"
@@ -145,12 +145,12 @@ func NodeRoles(set *appsv1.StatefulSet, o Objects) (roles []string, known bool) 
 	}
 	for i := range c.Env {
 		e := &c.Env[i]
-		bitnami := e.Name == "OPENSEARCH_NODE_ROLES" && slices.Contains([]string{"yes", "true", "1"}, strings.ToLower(environment(set, c, o)["OPENSEARCH_IS_DEDICATED_NODE"]))
+		bitnami := e.Name == "OPENSEARCH_NODE_ROLES" && slices.Contains([]string{"yes", "true", "1"}, strings.ToLower(Environment(set, c, o)["OPENSEARCH_IS_DEDICATED_NODE"]))
 		if e.Name == "node.roles" || bitnami {
 			return words(e.Value), e.ValueFrom == nil && !variable(e.Value)
 		}
 	}
-	if value, there := environment(set, c, o)["node.roles"]; there {
+	if value, there := Environment(set, c, o)["node.roles"]; there {
 		return words(value), true
 	}
 	switch value := nodeSettings(set, o)["node.roles"].(type) {

@@ -48,7 +48,7 @@ func variableOf(env map[string]string, ends []string) (name, value string) {
 // roleOf returns what a pool's servers are by their configuration, where that is from, and whom
 // they follow. Labels give a role only beside other pools: charts label a single one alike.
 func roleOf(p *Pool, o Objects, others bool) (role Role, by, follows string) {
-	env := environment(p.Set, p.Container, o)
+	env := Environment(p.Set, p.Container, o)
 	_, follows = variableOf(env, sourceVariables)
 	switch name, mode := variableOf(env, modeVariables); {
 	case slices.Contains(writerWords, mode):
@@ -76,7 +76,7 @@ func roleOf(p *Pool, o Objects, others bool) (role Role, by, follows string) {
 
 // galeraSigns are what says that a pool's servers are members of Galera.
 func galeraSigns(p *Pool, o Objects) (signs []string) {
-	env := environment(p.Set, p.Container, o)
+	env := Environment(p.Set, p.Container, o)
 	state, at := p.Settings.Switch("wsrep_on")
 	off := env["MARIADB_GALERA_CLUSTER"]
 	switch {

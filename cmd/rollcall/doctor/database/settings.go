@@ -102,7 +102,7 @@ func settingsOf(set *appsv1.StatefulSet, c *corev1.Container, o Objects) Setting
 			s.copied[name] = Setting{option.Value, key}
 		}
 	}
-	env := environment(set, c, o)
+	env := Environment(set, c, o)
 	for _, flag := range replicationFlags(env) {
 		s.set[flag.name] = Setting{flag.value, flag.from}
 	}

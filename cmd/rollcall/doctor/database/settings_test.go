@@ -115,6 +115,6 @@ containers:
 volumes: [{name: a, configMap: {name: files}}, {name: b, projected: {sources: [{configMap: {name: projected}}, {secret: {name: s}}]}}]
 `)
 	require.Equal(t, []string{"env", "files", "one", "projected"}, ConfigMaps(set))
-	env := environment(set, &set.Spec.Template.Spec.Containers[0], Objects{ConfigMaps: []corev1.ConfigMap{configMap("env", map[string]string{"X": "1"}), configMap("one", map[string]string{"a": "2"})}})
+	env := Environment(set, &set.Spec.Template.Spec.Containers[0], Objects{ConfigMaps: []corev1.ConfigMap{configMap("env", map[string]string{"X": "1"}), configMap("one", map[string]string{"a": "2"})}})
 	require.Equal(t, map[string]string{"X": "1", "A": "2", "B": ""}, env)
 }

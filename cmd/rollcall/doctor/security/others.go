@@ -1,7 +1,9 @@
 package security
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,6 +14,9 @@ import (
 var (
 	secureClients = regexp.MustCompile(`(?m)(^|\s)secureClientPort\s*=`)
 	plainClients  = regexp.MustCompile(`(?m)(^|\s)clientPort\s*=`)
+	// plainMembers are lines of servers that name the port for their clients, which is without TLS.
+	plainMembers = regexp.MustCompile(`server\.\d+\s*=\s*[^\s;]+;\S*\d`)
+	clientAuth   = regexp.MustCompile(`(?m)(?:^|\s|zookeeper\.)ssl\.clientAuth\s*=\s*(\w+)`)
 )
 
 // ensemble looks at ZooKeeper. Most keep the plain port beside the one with TLS, and then agents need
@@ -21,7 +26,7 @@ func ensemble(v *view) Posture {
 	extra := v.variables["ZOO_CFG_EXTRA"]
 	enabled := v.is("ZOO_TLS_CLIENT_ENABLE", yes...)
 	_, number := v.variables["ZOO_PORT_NUMBER"]
-	plain := number || plainClients.MatchString(text)
+	plain := number || plainClients.MatchString(text+"\n"+extra.text) || plainMembers.MatchString(text+"\n"+v.variables["ZOO_SERVERS"].text)
 	for _, p := range v.container.Ports {
 		plain = plain || p.ContainerPort == 2181 || p.Name == "client"
 	}
@@ -47,10 +52,34 @@ func ensemble(v *view) Posture {
 		p.TLS = off(why + ", beside a port without TLS")
 	default:
 		p.TLS = on(why + ", and there is no port without TLS")
-		mode := strings.ToLower(v.variables["ZOO_TLS_CLIENT_AUTH"].text)
-		p.Client = whether(mode == "" || mode == "need", "ZOO_TLS_CLIENT_AUTH is "+quoted(mode)+", and need where nothing sets it")
+		p.Client = v.clientAuth(text, from)
 	}
 	return p
+}
+
+// clientAuth says whether servers of ZooKeeper that speak TLS want a certificate of each client.
+func (v *view) clientAuth(text, from string) Answer {
+	judge := func(mode, at string) Answer {
+		return whether(!slices.Contains([]string{"none", "want"}, strings.ToLower(mode)), "ssl.clientAuth is "+mode+" ("+at+")")
+	}
+	if m := clientAuth.FindStringSubmatch(text); m != nil {
+		return judge(m[1], "zoo.cfg of "+from)
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.variables)) {
+		if m := clientAuth.FindStringSubmatch(v.variables[name].text); m != nil {
+			return judge(m[1], name)
+		}
+	}
+	if m := clientAuth.FindStringSubmatch(line(v.container)); m != nil {
+		return judge(m[1], "the command line")
+	}
+	switch set, there := v.variables["ZOO_TLS_CLIENT_AUTH"]; {
+	case there && !set.known:
+		return untold(set.from)
+	case there && set.text != "":
+		return judge(set.text, "ZOO_TLS_CLIENT_AUTH")
+	}
+	return on("nothing sets ssl.clientAuth to none or want")
 }
 
 // sql looks at servers of MySQL and MariaDB that refuse connections without TLS. All of them want a

@@ -161,13 +161,16 @@ func TestOthers(t *testing.T) {
 		engine          model.Engine
 		container, want string
 	}{
-		"an ensemble":                {model.ZooKeeper, "image: zookeeper:3.9\nports: [{containerPort: 2181}]", "off off off: nothing sets ZOO_TLS_CLIENT_ENABLE"},
-		"an ensemble with both":      {model.ZooKeeper, "image: zookeeper:3.9\nports: [{name: client, containerPort: 2181}]\nenv: [{name: ZOO_TLS_CLIENT_ENABLE, value: 'true'}]", "off off off: ZOO_TLS_CLIENT_ENABLE is true, beside a port without TLS"},
-		"an ensemble with TLS alone": {model.ZooKeeper, "image: zookeeper:3.9\nports: [{name: client-tls, containerPort: 3181}]\nenv: [{name: ZOO_TLS_CLIENT_ENABLE, value: 'true'}, {name: ZOO_TLS_CLIENT_AUTH, value: none}]", "on off off: "},
-		"and client certificates":    {model.ZooKeeper, "image: zookeeper:3.9\nports: [{name: client-tls, containerPort: 3181}]\nenv: [{name: ZOO_CFG_EXTRA, value: 'secureClientPort=3181'}]", "on off on: ZOO_CFG_EXTRA has a secureClientPort, and there"},
-		"MySQL":                      {model.MySQL, "image: mysql:9\nargs: [--ssl-ca=/ca.pem]", "off on off: nothing that can be seen sets require_secure_transport"},
-		"MySQL that demands TLS":     {model.MySQL, "image: mysql:9\nargs: [--require-secure-transport=ON]", "on on off: require_secure_transport is ON (the arguments of container db)"},
-		"MariaDB that demands TLS":   {model.MariaDB, "image: mariadb:11\nargs: [--require-secure-transport]", "on on off: "},
+		"an ensemble":                    {model.ZooKeeper, "image: zookeeper:3.9\nports: [{containerPort: 2181}]", "off off off: nothing sets ZOO_TLS_CLIENT_ENABLE"},
+		"an ensemble with both":          {model.ZooKeeper, "image: zookeeper:3.9\nports: [{name: client, containerPort: 2181}]\nenv: [{name: ZOO_TLS_CLIENT_ENABLE, value: 'true'}]", "off off off: ZOO_TLS_CLIENT_ENABLE is true, beside a port without TLS"},
+		"an ensemble with TLS alone":     {model.ZooKeeper, "image: zookeeper:3.9\nports: [{name: client-tls, containerPort: 3181}]\nenv: [{name: ZOO_TLS_CLIENT_ENABLE, value: 'true'}, {name: ZOO_TLS_CLIENT_AUTH, value: none}]", "on off off: "},
+		"and client certificates":        {model.ZooKeeper, "image: zookeeper:3.9\nports: [{name: client-tls, containerPort: 3181}]\nenv: [{name: ZOO_CFG_EXTRA, value: 'secureClientPort=3181'}]", "on off on: ZOO_CFG_EXTRA has a secureClientPort, and there"},
+		"a port in the servers' lines":   {model.ZooKeeper, "image: zookeeper:3.9\nports: [{containerPort: 2888}]\nenv: [{name: ZOO_CFG_EXTRA, value: 'secureClientPort=2281'}, {name: ZOO_SERVERS, value: 'server.1=zk-0.zk:2888:3888;2181'}]", "off off off: ZOO_CFG_EXTRA has a secureClientPort, beside a port without TLS"},
+		"certificates that nobody wants": {model.ZooKeeper, "image: zookeeper:3.9\nports: [{containerPort: 2281}]\nenv: [{name: ZOO_CFG_EXTRA, value: 'secureClientPort=2281 ssl.clientAuth=none'}]", "on off off: "},
+		"certificates for who has one":   {model.ZooKeeper, "image: zookeeper:3.9\nports: [{containerPort: 2281}]\nenv: [{name: ZOO_CFG_EXTRA, value: 'secureClientPort=2281'}, {name: SERVER_JVMFLAGS, value: '-Dzookeeper.ssl.clientAuth=want'}]", "on off off: "},
+		"MySQL":                          {model.MySQL, "image: mysql:9\nargs: [--ssl-ca=/ca.pem]", "off on off: nothing that can be seen sets require_secure_transport"},
+		"MySQL that demands TLS":         {model.MySQL, "image: mysql:9\nargs: [--require-secure-transport=ON]", "on on off: require_secure_transport is ON (the arguments of container db)"},
+		"MariaDB that demands TLS":       {model.MariaDB, "image: mariadb:11\nargs: [--require-secure-transport]", "on on off: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := judged(t, tt.engine, tt.container, "")

@@ -150,6 +150,14 @@ func (v *view) file(name string) (text, from, unseen string) {
 	return "", "", unseen
 }
 
+// File returns the content of a file that pods of a StatefulSet mount from a ConfigMap, by its own name,
+// and where it is from; without one both are empty.
+func File(set *appsv1.StatefulSet, c *corev1.Container, o database.Objects, name string) (text, from string) {
+	v := &view{set: set, container: c, objects: o}
+	text, from, _ = v.file(name)
+	return text, from
+}
+
 // source is a ConfigMap or a Secret in a volume.
 type source struct {
 	configMap, secret, volume string
