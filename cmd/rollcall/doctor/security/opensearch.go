@@ -2,6 +2,7 @@ package security
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -55,6 +56,9 @@ func (v *view) plugin(s settings, probes probed) Answer {
 			return off(set.from)
 		}
 	}
+	if set, there := v.variables[prefix+"disabled"]; there && !set.known {
+		return untold(set.from)
+	}
 	if disabled, there := s.set["disabled"]; there {
 		return whether(disabled.text != "true", disabled.from)
 	}
@@ -73,11 +77,11 @@ func (v *view) plugin(s settings, probes probed) Answer {
 		unseen = append(unseen, s.unseen)
 	}
 	unseen = append(unseen, v.hidden...)
-	switch ships := v.shipsPlugin(); {
+	switch ships := v.shipsPlugin(unseen); {
 	case len(unseen) > 0 && ships.State != On:
 		return untold("not seen: " + strings.Join(unseen, "; "))
 	case ships.State == Untold && probes.tls.State == On:
-		return on(probes.tls.Why)
+		return on(probes.tls.Why + ", which servers do only with the security plugin")
 	default:
 		return ships
 	}
@@ -85,11 +89,18 @@ func (v *view) plugin(s settings, probes probed) Answer {
 
 var repository = regexp.MustCompile(`(^|/)opensearchproject/opensearch([:@]|$)`)
 
-// shipsPlugin says whether the image has the plugin and turns it on by itself.
-func (v *view) shipsPlugin() Answer {
+// shipsPlugin says whether the image has the plugin and turns it on by itself, where nothing but what
+// cannot be seen may say otherwise.
+func (v *view) shipsPlugin(unseen []string) Answer {
 	image := v.container.Image
 	starts := len(v.container.Command) == 0 || strings.Contains(line(v.container), "opensearch-docker-entrypoint.sh")
 	nobody := "nothing sets DISABLE_SECURITY_PLUGIN or " + prefix + "disabled"
+	if len(unseen) > 0 {
+		nobody = "nothing that can be seen sets DISABLE_SECURITY_PLUGIN or " + prefix + "disabled; not seen: " + strings.Join(unseen, "; ")
+	}
+	if set, there := v.variables["DISABLE_SECURITY_PLUGIN"]; there && set.text != "" {
+		nobody = set.from + ", and only true turns it off"
+	}
 	switch {
 	case v.bitnami():
 		return off("Bitnami's image has security only with OPENSEARCH_ENABLE_SECURITY, which nothing sets")
@@ -119,7 +130,7 @@ func (v *view) restTLS(s settings, probes probed, plugin Answer) (tls Answer, de
 	configured := len(s.set) > 0
 	switch {
 	case probes.tls.Why != "":
-		return probes.tls, probes.tls.State == On && !configured && noDemo.State != On && v.shipsPlugin().State == On
+		return probes.tls, probes.tls.State == On && !configured && noDemo.State != On && v.shipsPlugin(nil).State == On
 	case plugin.State == Untold:
 		return plugin, false
 	case noDemo.Why != "" && noDemo.State == Untold:
@@ -131,7 +142,7 @@ func (v *view) restTLS(s settings, probes probed, plugin Answer) (tls Answer, de
 	case configured:
 		return off("nothing sets " + prefix + name + ", and where other settings of the plugin are the image adds none"), false
 	}
-	return on(plugin.Why), v.shipsPlugin().State == On
+	return on(plugin.Why), v.shipsPlugin(nil).State == On
 }
 
 // settings are those of the plugin, without their prefix.
@@ -172,9 +183,13 @@ func (v *view) settings() settings {
 	for name, set := range database.Flat(tree) {
 		s.add(name, fmt.Sprint(set), from)
 	}
-	for name, set := range v.variables {
-		if set.known && strings.Contains(name, ".") {
+	for _, name := range slices.Sorted(maps.Keys(v.variables)) {
+		switch set := v.variables[name]; {
+		case !strings.Contains(name, "."):
+		case set.known:
 			s.add(name, set.text, "a variable of container "+v.container.Name)
+		case strings.HasPrefix(name, prefix):
+			s.unseen = set.from
 		}
 	}
 	for _, m := range options.FindAllStringSubmatch(line(v.container), -1) {

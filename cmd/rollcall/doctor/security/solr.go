@@ -97,12 +97,17 @@ func (v *view) securityJSON() Answer {
 }
 
 // authenticates says whether a security.json has Solr ask for a login.
-func authenticates(text, from string) Answer {
+func authenticates(file, from string) Answer {
 	var parts map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(text), &parts); err != nil {
+	if err := json.Unmarshal([]byte(file), &parts); err != nil {
 		return untold("security.json of " + from + " cannot be read")
 	}
-	_, has := parts["authentication"]
+	text, has := parts["authentication"]
+	var plugin struct{ BlockUnknown *bool }
+	_, authorizes := parts["authorization"]
+	if has && !authorizes && json.Unmarshal(text, &plugin) == nil && plugin.BlockUnknown != nil && !*plugin.BlockUnknown {
+		return off("security.json of " + from + " lets everybody in: blockUnknown is false, and there is no authorization")
+	}
 	return whether(has, fmt.Sprintf("security.json of %s has %s authentication", from, map[bool]string{true: "an", false: "no"}[has]))
 }
 

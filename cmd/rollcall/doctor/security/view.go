@@ -99,11 +99,11 @@ func (v *view) configMap(name string) (map[string]string, bool) {
 }
 
 // is returns whether a variable is one of the words for yes; Untold without Why means that it is
-// not set.
+// not set, or to nothing.
 func (v *view) is(name string, yes ...string) Answer {
 	set, there := v.variables[name]
 	switch {
-	case !there:
+	case !there || set.known && set.text == "":
 		return Answer{}
 	case !set.known:
 		return untold(set.from)
