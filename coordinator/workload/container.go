@@ -70,6 +70,19 @@ func EngineOf(c *corev1.Container) model.Engine {
 	return ""
 }
 
+// UsesPortOf returns the engine that has one of a container's ports, and that port. Others have it, too,
+// so that it does not say which database it is: of 9200 Elasticsearch.
+func UsesPortOf(c *corev1.Container) (model.Engine, int32) {
+	for _, p := range c.Ports {
+		for _, e := range engines {
+			if slices.Contains(enginePorts[e], p.ContainerPort) {
+				return e, p.ContainerPort
+			}
+		}
+	}
+	return "", 0
+}
+
 // names reports whether a container's image names a database.
 func names(c *corev1.Container) bool {
 	return !helper(c) && (EngineOf(c) != "" || Unsupported(c.Image) != "")

@@ -90,6 +90,11 @@ func TestPortsContradictImages(t *testing.T) {
 	} {
 		require.Equal(t, want, EngineOf(&pod(t, "containers: ["+container+"]").Containers[0]), container)
 	}
+	engine, port := UsesPortOf(&pod(t, `containers: [{name: db, image: "solr:9", ports: [{containerPort: 80}, {containerPort: 9200}]}]`).Containers[0])
+	require.Equal(t, model.OpenSearch, engine)
+	require.EqualValues(t, 9200, port)
+	engine, _ = UsesPortOf(&pod(t, `containers: [{name: db, image: "solr:9"}]`).Containers[0])
+	require.Empty(t, engine)
 }
 
 func pod(t *testing.T, text string) *corev1.PodSpec {

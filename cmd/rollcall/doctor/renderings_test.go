@@ -112,7 +112,15 @@ func TestWhichDatabaseIsAsked(t *testing.T) {
 	const postgres = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: pg}\nspec: {template: {spec: {containers: [{name: pg, image: \"postgres:17\", ports: [{containerPort: 5432}]}]}}}\n"
 	f, err := Manifest([]byte(postgres))
 	require.NoError(t, err)
-	require.EqualError(t, f.Only(nil), "which database is this? Neither images nor ports say it of StatefulSet pg (image postgres:17): say it by --engine, and name the StatefulSets of that database where there are others")
+	require.EqualError(t, f.Only(nil), "which database is this? Images and ports do not say it of StatefulSet pg (image postgres:17): say it by --engine, and name the StatefulSets of that database where there are others")
+	for _, tt := range []struct{ image, port, want string }{
+		{"ours:1", "2181", "(image ours:1, with port 2181, which is ZooKeeper's)"},
+		{"solr:9", "9200", "(image solr:9, which is Solr's, with port 9200, which is OpenSearch's)"},
+	} {
+		other, err := Manifest([]byte(strings.NewReplacer("postgres:17", tt.image, "5432", tt.port).Replace(postgres)))
+		require.NoError(t, err)
+		require.ErrorContains(t, other.Only(nil), tt.want)
+	}
 	f.Engine = model.Solr
 	require.NoError(t, f.Only([]string{"pg"}))
 	require.Contains(t, strings.Join(texts(Examine(f)), "\n"), "error volume: ")
