@@ -27,6 +27,8 @@ type Facts struct {
 	Others []appsv1.StatefulSet
 	// Unnamed are those of Others whose images name no database, beside others that do.
 	Unnamed []appsv1.StatefulSet
+	// Unlabelled are those of Others that look like databases, beside others with the label.
+	Unlabelled []appsv1.StatefulSet
 	// SQL are the names of StatefulSets of which the user says that they are of MySQL or MariaDB.
 	SQL []string
 	// Engine is what the user says of StatefulSets of which nothing else says what they are.
@@ -128,9 +130,13 @@ func (f *Facts) databases() {
 			continue
 		}
 		before := len(f.Others)
-		if f.keep(is); slices.ContainsFunc(f.Sets, func(s appsv1.StatefulSet) bool { return ClusterName(&s) == "" }) {
-			f.Unnamed = f.Others[before:]
+		f.keep(is)
+		left := f.Others[before:]
+		if slices.ContainsFunc(f.Sets, func(s appsv1.StatefulSet) bool { return ClusterName(&s) == "" }) {
+			f.Unnamed = left
+			return
 		}
+		f.Unlabelled = slices.DeleteFunc(slices.Clone(left), func(s appsv1.StatefulSet) bool { return !isDatabase(&s) })
 		return
 	}
 }

@@ -53,6 +53,9 @@ func label(f *Facts) (out []Finding) {
 	for i := range f.Unnamed {
 		out = append(out, Finding{Severity: Info, Object: setID(&f.Unnamed[i]), Found: "its image names no database that Rollcall knows, so it is not examined", Fix: "nothing where it is none; else rollcall doctor " + f.Unnamed[i].Name + " --engine ENGINE"})
 	}
+	for i := range f.Unlabelled {
+		out = append(out, f.unlabelled(&f.Unlabelled[i]))
+	}
 	return append(out, f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		object, pods := set.Labels[v1alpha1.LabelCluster], set.Spec.Template.Labels[v1alpha1.LabelCluster]
 		if role, there := set.Spec.Template.Labels[v1alpha1.LabelRole]; there {
@@ -74,6 +77,19 @@ func label(f *Facts) (out []Finding) {
 		}
 		return nil
 	})...)
+}
+
+// unlabelled is what is said of a StatefulSet without the label beside others that have it.
+func (f *Facts) unlabelled(set *appsv1.StatefulSet) Finding {
+	found := Finding{Severity: Info, Object: setID(set), Found: "it has no label " + v1alpha1.LabelCluster + ", and others have: it is not examined", Fix: "rollcall doctor " + set.Name + " examines it"}
+	family := f.Family(set)
+	if i := slices.IndexFunc(family, func(s *appsv1.StatefulSet) bool { return ClusterName(s) != "" }); i >= 0 {
+		name := ClusterName(family[i])
+		found.Severity = Warning
+		found.Found = fmt.Sprintf("it has no label %s, and seems to be of one database with StatefulSet %s, which has: Rollcall would know nothing of its pods, and they restart whatever those of %s do", v1alpha1.LabelCluster, family[i].Name, name)
+		found.Fix = "give it the label " + v1alpha1.LabelCluster + ": " + name + ", unless it is a database of its own"
+	}
+	return found
 }
 
 // podLabels says where the labels of the pod template are set.
