@@ -66,13 +66,16 @@ func gracePeriod(f *Facts) []Finding {
 			grace, said = *g, fmt.Sprint(*g)
 		}
 		handoff := int64(f.spec(set).Drain.TimeoutSeconds)
+		chart := database.ChartOf(set)
+		path, of := chart.Value(chart.Grace, "spec.template.spec.terminationGracePeriodSeconds")
+		needs := fmt.Sprintf("%s: %d", path, max(handoff, inject.MinGraceSeconds))
 		switch {
 		case grace < inject.MinGraceSeconds:
-			return one(Warning, fmt.Sprintf("terminationGracePeriodSeconds is %s: too short to hand over a pod that somebody else deletes; pods that get an agent have at least %d, which the template does not show",
-				said, inject.MinGraceSeconds), fmt.Sprintf("set terminationGracePeriodSeconds to %d (drain.timeoutSeconds) in the chart", max(handoff, inject.MinGraceSeconds)))
+			return at(value{needs, of}, one(Warning, fmt.Sprintf("terminationGracePeriodSeconds is %s: too short to hand over a pod that somebody else deletes; pods that get an agent have at least %d, which the template does not show",
+				said, inject.MinGraceSeconds), "set "+theValue+" (drain.timeoutSeconds)"))
 		case grace < handoff:
-			return one(Info, fmt.Sprintf("terminationGracePeriodSeconds is %d and drain.timeoutSeconds %d: a handover by Rollcall may take longer than one in the stop hook", grace, handoff),
-				fmt.Sprintf("set terminationGracePeriodSeconds to %d where handing over a node takes so long", handoff))
+			return at(value{needs, of}, one(Info, fmt.Sprintf("terminationGracePeriodSeconds is %d and drain.timeoutSeconds %d: a handover by Rollcall may take longer than one in the stop hook", grace, handoff),
+				"set "+theValue+" where handing over a node takes so long"))
 		}
 		return nil
 	})

@@ -24,6 +24,8 @@ type Chart struct {
 	// Partition is the partition of the update strategy, and OnDelete what makes that strategy
 	// OnDelete, with its value.
 	Partition, OnDelete string
+	// Grace is the grace period.
+	Grace string
 	// Management is the podManagementPolicy.
 	Management string
 	// Budget is what the chart makes no PodDisruptionBudget with, with its value.
@@ -63,7 +65,7 @@ func ChartOf(set *appsv1.StatefulSet) Chart {
 	container := Container(&set.Spec.Template)
 	if owner := metav1.GetControllerOfNoCopy(set); owner != nil && owner.Kind == "SolrCloud" {
 		of := "spec.customSolrKubeOptions.podOptions."
-		return Chart{Owner: "SolrCloud " + owner.Name, PodLabels: of + "labels", PodAnnotations: of + "annotations"}
+		return Chart{Owner: "SolrCloud " + owner.Name, PodLabels: of + "labels", PodAnnotations: of + "annotations", Grace: of + "terminationGracePeriodSeconds"}
 	}
 	if named == "" || container == nil {
 		return Chart{Name: named}
@@ -75,7 +77,7 @@ func ChartOf(set *appsv1.StatefulSet) Chart {
 		c = bitnami(name, set)
 	case name == "opensearch" && hasEnv(container, "discovery.seed_hosts"):
 		// The chart has one set of labels for the StatefulSet, its pods and, if asked for, its claims.
-		c = Chart{PodLabels: "labels", PodAnnotations: "podAnnotations", OnDelete: "updateStrategy: OnDelete", Management: "podManagementPolicy", Budget: "maxUnavailable: null",
+		c = Chart{PodLabels: "labels", PodAnnotations: "podAnnotations", OnDelete: "updateStrategy: OnDelete", Grace: "terminationGracePeriod", Management: "podManagementPolicy", Budget: "maxUnavailable: null",
 			Claims: claimsHave(set, chartLabel)}
 	case name == "mariadb" && slices.ContainsFunc(set.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == "galera-config-rw" }):
 		c = Chart{Configuration: "config.customConfiguration", PodLabels: "podLabels", PodAnnotations: "podAnnotations", Claims: claimsHave(set, "app.kubernetes.io/name")}

@@ -31,7 +31,7 @@ func TestCharts(t *testing.T) {
 		{bitnami, "opensearch-2.3.0", "master", without(made("opensearch-2.3.0", "master."), "security.existingSecret")},
 		{bitnami, "opensearch-2.3.0", "coordinating-only", without(made("opensearch-2.3.0", "coordinating."), "security.existingSecret")},
 		{bitnami, "opensearch-2.3.0", "other", Chart{Name: "opensearch-2.3.0"}},
-		{official, "opensearch-3.6.0", "logs-data", Chart{Name: "opensearch-3.6.0", PodLabels: "labels", PodAnnotations: "podAnnotations", OnDelete: "updateStrategy: OnDelete", Management: "podManagementPolicy", Budget: "maxUnavailable: null"}},
+		{official, "opensearch-3.6.0", "logs-data", Chart{Name: "opensearch-3.6.0", PodLabels: "labels", PodAnnotations: "podAnnotations", OnDelete: "updateStrategy: OnDelete", Grace: "terminationGracePeriod", Management: "podManagementPolicy", Budget: "maxUnavailable: null"}},
 		{`{containers: [{name: db}], volumes: [{name: galera-config-rw, emptyDir: {}}]}`, "mariadb-0.16.11", "", Chart{Name: "mariadb-0.16.11", Configuration: "config.customConfiguration", PodLabels: "podLabels", PodAnnotations: "podAnnotations"}},
 		{`{containers: [{name: db}]}`, "mariadb-23.0.1", "primary", Chart{Name: "mariadb-23.0.1"}},
 		{`{containers: [{name: search, image: "opensearch:3"}]}`, "opensearch-3.6.0", "", Chart{Name: "opensearch-3.6.0"}},
