@@ -53,6 +53,7 @@ var checks = []struct {
 	{"label", label},
 	{"claim-labels", claimLabels},
 	{"container", container},
+	{"port", port},
 	{"admission", admission},
 	{"agent", agent},
 	{"grace-period", gracePeriod},
