@@ -30,10 +30,11 @@ the Services that a switchover would leave behind. Nothing is written.
 
 A NAME is that of a StatefulSet or of a DatabaseCluster. Without one it is about all
 StatefulSets with the label rollcall.dev/cluster, or where none has it yet about those
-whose images or ports say that they are a database. Where neither does, say it by --engine.
+whose images say that they are a database, of MySQL the ports, too. Where nothing does, say it
+by --engine. Databases without the label are named beside those that have it.
 
-Of Solr, OpenSearch, MySQL and MariaDB it says where servers want TLS, a login or a certificate
-of the client. Where there is no DatabaseCluster yet, --tls, --ca-secret, --server-name and
+Of all but FoundationDB it says where servers want TLS, a login or a certificate of the client.
+Where there is no DatabaseCluster yet, --tls, --ca-secret, --server-name, --client-secret and
 --credentials-secret say what it will have, as with enroll. Of a namespace it asks one pod of
 each StatefulSet whose agents cannot say it, by a port-forward.
 
