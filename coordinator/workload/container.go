@@ -23,19 +23,21 @@ var ports = slices.Concat(slices.Collect(maps.Values(enginePorts))...)
 
 // Container returns the database's container: the one that is annotated, or else the first whose
 // image names a database and that has a database's port, then one that has the port, then one with
-// the image, then the first that does not say that it stands beside a database. Without a container
-// it returns nil. It is not sure where several containers are left and nothing tells which.
+// the image, above all where its own name does not say that it stands beside a database, then the first
+// that does not say that. Without a container it returns nil. It is not sure where several containers are
+// left and nothing tells which.
 func Container(annotations map[string]string, spec *corev1.PodSpec) (c *corev1.Container, sure bool) {
 	list := spec.Containers
 	for _, is := range []func(*corev1.Container) bool{
 		func(c *corev1.Container) bool { return c.Name == annotations[v1alpha1.AnnotationContainer] },
 		func(c *corev1.Container) bool { return names(c) && HasPort(c, ports...) },
 		func(c *corev1.Container) bool { return HasPort(c, ports...) && !helper(c) },
+		func(c *corev1.Container) bool { return names(c) && !besideName(c.Name) },
 		names,
 	} {
 		for i := range list {
 			if is(&list[i]) {
-				return &list[i], true
+				return &list[i], HasPort(&list[i], ports...) || !slices.ContainsFunc(list[i+1:], func(c corev1.Container) bool { return is(&c) })
 			}
 		}
 	}

@@ -22,6 +22,14 @@ var besides = []string{
 // besideNames are the names that service meshes give to their own containers, whatever their image.
 var besideNames = []string{"istio-proxy", "istio-validation", "linkerd-proxy", "linkerd-debug", "consul-dataplane", "envoy-sidecar", "kuma-sidecar", "envoy"}
 
+// besideWords are words in the names of containers that run the image of a database beside it.
+var besideWords = []string{"metrics", "sidecar", "dump", "logs", "restore"}
+
+// besideName reports whether a container's own name says that it stands beside a database.
+func besideName(name string) bool {
+	return slices.ContainsFunc(imageWords(name), func(w string) bool { return slices.Contains(besides, w) || slices.Contains(besideWords, w) })
+}
+
 // NamedIn returns the engines whose names are a word of an image's own name. The publisher,
 // registry, tag and digest do not count. An image that names Galera is of Galera alone.
 func NamedIn(image string) []model.Engine {
