@@ -28,7 +28,7 @@ var (
 // zooKeeperVariables are the variables of images that become options, by the option.
 var zooKeeperVariables = map[string][]string{
 	"4lw.commands.whitelist": {"ZOO_4LW_COMMANDS_WHITELIST"},
-	"admin.enableServer":     {"ZOO_ADMINSERVER_ENABLED", "ZOO_ENABLE_ADMIN_SERVER"},
+	"admin.enableServer":     {"ZOO_ADMINSERVER_ENABLED", "ZOO_ENABLE_ADMIN_SERVER", "ZOOKEEPER_ADMIN_ENABLE_SERVER"},
 	"admin.serverPort":       {"ZOO_ADMIN_SERVER_PORT_NUMBER"},
 }
 

@@ -46,6 +46,7 @@ func TestEnsemble(t *testing.T) {
 		"more lines":               {keeper(t, "official", flags, "            - {name: ZOO_CFG_EXTRA, value: 'admin.enableServer=false 4lw.commands.whitelist=srvr,ruok'}\n"+flags), "error ensemble: the admin server is off (variable ZOO_CFG_EXTRA), and 4lw.commands.whitelist (variable ZOO_CFG_EXTRA) has no mntr"},
 		"more lines allow it":      {keeper(t, "official", flags, "            - {name: ZOO_CFG_EXTRA, value: 'admin.enableServer=false 4lw.commands.whitelist=*'}\n"+flags), ""},
 		"TLS alone":                {keeper(t, "official", flags, "            - {name: SERVER_JVMFLAGS, value: -Dzookeeper.admin.forceHttps=true}\n"+flags), "warning ensemble: the admin server speaks TLS alone (variable SERVER_JVMFLAGS), and 4lw.commands.whitelist cannot be seen"},
+		"another image's variable": {keeper(t, "official", flags, "            - {name: ZOOKEEPER_ADMIN_ENABLE_SERVER, value: 'false'}\n"+flags), "warning ensemble: the admin server is off (variable ZOOKEEPER_ADMIN_ENABLE_SERVER)"},
 		"a file":                   {keeper(t, "file"), "error ensemble: the admin server is off (zoo.cfg of ConfigMap zk), and 4lw.commands.whitelist (zoo.cfg of ConfigMap zk) has no mntr"},
 		"a file that allows it":    {keeper(t, "file", "srvr, ruok", "srvr, mntr, conf"), ""},
 		"variables of a ConfigMap": {keeper(t, "file", "mountPath: /conf", "mountPath: /elsewhere", "zoo.cfg", "other.cfg", "{name: ENV", "{name: zk"), "error ensemble: the admin server is off (variable ZOO_ADMINSERVER_ENABLED)"},

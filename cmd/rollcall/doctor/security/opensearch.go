@@ -47,6 +47,9 @@ func openSearch(v *view) Posture {
 // plugin says whether the security plugin is on: what says it itself counts before what the image
 // does by itself.
 func (v *view) plugin(s settings, probes probed) Answer {
+	if removes.MatchString(line(v.container)) {
+		return off("the command of container " + v.container.Name + " removes the security plugin")
+	}
 	// The entrypoint of the image compares with this word only.
 	if set, there := v.variables["DISABLE_SECURITY_PLUGIN"]; there && !v.bitnami() {
 		switch {
@@ -67,7 +70,7 @@ func (v *view) plugin(s settings, probes probed) Answer {
 	}
 	if len(s.set) > 0 {
 		name := s.names()[0]
-		return on(s.set[name].from)
+		return on("its security plugin is configured: " + s.set[name].from)
 	}
 	if probes.plain.State == On {
 		return off(probes.plain.Why)
@@ -86,6 +89,8 @@ func (v *view) plugin(s settings, probes probed) Answer {
 		return ships
 	}
 }
+
+var removes = regexp.MustCompile(`opensearch-plugin\s+remove\s[^;&|\n]*\bopensearch-security(?:\s|[;&|]|$)`)
 
 var repository = regexp.MustCompile(`(^|/)opensearchproject/opensearch([:@]|$)`)
 
