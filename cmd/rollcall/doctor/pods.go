@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor/database"
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor/security"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/inject"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
@@ -111,8 +112,25 @@ func readiness(f *Facts) []Finding {
 			return one(Warning, "the readiness probe of container "+c.Name+" is a TCP connection, which a server accepts before it serves: clients get requests refused after each restart",
 				"use httpGet or exec with a request that the database answers")
 		}
-		return nil
+		return f.contradicts(set, c.Name)
 	})
+}
+
+// contradicts finds a readiness probe that asks by TLS where a manifest says that its servers speak none,
+// or the other way round.
+func (f *Facts) contradicts(set *appsv1.StatefulSet, name string) []Finding {
+	w, known := f.WantOf(set)
+	if !known || f.Live != nil || IsSQL(w.Engine) {
+		return nil
+	}
+	found := "the readiness probe of container " + name + " asks by "
+	switch {
+	case w.Ready.State == security.Off && w.TLS.State == security.On:
+		return one(Warning, found+"HTTP, and its servers want TLS ("+w.TLS.Why+"): where they speak TLS alone, no pod becomes Ready, and a rollout stops at the first", "have it ask by HTTPS")
+	case w.Ready.State == security.On && w.TLS.State == security.Off:
+		return one(Warning, found+"HTTPS, and its servers speak no TLS ("+w.TLS.Why+"): no pod becomes Ready, and a rollout stops at the first", "have it ask by HTTP")
+	}
+	return nil
 }
 
 func orderedReady(f *Facts) []Finding {

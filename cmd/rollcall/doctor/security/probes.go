@@ -17,6 +17,8 @@ import (
 type probed struct {
 	// tls and login are Untold where no probe tells it.
 	tls, login Answer
+	// ready says whether the readiness probe asks by TLS.
+	ready Answer
 	// plain means that a probe by HTTP without a login is answered.
 	plain Answer
 }
@@ -35,7 +37,7 @@ func (v *view) probed() (p probed) {
 			p.tell(probe.name, get.Scheme == corev1.URISchemeHTTPS, shows, get.Scheme != corev1.URISchemeHTTPS && !shows)
 		case probe.Exec != nil:
 			text := strings.Join(probe.Exec.Command, " ")
-			schemes := urls.FindAllStringSubmatch(text, -1)
+			schemes := slices.DeleteFunc(urls.FindAllStringSubmatch(text, -1), func(m []string) bool { return m[2] != "" && !v.serves(intstr.Parse(m[2])) })
 			if len(schemes) == 0 || slices.ContainsFunc(schemes, func(m []string) bool { return m[1] != schemes[0][1] }) {
 				continue
 			}
@@ -46,8 +48,8 @@ func (v *view) probed() (p probed) {
 }
 
 var (
-	// urls are those of a server in the same pod.
-	urls = regexp.MustCompile(`\b(https?)://(?:localhost|127\.0\.0\.1|\[::1\]|\$\(?\{?\w+\}?\)?)`)
+	// urls are those of a server in the same pod, with its port where that is a number.
+	urls = regexp.MustCompile(`\b(https?)://(?:localhost|127\.0\.0\.1|\[::1\]|\$\(?\{?\w+\}?\)?)(?::(\d+))?`)
 	// logins are how curl and wget are told one.
 	logins = regexp.MustCompile(`(?:^|\s)(?:-u|--user|--netrc)\b|Authorization:|--http-user`)
 )
@@ -57,6 +59,9 @@ func (p *probed) tell(name string, tls, login, plain bool) {
 	why := fmt.Sprintf("its %s probe asks by %s", name, scheme)
 	if p.tls.Why == "" {
 		p.tls = whether(tls, why)
+	}
+	if name == "readiness" {
+		p.ready = whether(tls, why)
 	}
 	if login && p.login.Why == "" {
 		p.login = on("its " + name + " probe logs in")

@@ -38,6 +38,8 @@ type Posture struct {
 	// Demo means that the certificates are those that OpenSearch's image makes for a
 	// demonstration, whose keys everybody has.
 	Demo bool
+	// Ready says whether the readiness probe asks by TLS; Untold where there is none that tells it.
+	Ready Answer
 	// Secrets are those that the pods mount and that may have certificates, by their names.
 	Secrets []string
 }
@@ -63,7 +65,7 @@ func Of(engine model.Engine, set *appsv1.StatefulSet, o database.Objects) (Postu
 	default:
 		return Posture{}, false
 	}
-	p.Secrets = v.secrets()
+	p.Secrets, p.Ready = v.secrets(), v.probed().ready
 	return p, true
 }
 

@@ -92,6 +92,7 @@ func TestOpenSearch(t *testing.T) {
 		"asked by HTTP":                                {"image: own/opensearch:2\nports: [{name: http, containerPort: 9200}]\nreadinessProbe: {httpGet: {path: /, port: http}}", "", "", "off off off: its readiness probe asks by HTTP, without a login"},
 		"asked by HTTP elsewhere":                      {"image: own/opensearch:2\nports: [{name: metrics, containerPort: 9600}]\nreadinessProbe: {httpGet: {path: /, port: metrics}}", "", "", "untold untold untold"},
 		"asked by HTTPS":                               {"image: own/opensearch:2\nreadinessProbe: {httpGet: {path: /, port: 9200, scheme: HTTPS, httpHeaders: [{name: Authorization, value: x}]}}", "", "", "on on off: its readiness probe asks by HTTPS"},
+		"an exporter that is asked":                    {"image: own/opensearch:2\nlivenessProbe: {exec: {command: [sh, -c, 'curl http://localhost:9114/metrics']}}", "", "", "untold untold untold: "},
 		"asked by curl":                                {"image: own/opensearch:2\nlivenessProbe: {exec: {command: [sh, -c, 'curl -sk -u $U:$P https://localhost:9200/']}}", "", "", "on on off: its liveness probe asks by HTTPS"},
 		"asked over TCP":                               {"image: own/opensearch:2\nreadinessProbe: {tcpSocket: {port: 9200}}", "", "", "untold untold untold"},
 		"Bitnami's, off":                               {"image: docker.io/bitnami/opensearch:2\nenv: [{name: OPENSEARCH_ENABLE_SECURITY, value: 'false'}]", "", "", "off off off: OPENSEARCH_ENABLE_SECURITY is false"},
