@@ -126,7 +126,7 @@ func TestEnrollAsksForWhatSecurityWants(t *testing.T) {
 
 // TestEnrollAsksForSecrets checks that Secrets that are named are there, and have what is needed.
 func TestEnrollAsksForSecrets(t *testing.T) {
-	named := []string{"enroll", "logs", "--name", "search", "--timeout", "5s", "--ca-secret", "ca", "--server-name", "node-0.example", "--credentials-secret", "login"}
+	named := []string{"enroll", "logs", "--name", "search", "--timeout", "5s", "--ca-secret", "ca", "--server-name", "node-0.example", "--port", "9201", "--credentials-secret", "login"}
 	_, good := authority(t, time.Now().Add(time.Hour), "localhost")
 	_, old := authority(t, time.Date(2023, 9, 28, 0, 0, 0, 0, time.UTC), "localhost")
 	for name, tt := range map[string]struct {
@@ -156,6 +156,7 @@ func TestEnrollAsksForSecrets(t *testing.T) {
 			if tt.want == "" || strings.HasPrefix(tt.want, "warning") {
 				require.Zero(t, code, stderr)
 				require.Equal(t, "node-0.example", e.made.Spec.Connection.TLS.ServerName)
+				require.EqualValues(t, 9201, e.made.Spec.Connection.Port)
 				return
 			}
 			require.Equal(t, 2, code, stderr)
@@ -215,6 +216,7 @@ func TestEnrollTakesNoOddFlags(t *testing.T) {
 		"--tls is false: leave out --ca-secret":      {"--tls=false", "--ca-secret", "ca"},
 		"--server-name is empty: must be a name":     {"--server-name", ""},
 		`--ca-secret "a/b": must be the name of a`:   {"--ca-secret", "a/b"},
+		"--port is 70000: must be 1 to 65535":        {"--port", "70000"},
 		`--credentials-secret "A": must be the name`: {"--credentials-secret", "A"},
 	} {
 		code, _, stderr := e.run(append([]string{"enroll", "logs"}, args...)...)
@@ -223,9 +225,11 @@ func TestEnrollTakesNoOddFlags(t *testing.T) {
 	}
 	e = newEnrollWorld(t, rolling(t), solr("search"))
 	e.must("enroll", "search", "--tls=false")
-	code, _, stderr := e.run("enroll", "search", "--ca-secret", "ca")
-	require.Equal(t, 1, code)
-	require.Contains(t, stderr, "--tls is true, and DatabaseCluster search, which is there and is left as it is, says otherwise in spec.connection.tls")
+	for field, args := range map[string][]string{"--tls is true": {"--ca-secret", "ca"}, "--port is 8984": {"--port", "8984"}} {
+		code, _, stderr := e.run(append([]string{"enroll", "search"}, args...)...)
+		require.Equal(t, 1, code)
+		require.Contains(t, stderr, field+", and DatabaseCluster search, which is there and is left as it is, says otherwise in spec.connection.")
+	}
 }
 
 // TestEnrollOfADatabaseClusterThatLacksTLS checks that what is missing is patched into an object that

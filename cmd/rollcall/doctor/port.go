@@ -28,7 +28,7 @@ func port(f *Facts) []Finding {
 		if c == nil || usual == 0 || f.work(set) {
 			return nil
 		}
-		is := f.spec(set).Connection
+		is := f.connection(set)
 		asked := cmp.Or(is.Port, usual)
 		if !config.OwnHost(is.Host) || slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.ContainerPort == asked }) {
 			return nil
@@ -41,6 +41,6 @@ func port(f *Facts) []Finding {
 		}
 		serves := c.Ports[i]
 		return one(Warning, fmt.Sprintf("container %s serves on port %d (%s), and agents connect to %d: they would reach nobody, and nothing goes", c.Name, serves.ContainerPort, serves.Name, asked),
-			fmt.Sprintf("set spec.connection.port: %d in the DatabaseCluster: apply what rollcall enroll --dry-run -o yaml prints, with that, before you enroll", serves.ContainerPort))
+			fmt.Sprintf("rollcall enroll --port %d, or spec.connection.port: %[1]d", serves.ContainerPort))
 	})
 }

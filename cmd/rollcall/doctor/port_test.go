@@ -18,7 +18,7 @@ func TestPortsThatAgentsDoNotKnow(t *testing.T) {
 		"[{name: http, containerPort: 8983}]": "",
 		"[{name: metrics, containerPort: 80}, {name: http-admin, containerPort: 81}]":      "",
 		"[{name: http, containerPort: 8080}, {name: solr-client, containerPort: 8983}]":    "",
-		"[{name: metrics, containerPort: 9854}, {name: solr-client, containerPort: 8984}]": "warning port: container solr serves on port 8984 (solr-client), and agents connect to 8983: they would reach nobody, and nothing goes | set spec.connection.port: 8984 in the DatabaseCluster",
+		"[{name: metrics, containerPort: 9854}, {name: solr-client, containerPort: 8984}]": "warning port: container solr serves on port 8984 (solr-client), and agents connect to 8983: they would reach nobody, and nothing goes | rollcall enroll --port 8984, or spec.connection.port: 8984",
 		"[{name: https, containerPort: 8443}]":                                             "warning port: container solr serves on port 8443 (https), and agents connect to 8983",
 	} {
 		manifest := strings.Replace(fine, "          image: solr:9.10\n", "          image: solr:9.10\n          ports: "+ports+"\n", 1)

@@ -39,14 +39,7 @@ type Want struct {
 // WantOf returns what the servers of a StatefulSet want; false means that nothing is known of their
 // engine.
 func (f *Facts) WantOf(set *appsv1.StatefulSet) (Want, bool) {
-	var w Want
-	cluster := f.clusterOf(set)
-	switch {
-	case cluster != nil:
-		w.Connection, w.Told = cluster.Spec.Connection, true
-	case f.Said.Connection != nil:
-		w.Connection, w.Told = *f.Said.Connection, true
-	}
+	w := Want{Connection: f.connection(set), Told: f.clusterOf(set) != nil || f.Said.Connection != nil}
 	w.Engine = f.engine(set)
 	var known bool
 	if w.Posture, known = security.Of(w.Engine, set, f.Objects()); !known {
@@ -61,6 +54,17 @@ func (f *Facts) WantOf(set *appsv1.StatefulSet) (Want, bool) {
 		}
 	}
 	return w, true
+}
+
+// connection is what the DatabaseCluster says, or where there is none the user of the command.
+func (f *Facts) connection(set *appsv1.StatefulSet) model.Connection {
+	if c := f.clusterOf(set); c != nil {
+		return f.spec(set).Connection
+	}
+	if f.Said.Connection != nil {
+		return *f.Said.Connection
+	}
+	return model.Connection{}
 }
 
 // hear has what a pod answers count before what objects say. That Solr answers without a login does not

@@ -18,7 +18,7 @@ func (p *Plan) given(o Options) (names []string) {
 	if credentials == "" && !p.Exists {
 		credentials = v1alpha1.CredentialsSecretOf(&p.Cluster)
 	}
-	for _, name := range []string{credentials, o.TLS.CASecret, o.TLS.ClientSecret} {
+	for _, name := range []string{credentials, o.Connection.CASecret, o.Connection.ClientSecret} {
 		if name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}

@@ -128,6 +128,9 @@ func (n *needs) again(program string) []string {
 		typed += " --observe"
 	}
 	is := n.want.Connection
+	if is.Port != 0 {
+		typed += fmt.Sprint(" --port ", is.Port)
+	}
 	if n.lacking.CA || is.TLS.CASecret != "" {
 		typed += " --tls --ca-secret " + n.ca
 	}

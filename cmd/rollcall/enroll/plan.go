@@ -30,8 +30,7 @@ type Options struct {
 	Name              string
 	Engine            model.Engine
 	CredentialsSecret string
-	// TLS says how agents connect.
-	TLS TLS
+	Connection        Connection
 	// Primary is what the primary does before its pod goes.
 	Primary model.Primary
 	Observe bool
@@ -157,10 +156,11 @@ func agrees(c *v1alpha1.DatabaseCluster, o Options) error {
 		return refuse("--credentials-secret", o.CredentialsSecret, "spec.connection.credentialsSecret", fmt.Sprintf("%q", spec.Connection.CredentialsSecret))
 	case o.Primary != "" && o.Primary != c.Spec.Update.Primary:
 		return refuse("--primary", string(o.Primary), "spec.update.primary", fmt.Sprintf("%q", c.Spec.Update.Primary))
-	case o.TLS.differs(spec.Connection) != "":
-		return fmt.Errorf("%s, and DatabaseCluster %s, which is there and is left as it is, says otherwise in spec.connection.tls: leave that out, or change the DatabaseCluster first", o.TLS.differs(spec.Connection), c.Name)
 	case o.Observe && spec.Update.Mode != model.ModeObserve:
 		return refuse("--observe", "given", "spec.update.mode", string(spec.Update.Mode))
+	}
+	if said, field := o.Connection.differs(spec.Connection); said != "" {
+		return fmt.Errorf("%s, and DatabaseCluster %s, which is there and is left as it is, says otherwise in %s: leave that out, or change the DatabaseCluster first", said, c.Name, field)
 	}
 	return nil
 }
@@ -213,7 +213,7 @@ func (p *Plan) describe(f *doctor.Facts, o Options) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
 		Spec:       specOf(engine, o.CredentialsSecret, o.Observe),
 	}
-	o.TLS.write(&p.Cluster.Spec.Connection)
+	o.Connection.write(&p.Cluster.Spec.Connection)
 	p.Cluster.Spec.Update.Primary = primary
 	return nil
 }

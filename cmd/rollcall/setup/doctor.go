@@ -19,7 +19,7 @@ import (
 func Doctor(a *cli.App) *cobra.Command {
 	var file, engine, credentials string
 	var out cli.Format
-	var tls enroll.TLS
+	var connection enroll.Connection
 	cmd := &cobra.Command{
 		Use:   "doctor [NAME]...",
 		Short: "Examine a chart, or what runs, before anything is changed",
@@ -34,8 +34,8 @@ whose images say that they are a database, of MySQL the ports, too. Where nothin
 by --engine. Databases without the label are named beside those that have it.
 
 Of all but FoundationDB it says where servers want TLS, a login or a certificate of the client.
-Where there is no DatabaseCluster yet, --tls, --ca-secret, --server-name, --client-secret and
---credentials-secret say what it will have, as with enroll. Of a namespace it asks one pod of
+Where there is no DatabaseCluster yet, --port, --tls, --ca-secret, --server-name, --client-secret
+and --credentials-secret say what it will have, as with enroll. Of a namespace it asks one pod of
 each StatefulSet whose agents cannot say it, by a port-forward.
 
 The exit status is 0 when there is no error among the findings, 2 when there is, and 1
@@ -44,10 +44,10 @@ when it could not be examined, as when nothing says which database it is.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var e doctor.Report
 			var err error
-			if err := readSecureFlags(cmd, &tls); err != nil {
+			if err := readConnectionFlags(cmd, &connection); err != nil {
 				return err
 			}
-			about := asked{names: args, said: doctor.Said{TLS: tls.Enabled, Connection: tls.Connection(credentials)}}
+			about := asked{names: args, said: doctor.Said{TLS: connection.Enabled, Connection: connection.Model(credentials)}}
 			if cmd.Flags().Changed("engine") {
 				if about.engine, err = enroll.ParseEngine(engine); err != nil {
 					return err
@@ -67,7 +67,7 @@ when it could not be examined, as when nothing says which database it is.`,
 	}
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "manifest to examine, such as helm template writes, - for standard input")
 	engineFlag(cmd, &engine, "kind of database where neither image nor port says it")
-	secureFlags(cmd, &tls, &credentials)
+	connectionFlags(cmd, &connection, &credentials)
 	cli.OutputFlag(cmd, &out, "text", cli.JSON, cli.YAML)
 	return cmd
 }

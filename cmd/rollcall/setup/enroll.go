@@ -89,7 +89,7 @@ command again goes on from there.`,
 			if cmd.Flags().Changed("name") && e.Name == "" {
 				return errors.New("--name is empty: must be a name")
 			}
-			if err := readSecureFlags(cmd, &e.TLS); err != nil {
+			if err := readConnectionFlags(cmd, &e.Connection); err != nil {
 				return err
 			}
 			if e.timeout <= 0 {
@@ -111,7 +111,7 @@ command again goes on from there.`,
 	cmd.Flags().StringVar(&primary, "primary", "", "what the primary of MySQL or MariaDB does before its pod goes: Switchover, RestartInPlace, Hold; default: by the topology")
 	_ = cmd.RegisterFlagCompletionFunc("primary", cobra.FixedCompletions([]string{"Switchover", "RestartInPlace", "Hold"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().StringVar(&e.Name, "name", "", "name of the DatabaseCluster; default: what the label says, or the name of the first StatefulSet")
-	secureFlags(cmd, &e.TLS, &e.CredentialsSecret)
+	connectionFlags(cmd, &e.Connection, &e.CredentialsSecret)
 	cmd.Flags().BoolVar(&e.Observe, "observe", false, "make a DatabaseCluster that only shows what it would do")
 	cmd.Flags().BoolVar(&e.dryRun, "dry-run", false, "write nothing; print the manifest and the commands that this amounts to")
 	cmd.Flags().DurationVar(&e.timeout, "timeout", e.timeout, "how long to wait for the coordinator")
@@ -133,7 +133,7 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 	if doctor.IsSQL(e.Engine) {
 		facts.SQL = e.Sets
 	}
-	facts.Said.TLS = e.TLS.Enabled
+	facts.Said.TLS = e.Connection.Enabled
 	readConfiguration(ctx, k, facts)
 	if found := facts.Operated(e.Sets); unworkable(found) != nil {
 		writeFindings(a, a.ErrOut, found)

@@ -9,9 +9,10 @@ import (
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/enroll"
 )
 
-// secureFlags are the flags that say how agents speak to their database.
-func secureFlags(cmd *cobra.Command, t *enroll.TLS, credentials *string) {
+// connectionFlags are the flags that say how agents connect to their database.
+func connectionFlags(cmd *cobra.Command, t *enroll.Connection, credentials *string) {
 	flags := cmd.Flags()
+	flags.Int32Var(&t.Port, "port", 0, "port on which the database serves its clients; default: the usual one of its kind")
 	t.Enabled = new(bool)
 	flags.BoolVar(t.Enabled, "tls", false, "whether the database speaks TLS; default: what its objects and pods say must be named")
 	flags.StringVar(&t.CASecret, "ca-secret", "", "Secret with the certificate of the authority of the database's servers, under ca.crt")
@@ -20,8 +21,8 @@ func secureFlags(cmd *cobra.Command, t *enroll.TLS, credentials *string) {
 	flags.StringVar(credentials, "credentials-secret", "", "Secret with the username and password of the agents")
 }
 
-// readSecureFlags checks them, and forgets --tls where it was not given.
-func readSecureFlags(cmd *cobra.Command, t *enroll.TLS) error {
+// readConnectionFlags checks them, and forgets --tls where it was not given.
+func readConnectionFlags(cmd *cobra.Command, t *enroll.Connection) error {
 	for _, flag := range []string{"ca-secret", "server-name", "client-secret", "credentials-secret"} {
 		if cmd.Flags().Changed(flag) && cmd.Flag(flag).Value.String() == "" {
 			return fmt.Errorf("--%s is empty: must be a name", flag)
@@ -32,6 +33,9 @@ func readSecureFlags(cmd *cobra.Command, t *enroll.TLS) error {
 		if why := validation.IsDNS1123Subdomain(name); name != "" && len(why) > 0 {
 			return fmt.Errorf("--%s %q: must be the name of a Secret: %s", flag, name, why[0])
 		}
+	}
+	if cmd.Flags().Changed("port") && (t.Port < 1 || t.Port > 65535) {
+		return fmt.Errorf("--port is %d: must be 1 to 65535", t.Port)
 	}
 	if !cmd.Flags().Changed("tls") {
 		t.Enabled = nil

@@ -7,9 +7,11 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// TLS says how agents speak to their database. The zero value says nothing.
-type TLS struct {
-	// Enabled is nil where nothing is said.
+// Connection says how agents connect to their database. The zero value says nothing.
+type Connection struct {
+	// Port is 0 where nothing is said: the usual one.
+	Port int32
+	// Enabled says whether with TLS; nil says nothing.
 	Enabled *bool
 	// CASecret has the certificate of the servers' authority, and ClientSecret the one that agents
 	// show.
@@ -19,7 +21,7 @@ type TLS struct {
 }
 
 // Complete has the Secrets and the name mean that TLS is on.
-func (t *TLS) Complete() error {
+func (t *Connection) Complete() error {
 	if t.CASecret == "" && t.ClientSecret == "" && t.ServerName == "" {
 		return nil
 	}
@@ -32,31 +34,36 @@ func (t *TLS) Complete() error {
 }
 
 // write writes what is said into the connection of a DatabaseCluster.
-func (t TLS) write(c *model.Connection) {
+func (t Connection) write(c *model.Connection) {
+	c.Port = t.Port
 	if t.Enabled == nil || !*t.Enabled {
 		return
 	}
 	c.TLS.Enabled, c.TLS.CASecret, c.TLS.ServerName, c.TLS.ClientSecret = true, t.CASecret, t.ServerName, t.ClientSecret
 }
 
-// differs says what contradicts the connection of a DatabaseCluster; empty means nothing.
-func (t TLS) differs(c model.Connection) string {
+// differs says what contradicts the connection of a DatabaseCluster, and in which field; empty means
+// nothing.
+func (t Connection) differs(c model.Connection) (said, field string) {
+	const port, tls = "spec.connection.port", "spec.connection.tls"
 	switch is := c.TLS; {
+	case t.Port != 0 && t.Port != c.Port:
+		return fmt.Sprintf("--port is %d", t.Port), port
 	case t.Enabled != nil && *t.Enabled != is.Enabled:
-		return fmt.Sprintf("--tls is %t", *t.Enabled)
+		return fmt.Sprintf("--tls is %t", *t.Enabled), tls
 	case t.CASecret != "" && t.CASecret != is.CASecret:
-		return "--ca-secret is " + t.CASecret
+		return "--ca-secret is " + t.CASecret, tls
 	case t.ClientSecret != "" && t.ClientSecret != is.ClientSecret:
-		return "--client-secret is " + t.ClientSecret
+		return "--client-secret is " + t.ClientSecret, tls
 	case t.ServerName != "" && t.ServerName != is.ServerName:
-		return "--server-name is " + t.ServerName
+		return "--server-name is " + t.ServerName, tls
 	}
-	return ""
+	return "", ""
 }
 
-// Connection is a connection of which nothing else is known.
-func (t TLS) Connection(credentialsSecret string) *model.Connection {
-	if t.Enabled == nil && credentialsSecret == "" {
+// Model is a connection of which nothing else is known.
+func (t Connection) Model(credentialsSecret string) *model.Connection {
+	if t.Enabled == nil && t.Port == 0 && credentialsSecret == "" {
 		return nil
 	}
 	c := model.Connection{CredentialsSecret: credentialsSecret}
