@@ -174,17 +174,14 @@ func (s *secured) said(ctx context.Context, t *testing.T, words ...string) error
 			if err != nil {
 				return err
 			}
+			text := strings.Join(strings.Fields(out), " ") // lines are wrapped
 			for _, word := range words {
-				if !strings.Contains(out, word) {
+				if !strings.Contains(text, word) {
 					return fmt.Errorf("no %q:\n%s", word, out)
 				}
 			}
-			for line := range strings.Lines(out) {
-				if strings.Contains(line, words[0]) {
-					t.Logf("%s: %s", place, strings.TrimSpace(line))
-					break
-				}
-			}
+			at := strings.Index(text, words[0])
+			t.Logf("%s: ...%s...", place, text[max(0, at-200):min(len(text), at+200)])
 			return nil
 		})
 		if err != nil {
