@@ -26,8 +26,7 @@ func TestOwnAddress(t *testing.T) {
 	ours := authority.New(t, "ours")
 	for name, hosts := range map[string][]string{"plain": nil, "TLS": {"localhost"}, "TLS with another name": {"db.example"}} {
 		t.Run(name, func(t *testing.T) {
-			listener, err := net.Listen("tcp", net.JoinHostPort(podIP.String(), "0"))
-			require.NoError(t, err)
+			listener := listenAtOwn(t)
 			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
 			server.Listener.Close()
 			server.Listener = listener
@@ -55,6 +54,22 @@ func TestOwnAddress(t *testing.T) {
 			_, err = ask(t, c)
 			require.ErrorIs(t, err, syscall.ECONNREFUSED)
 		})
+	}
+}
+
+// listenAtOwn listens at a port of podIP at which nobody listens on localhost.
+func listenAtOwn(t *testing.T) net.Listener {
+	for {
+		l, err := net.Listen("tcp", net.JoinHostPort(podIP.String(), "0"))
+		require.NoError(t, err)
+		_, port, err := net.SplitHostPort(l.Addr().String())
+		require.NoError(t, err)
+		other, err := net.Dial("tcp", "127.0.0.1:"+port)
+		if err != nil {
+			return l
+		}
+		_ = other.Close()
+		_ = l.Close()
 	}
 }
 
@@ -104,4 +119,49 @@ func TestOneAddressStays(t *testing.T) {
 	defer cancel()
 	_, err = OwnPod(podIP)(late, "tcp", "127.0.0.1:"+port)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// TestEachPortHasItsOwnAddress checks that servers in one pod may listen on different addresses, and that the
+// own pod answers for no other host.
+func TestEachPortHasItsOwnAddress(t *testing.T) {
+	listen := func(l net.Listener) string {
+		t.Cleanup(func() { _ = l.Close() })
+		go func() {
+			for {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = io.WriteString(conn, l.Addr().String())
+				_ = conn.Close()
+			}
+		}()
+		return l.Addr().String()
+	}
+	first, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	everywhere, own := listen(first), listen(listenAtOwn(t))
+	_, port, err := net.SplitHostPort(own)
+	require.NoError(t, err)
+	dial, ctx := OwnPod(podIP), t.Context()
+	ask := func(address string) (string, error) {
+		conn, err := dial(ctx, "tcp", address)
+		if err != nil {
+			return "", err
+		}
+		defer conn.Close()
+		text, err := io.ReadAll(conn)
+		return string(text), err
+	}
+	said, err := ask(everywhere)
+	require.NoError(t, err)
+	require.Equal(t, everywhere, said)
+	said, err = ask("127.0.0.1:" + port)
+	require.NoError(t, err)
+	require.Equal(t, own, said)
+	var cancel context.CancelFunc
+	ctx, cancel = context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	_, err = ask("192.0.2.1:" + port) // an address that is nobody's
+	require.Error(t, err)
 }

@@ -213,6 +213,11 @@ func TestWhatMustBeAllowed(t *testing.T) {
 		s := with(t, func(r *recorded) { r.admin = true }).look(nil)
 		require.Contains(t, s.Problem, "read /zookeeper/config: the server answers with error -102: allow every client to read it")
 	})
+	t.Run("another port for clients", func(t *testing.T) {
+		s := with(t, func(r *recorded) { r.admin = true }).look(func(o *Options) { o.Port = 1 })
+		require.Contains(t, s.Problem, "its admin server says that it serves, and nobody listens on 127.0.0.1:1: is spec.connection.port another one?")
+		require.False(t, s.Down, "it serves, whatever the port is")
+	})
 	t.Run("another port for the admin server", func(t *testing.T) {
 		s := with(t, func(r *recorded) { r.words = []string{"mntr", "conf"} }).look(nil)
 		require.True(t, s.Serving, "nobody answers at the port of the admin server, and words do")

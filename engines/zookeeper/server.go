@@ -145,6 +145,9 @@ func (s *server) complete(ctx context.Context, now *status) error {
 	}
 	if now.config == "" {
 		text, err := s.session.config(ctx)
+		if errors.Is(err, errDown) { // it has just said that it serves
+			return fmt.Errorf("its admin server says that it serves, and nobody listens on %s: is spec.connection.port another one?", s.port.local())
+		}
 		if err != nil {
 			return fmt.Errorf("%w: allow every client to read it, or turn off the admin server and add mntr and conf to 4lw.commands.whitelist", err)
 		}
