@@ -12,7 +12,7 @@ import (
 func Observe(v View) engines.Observation {
 	a := assess(v)
 	self := v.Self.State
-	o := engines.Observation{Node: self.Node, Version: self.Version, Member: a.standing(self)}
+	o := engines.Observation{Node: self.Node, Version: self.Version, Member: a.standing(self.Node, self)}
 	if !self.Serving {
 		o.Health = a.outage()
 		return o

@@ -312,3 +312,24 @@ func (s saying) Look(context.Context, string, bool) ([]byte, error) { return jso
 func (saying) Step(context.Context, string, engines.Step) ([]byte, error) {
 	return nil, errors.New("nobody takes steps here")
 }
+
+// TestAdminRests: an admin server that is late is left alone for a while where words do instead. Otherwise
+// it is asked again with the next look: a server that has just started is slow.
+func TestAdminRests(t *testing.T) {
+	for _, words := range [][]string{nil, {"mntr", "conf"}} {
+		r := &recorded{T: t, version: "3.9.4", mode: "follower", words: words}
+		o := r.options()
+		l, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = l.Close() })
+		o.AdminPort, o.Timeout = l.Addr().(*net.TCPAddr).Port, time.Second
+		s, err := connect(o.withDefaults())
+		require.NoError(t, err)
+		defer s.Close()
+		state, err := s.Look(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, words != nil, state.Serving, state.Problem)
+		require.Equal(t, words == nil, s.tries())
+		require.Equal(t, words == nil, strings.Contains(state.Problem, "(it has not answered in time): add mntr"))
+	}
+}

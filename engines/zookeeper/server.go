@@ -37,6 +37,8 @@ type server struct {
 	closed     bool
 }
 
+var errLate = errors.New("it has not answered in time")
+
 // adminRests is for how long an admin server that does not answer is left alone.
 const adminRests = 30 * time.Second
 
@@ -103,22 +105,26 @@ func (s *server) Look(ctx context.Context) (State, error) {
 // status asks the admin server, and by words if that does not answer.
 func (s *server) status(ctx context.Context) (status, error) {
 	var silent error
+	late := false
 	if s.tries() {
 		bounded, cancel := context.WithTimeout(ctx, s.timeout/2)
 		now, err := s.admin.status(bounded)
-		late := bounded.Err() != nil
+		late = bounded.Err() != nil && ctx.Err() == nil
 		cancel()
 		if err == nil || errors.Is(err, errLooking) || errors.Is(err, errReadOnly) {
 			return now, err
 		}
-		if silent = err; late && ctx.Err() == nil {
-			s.rest()
+		if silent = err; late {
+			silent = errLate // it is not the whole look that is late
 		}
 	}
 	now, err := s.port.status(ctx)
+	if late && err == nil {
+		s.rest() // words do
+	}
 	if refused, is := errors.AsType[*notAllowedError](err); is {
 		if silent == nil {
-			silent = errors.New("it has not answered in time")
+			silent = errLate
 		}
 		return now, fmt.Errorf("%w, and the admin server cannot be asked instead (%w): add mntr and conf to 4lw.commands.whitelist, or set admin.enableServer", refused, silent)
 	}

@@ -25,7 +25,7 @@ func (a assessment) verdict() engines.Health {
 		case x.mode() != ModeUnknown:
 		case x.Known && x.State.Down:
 			gone = append(gone, x.node+" does not run")
-		case x.looking() && a.sends():
+		case x.looking() && a.sends(x.node):
 			moving = append(moving, x.node+" may be receiving the leader's data")
 		case x.looking():
 			gone = append(gone, x.node+" has not joined the leader")

@@ -166,10 +166,10 @@ func (a assessment) leaders() (out []string) {
 	return out
 }
 
-// followers counts the servers that say that they follow.
-func (a assessment) followers() (n int) {
+// count counts the servers that say that this is their mode.
+func (a assessment) count(mode Mode) (n int) {
 	for _, x := range a.members {
-		if x.mode() == Following {
+		if x.mode() == mode {
 			n++
 		}
 	}
@@ -177,20 +177,33 @@ func (a assessment) followers() (n int) {
 }
 
 // sends reports whether the leader may be sending its data to a server that does not serve yet, as
-// far as its agent tells. Who follows it serves only once it has all of that.
-func (a assessment) sends() bool {
+// far as its agent tells. Who follows it serves only once it has all of that. The leader counts an
+// observer as one before it sends its snapshot, and so does not tell it from those that serve.
+func (a assessment) sends(to string) bool {
 	leader, known := a.find(a.leader)
 	if !known {
 		return false
 	}
 	s := leader.State
-	return !leader.Serves() || s.Learners-max(0, s.Observing) > a.followers()
+	observing := max(0, s.Observing)
+	if !a.votes(to) {
+		observing = min(observing, a.count(Observing))
+	}
+	return !leader.Serves() || s.Learners-observing > a.count(Following)
+}
+
+// votes reports whether a server votes by a configuration in force.
+func (a assessment) votes(node string) bool {
+	return slices.ContainsFunc(a.configs, func(c Config) bool {
+		line, there := c.find(node)
+		return there && line.Voter
+	})
 }
 
 // receiver is a server that may be receiving the leader's data. Empty means that there is none.
 func (a assessment) receiver() string {
 	for _, x := range a.members {
-		if x.looking() && a.sends() {
+		if x.looking() && a.sends(x.node) {
 			return x.node
 		}
 	}
@@ -224,8 +237,8 @@ func (a assessment) doubt(leaders []string) string {
 			return fmt.Sprintf("%s follows %s, and %s leads: they do not agree yet", x.node, x.State.Leader, a.leader)
 		}
 	}
-	if leader, known := a.find(a.leader); known && leader.Serves() && a.followers() > leader.State.Synced {
-		return fmt.Sprintf("%s leads %d in sync, and %d say that they follow: they do not agree yet", a.leader, leader.State.Synced, a.followers())
+	if leader, known := a.find(a.leader); known && leader.Serves() && a.count(Following) > leader.State.Synced {
+		return fmt.Sprintf("%s leads %d in sync, and %d say that they follow: they do not agree yet", a.leader, leader.State.Synced, a.count(Following))
 	}
 	return ""
 }
@@ -257,7 +270,7 @@ func (a assessment) state(x member) engines.MemberState {
 		return engines.MemberActive
 	case x.Known && x.State.Down:
 		return engines.MemberDown
-	case x.looking() && a.leader != "" && a.sends():
+	case x.looking() && a.leader != "" && a.sends(x.node):
 		return engines.MemberRecovering
 	case x.looking() && a.leader != "":
 		return engines.MemberDown
@@ -269,7 +282,7 @@ func (a assessment) state(x member) engines.MemberState {
 func (a assessment) membership(x member) engines.Membership {
 	switch {
 	case x.Known:
-		return a.standing(x.State)
+		return a.standing(x.node, x.State)
 	case x.mode() != ModeUnknown:
 		return engines.MembershipLive
 	}
@@ -279,13 +292,13 @@ func (a assessment) membership(x member) engines.Membership {
 // standing is what a server's own words say of its membership. One that serves nobody may look for a
 // leader, or receive its data. It is no member if it is known that a leader sends nothing to
 // anybody, or that nobody serves at all: what lasts only for a moment is for the agent to say.
-func (a assessment) standing(s State) engines.Membership {
+func (a assessment) standing(node string, s State) engines.Membership {
 	switch {
 	case s.Serving:
 		return engines.MembershipLive
 	case s.Down:
 		return engines.MembershipNotLive
-	case s.Looking && a.leader != "" && !a.sends(), s.Looking && a.nobodyServes():
+	case s.Looking && a.leader != "" && !a.sends(node), s.Looking && a.nobodyServes():
 		return engines.MembershipNotLive
 	}
 	return engines.MembershipUnknown

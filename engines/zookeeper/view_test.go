@@ -152,9 +152,17 @@ func TestBusy(t *testing.T) {
 
 	v = viewOf(func(s []State) { looking(&s[3]) })
 	v.Self, v.Others[0] = v.Others[0], v.Self
-	v.Self.State.Observing = 0 // it receives its snapshot, and does not observe yet
-	require.Contains(t, Observe(v).Busy, "server.4")
-	require.Contains(t, departure{assessment: assess(v), node: "server.1"}.decide().Detail, "sending its data to server.4")
+	for _, observing := range []int{0, 1} { // it is counted as one before it has its snapshot
+		v.Self.State.Observing = observing
+		o := Observe(v)
+		require.Contains(t, o.Busy, "server.4")
+		require.Equal(t, engines.MembershipUnknown, o.Nodes[3].State)
+		require.Contains(t, o.Health.Reason, "server.4 may be receiving the leader's data")
+		require.Contains(t, departure{assessment: assess(v), node: "server.1"}.decide().Detail, "sending its data to server.4")
+	}
+	v.Self.State.Learners = 2
+	v.Self.State.Observing = 0
+	require.Contains(t, Observe(v).Health.Reason, "server.4 has not joined the leader")
 }
 
 // TestEnlarged: while servers are added by their configuration files, a majority of each
