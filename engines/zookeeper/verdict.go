@@ -22,6 +22,10 @@ func (a assessment) verdict() engines.Health {
 	var moving, gone, unknown []string
 	for _, x := range a.members {
 		switch {
+		case x.mode() == Standalone:
+			unknown = append(unknown, x.pod()+" is a server of its own, without an ensemble")
+		case x.mode() == Observing && a.votes(x.node):
+			unknown = append(unknown, x.node+" has a vote, and says that it is an observer")
 		case x.mode() != ModeUnknown:
 		case x.Known && x.State.Down:
 			gone = append(gone, x.node+" does not run")
@@ -42,6 +46,14 @@ func (a assessment) verdict() engines.Health {
 		return engines.Health{Verdict: engines.VerdictRecoverable, Reason: engines.OneLine(engines.Some(gone))}
 	}
 	return engines.Health{Verdict: engines.VerdictGreen}
+}
+
+// pod names a member by its pod where its node says nothing.
+func (x member) pod() string {
+	if x.node == standaloneNode {
+		return x.Peer.Pod
+	}
+	return x.node
 }
 
 // why says why nothing is known of a member.

@@ -283,7 +283,7 @@ func (a assessment) membership(x member) engines.Membership {
 	switch {
 	case x.Known:
 		return a.standing(x.node, x.State)
-	case x.mode() != ModeUnknown:
+	case x.mode() != ModeUnknown && x.mode() != Standalone:
 		return engines.MembershipLive
 	}
 	return engines.MembershipUnknown

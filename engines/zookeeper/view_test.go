@@ -165,6 +165,25 @@ func TestBusy(t *testing.T) {
 	require.Contains(t, Observe(v).Health.Reason, "server.4 has not joined the leader")
 }
 
+// TestWhoIsApart: a server without an ensemble, or with another role than the configuration gives it, is not
+// what the others count on.
+func TestWhoIsApart(t *testing.T) {
+	v := viewOf(func(s []State) { s[0].Learners, s[0].Synced = 2, 1 })
+	v.Others[1] = Member{Peer: engines.Peer{Pod: "zk-2", Node: standaloneNode, Alive: true}, Known: true,
+		State: State{Node: standaloneNode, Serving: true, Mode: Standalone, Looked: v.Now}}
+	v.Asked = map[string]Answer{"server.3": {Mode: Standalone}}
+	o := Observe(v)
+	require.Equal(t, engines.VerdictYellow, o.Health.Verdict)
+	require.Contains(t, o.Health.Reason, "zk-2 is a server of its own, without an ensemble, server.3 is a server of its own")
+	require.Equal(t, engines.MemberUnknown, o.Groups[0].Members[2].State)
+	require.Equal(t, engines.MembershipUnknown, o.Nodes[3].State)
+
+	o = Observe(viewOf(func(s []State) { s[2].Mode, s[0].Observing, s[0].Synced = Observing, 2, 1 }))
+	require.Equal(t, engines.VerdictYellow, o.Health.Verdict)
+	require.Contains(t, o.Health.Reason, "server.3 has a vote, and says that it is an observer")
+	require.Equal(t, engines.MemberUnknown, o.Groups[0].Members[2].State)
+}
+
 // TestEnlarged: while servers are added by their configuration files, a majority of each
 // configuration must stay.
 func TestEnlarged(t *testing.T) {
