@@ -12,6 +12,8 @@ import (
 type departure struct {
 	assessment
 	node string
+	// granted means that it was told that it may leave.
+	granted bool
 	// forGood means that its data will be lost.
 	forGood bool
 }
@@ -66,10 +68,4 @@ func (d departure) decide() engines.Progress {
 		return wait("it leads, and may be sending its data to %s", to)
 	}
 	return done("it leads, and leadership cannot be handed over: the others elect when it stops")
-}
-
-// before reports whether another member that is leaving goes first. All members agree on the order,
-// so one of them goes.
-func (d departure) before(other member) bool {
-	return other.Peer.Leaving && byID(other.node, d.node) < 0
 }

@@ -49,6 +49,7 @@ type Engine struct {
 
 	server  ensemble
 	options Options
+	turn    turn
 
 	mu     sync.Mutex
 	newest State
@@ -108,6 +109,9 @@ func (e *Engine) local(ctx context.Context) State {
 		return s // the caller has gone, which says nothing about the server
 	}
 	e.newest, e.served = s, e.served || s.Serving
+	if s.Down {
+		e.turn.left()
+	}
 	return s
 }
 
@@ -123,7 +127,13 @@ func (e *Engine) Look(ctx context.Context, fresh bool) ([]byte, error) {
 	e.mu.Lock()
 	s := e.newest
 	e.mu.Unlock()
-	return engines.Tell(ctx, s, fresh || s.Looked.IsZero(), e.local)
+	return engines.Tell(ctx, e.withTurn(s), fresh || s.Looked.IsZero(), func(ctx context.Context) State { return e.withTurn(e.local(ctx)) })
+}
+
+// withTurn adds how far the local member is with leaving, as late as possible.
+func (e *Engine) withTurn(s State) State {
+	s.Turn = e.turn.told()
+	return s
 }
 
 // gather asks all members, and the local server last; then those of its configuration whose agents
@@ -133,7 +143,7 @@ func (e *Engine) gather(ctx context.Context, fresh bool) (View, error) {
 	sorted.By(v.Others, func(a, b Member) int {
 		return cmp.Or(cmp.Compare(a.Peer.Pod, b.Peer.Pod), byID(a.Name(), b.Name()))
 	})
-	v.Self = Member{Peer: engines.Peer{Alive: true}, State: e.local(ctx), Known: true}
+	v.Self = Member{Peer: engines.Peer{Alive: true}, State: e.withTurn(e.local(ctx)), Known: true}
 	v.Now = time.Now()
 	v.Asked = e.askServers(ctx, v)
 	v.Now = time.Now()

@@ -85,7 +85,7 @@ func (f *fakeServer) Look(ctx context.Context) (State, error) {
 	return s, nil
 }
 
-// database is what the suite sees of an ensemble of three, led by the first.
+// databaseOn is what the suite sees of an ensemble, led by the first.
 func databaseOn(w *enginetest.Wired[*Engine], fault func(i int, f enginetest.Fault)) enginetest.Database {
 	return enginetest.Database{
 		Members:     w.Names,
@@ -104,8 +104,8 @@ func TestConformance(t *testing.T) {
 	enginetest.Run(t, enginetest.Harness{
 		Role: true, InPlace: true, Elects: true, Virtual: true, Patience: 10 * time.Second, Eventually: time.Minute,
 		Start: func(*testing.T) enginetest.Database {
-			c := &cluster{members: healthy(3, 0), faults: make([]enginetest.Fault, 3)}
-			w := enginetest.NewWired([]string{"server.1", "server.2", "server.3"}, func(i int, peers engines.Peers) *Engine {
+			c := &cluster{members: healthy(5, 0), faults: make([]enginetest.Fault, 5)} // the suite drains two at once
+			w := enginetest.NewWired([]string{"server.1", "server.2", "server.3", "server.4", "server.5"}, func(i int, peers engines.Peers) *Engine {
 				return newEngine(&fakeServer{cluster: c, member: i}, Options{Access: web.Access{Timeout: time.Second}, Peers: peers})
 			})
 			db := databaseOn(w, func(i int, f enginetest.Fault) {

@@ -37,6 +37,8 @@ type State struct {
 	Config Config `json:"config,omitzero"`
 	// Bytes is about how much data it holds.
 	Bytes int64 `json:"bytes,omitempty"`
+	// Turn is how far its agent is with draining it.
+	Turn Turn `json:"turn,omitempty"`
 }
 
 // Config says who is in the ensemble.
@@ -108,7 +110,7 @@ func (s State) sensible() bool {
 			return false
 		}
 	}
-	return s.Mode <= Standalone
+	return s.Mode <= Standalone && s.Turn <= Granted
 }
 
 // find returns the line of a node.

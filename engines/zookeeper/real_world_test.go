@@ -75,7 +75,7 @@ func (w *realWorld) green() {
 	}
 }
 
-// drain tries once to drain a member.
+// drain tries once to drain a member, and undoes it.
 func (w *realWorld) drain(i int) engines.Progress {
 	w.Helper()
 	w.claims++
@@ -83,6 +83,8 @@ func (w *realWorld) drain(i int) engines.Progress {
 	undo, err := w.wiring.First[i].PlanDrain(w.Context(), order)
 	require.NoError(w, err)
 	p, err := w.wiring.First[i].Drain(w.Context(), order, undo)
+	require.NoError(w, err)
+	_, err = w.wiring.First[i].Restore(w.Context(), undo)
 	require.NoError(w, err)
 	return p
 }

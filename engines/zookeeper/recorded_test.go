@@ -285,6 +285,7 @@ func TestNonsenseIsNotHeard(t *testing.T) {
 		"no name":                func(s *State) { s.Node = "" },
 		"no mode":                func(s *State) { s.Mode = ModeUnknown },
 		"a mode that is none":    func(s *State) { s.Mode = Standalone + 1 },
+		"a turn that is none":    func(s *State) { s.Turn = Granted + 1 },
 		"too many servers":       func(s *State) { s.Config = lines(maxServers+1, 0) },
 		"another kind of server": func(s *State) { s.Config.Servers[0].Node = "1" },
 		"one twice":              func(s *State) { s.Config.Servers[1] = s.Config.Servers[0] },

@@ -252,14 +252,17 @@ func TestDeparture(t *testing.T) {
 	}{
 		"a follower": {"server.2", false, nil, engines.ProgressDone, "the others are a majority without it"},
 		"the leader, for which there is no handover": {"server.1", false, nil, engines.ProgressDone, "leadership cannot be handed over"},
-		"an observer":              {"server.4", true, func(v *View) { down(&v.Others[1].State) }, engines.ProgressDone, ""},
-		"a stranger":               {"server.9", false, nil, engines.ProgressDone, "it is no member"},
-		"one is gone already":      {"server.2", false, func(v *View) { down(&v.Others[1].State); v.Others[0].State.Learners, v.Others[0].State.Synced = 2, 1 }, engines.ProgressRunning, "without server.2 1 of 3 voters would be left in sync"},
-		"the one that is gone":     {"server.3", false, func(v *View) { down(&v.Others[1].State); v.Others[0].State.Learners, v.Others[0].State.Synced = 2, 1 }, engines.ProgressDone, ""},
-		"another one leaves first": {"server.2", false, func(v *View) { v.Others[0].Peer.Leaving = true }, engines.ProgressRunning, "no majority"},
-		"another one leaves later": {"server.2", false, func(v *View) { v.Others[1].Peer.Leaving = true }, engines.ProgressDone, ""},
-		"who leads is not known":   {"server.2", false, func(v *View) { hung(&v.Others[0].State) }, engines.ProgressRunning, "it is not known who leads"},
-		"its data are lost":        {"server.2", true, nil, engines.ProgressDone, ""},
+		"an observer":                                    {"server.4", true, func(v *View) { down(&v.Others[1].State) }, engines.ProgressDone, ""},
+		"a stranger":                                     {"server.9", false, nil, engines.ProgressDone, "it is no member"},
+		"one is gone already":                            {"server.2", false, func(v *View) { down(&v.Others[1].State); v.Others[0].State.Learners, v.Others[0].State.Synced = 2, 1 }, engines.ProgressRunning, "without server.2 1 of 3 voters would be left in sync"},
+		"the one that is gone":                           {"server.3", false, func(v *View) { down(&v.Others[1].State); v.Others[0].State.Learners, v.Others[0].State.Synced = 2, 1 }, engines.ProgressDone, ""},
+		"another one leaves first":                       {"server.2", false, func(v *View) { v.Others[0].State.Turn = Waiting }, engines.ProgressRunning, "no majority"},
+		"another one leaves later":                       {"server.2", false, func(v *View) { v.Others[1].State.Turn = Waiting }, engines.ProgressDone, ""},
+		"another one may leave":                          {"server.2", false, func(v *View) { v.Others[1].State.Turn = Granted }, engines.ProgressRunning, "no majority"},
+		"another one is decided on":                      {"server.2", false, func(v *View) { v.Others[1].State.Turn = Deciding }, engines.ProgressRunning, "no majority"},
+		"another one leaves, and does not tell its turn": {"server.2", false, func(v *View) { v.Others[1].Peer.Leaving = true }, engines.ProgressRunning, "no majority"},
+		"who leads is not known":                         {"server.2", false, func(v *View) { hung(&v.Others[0].State) }, engines.ProgressRunning, "it is not known who leads"},
+		"its data are lost":                              {"server.2", true, nil, engines.ProgressDone, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := viewOf(nil)
