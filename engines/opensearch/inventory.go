@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/sorted"
@@ -20,6 +21,8 @@ type reading struct {
 	// placeless are the shards for which OpenSearch says that no node may take any of the
 	// unassigned replicas. It is asked only if that is not known otherwise.
 	placeless map[string]bool
+	// explained is when that was asked last.
+	explained time.Time
 }
 
 // takers counts the nodes that may hold copies of any index.

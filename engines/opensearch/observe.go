@@ -179,7 +179,7 @@ func (b *observer) read(ctx context.Context) (*reading, error) {
 		return nil, err
 	}
 	if b.cluster != nil && b.cluster.state.id == now.ID && b.cluster.complete() {
-		return b.cluster, nil
+		return b.cluster, b.api.explainLater(ctx, b.cluster)
 	}
 	known := map[string]nodeFacts(nil)
 	if b.cluster != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/web"
@@ -20,6 +21,7 @@ const mostExplained = 16
 // explain asks of each undecided shard whether any node may take its replica. What was
 // found counts for the state of the reading alone, so that must be the newest after it.
 func (a *api) explain(ctx context.Context, r *reading) error {
+	r.placeless, r.explained = nil, time.Now()
 	shards := r.undecided()
 	if len(shards) == 0 || len(shards) > mostExplained {
 		return nil
@@ -40,6 +42,18 @@ func (a *api) explain(ctx context.Context, r *reading) error {
 		r.placeless = found
 	}
 	return err
+}
+
+// explainAgain is after how long it is asked again where the answer was none, or another one than "no": what
+// it says can change while the state does not.
+const explainAgain = 10 * time.Second
+
+// explainLater asks again of the same state, now and then, as long as anything is undecided.
+func (a *api) explainLater(ctx context.Context, r *reading) error {
+	if time.Since(r.explained) < explainAgain || len(r.undecided()) == 0 {
+		return nil
+	}
+	return a.explain(ctx, r)
 }
 
 // placeless asks whether no node may take an unassigned replica of the shard. The answer is

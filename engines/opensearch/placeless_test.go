@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -78,4 +79,35 @@ func TestExplanationsAreOfTheSameState(t *testing.T) {
 	replica("x/0", "no")
 	require.NoError(t, e.api.explain(t.Context(), r))
 	require.Nil(t, r.placeless)
+}
+
+// TestExplanationsAreAskedForAgain: where OpenSearch was not asked in time, may not be asked, or said that it waits
+// for something, it is asked again though the state stays the same. Once it says no, it is not.
+func TestExplanationsAreAskedForAgain(t *testing.T) {
+	c := newFakeCluster(t, 3, "cluster_manager", "data")
+	missing := &fakeCopy{state: "UNASSIGNED", info: "INDEX_CREATED", status: "awaiting_info"}
+	c.locked(func() {
+		c.shards["books/0"] = []*fakeCopy{{primary: true, state: "STARTED", node: "id-0"}, missing}
+		c.shards["books/1"] = []*fakeCopy{{primary: true, state: "STARTED", node: "id-0"}, {state: "UNASSIGNED", info: "INDEX_CREATED", status: "no"}}
+	})
+	e := mustNew(t, testOptions(c.options(0)))
+	verdict := func() engines.Verdict {
+		o, err := e.Observe(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, engines.MembershipLive, o.Member)
+		return o.Health.Verdict
+	}
+	later := func() { e.observer.cluster.explained = time.Now().Add(-explainAgain) }
+	asked := func() int { return c.asked("POST " + pathExplain) }
+	require.Equal(t, engines.VerdictYellow, verdict())
+	c.mu.Lock()
+	missing.status = "no" // the state is the same
+	c.mu.Unlock()
+	require.Equal(t, engines.VerdictYellow, verdict(), "it was asked a moment ago")
+	later()
+	require.Equal(t, engines.VerdictRecoverable, verdict())
+	require.Equal(t, 4, asked())
+	later()
+	require.Equal(t, engines.VerdictRecoverable, verdict())
+	require.Equal(t, 4, asked(), "nothing is undecided")
 }
