@@ -37,7 +37,7 @@ func (e *Engine) decided(own bool, d departure, err error) (p engines.Progress, 
 		p = d.decide()
 	}
 	if own {
-		e.turn.end(p.State == engines.ProgressDone)
+		e.turn.end(p.State == engines.ProgressDone || err != nil && d.granted)
 	}
 	return p, err
 }
