@@ -81,8 +81,8 @@ func (t *turn) told() Turn {
 }
 
 // before reports whether another member that is leaving goes first: one that may leave already, or that
-// may be told so at this moment; and of those that wait the one with the lowest number. One that leaves,
-// and whose agent does not tell its turn, may have been told before its agent was started again.
+// may be told so at this moment; and of those that wait the one with the lowest number. One that leaves, and
+// whose agent lives and does not tell its turn, may have been told before its agent was started again.
 func (d departure) before(other member) bool {
 	switch now := other.State.Turn; {
 	case other.Known && now == Granted:
@@ -94,5 +94,5 @@ func (d departure) before(other member) bool {
 	case other.Known && now == Deciding:
 		return true
 	}
-	return other.Peer.Leaving
+	return other.Peer.Leaving && (other.Peer.Alive || byID(other.node, d.node) < 0)
 }

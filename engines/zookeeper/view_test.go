@@ -261,8 +261,12 @@ func TestDeparture(t *testing.T) {
 		"another one may leave":                          {"server.2", false, func(v *View) { v.Others[1].State.Turn = Granted }, engines.ProgressRunning, "no majority"},
 		"another one is decided on":                      {"server.2", false, func(v *View) { v.Others[1].State.Turn = Deciding }, engines.ProgressRunning, "no majority"},
 		"another one leaves, and does not tell its turn": {"server.2", false, func(v *View) { v.Others[1].Peer.Leaving = true }, engines.ProgressRunning, "no majority"},
-		"who leads is not known":                         {"server.2", false, func(v *View) { hung(&v.Others[0].State) }, engines.ProgressRunning, "it is not known who leads"},
-		"its data are lost":                              {"server.2", true, nil, engines.ProgressDone, ""},
+		"another one left, and is back without an agent": {"server.2", false, func(v *View) {
+			v.Others[1] = Member{Peer: engines.Peer{Pod: "zk-2", Node: "server.3", Leaving: true}, Why: "its agent is unavailable"}
+			v.Asked = map[string]Answer{"server.3": {Mode: Following}}
+		}, engines.ProgressDone, ""},
+		"who leads is not known": {"server.2", false, func(v *View) { hung(&v.Others[0].State) }, engines.ProgressRunning, "it is not known who leads"},
+		"its data are lost":      {"server.2", true, nil, engines.ProgressDone, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := viewOf(nil)
