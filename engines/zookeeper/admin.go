@@ -35,6 +35,7 @@ type answer struct {
 	Command string  `json:"command"`
 	Error   *string `json:"error"`
 
+	Client   *int64 `json:"client_port"`
 	ServerID *int64 `json:"server_id"`
 	LeaderID *int64 `json:"leader_id"`
 
@@ -86,7 +87,7 @@ func (a *admin) status(ctx context.Context) (status, error) {
 		return status{}, err
 	}
 	s := status{
-		id: told(own.ServerID), leader: -1, mode: modeOf(m.State), version: versionOf(m.Version),
+		id: told(own.ServerID), client: told(own.Client), leader: -1, mode: modeOf(m.State), version: versionOf(m.Version),
 		learners: max(told(m.Learners), told(m.Followers)), synced: told(m.Synced), observing: told(m.Observing), bytes: max(0, told(m.Bytes)),
 	}
 	if err := s.check(m.State); err != nil || s.mode == Standalone {

@@ -145,6 +145,7 @@ func (v values) number(names ...string) int64 {
 // status is what a server says of itself in one look.
 type status struct {
 	id      int64 // -1 means that it is not told
+	client  int64 // the port for clients without TLS; 0 and less mean that it is not told
 	leader  int64 // the leader's id; -1 means that it is not told
 	mode    Mode
 	version string

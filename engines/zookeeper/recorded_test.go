@@ -1,11 +1,13 @@
 package zookeeper
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -13,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -39,10 +42,16 @@ type recorded struct {
 	// readable means that clients may read the configuration.
 	readable bool
 	tls      *tls.Config
+	// clients is the mode that the client port has; empty means that it is the same.
+	clients string
+	// client is the port that the admin server says clients use; 0 means the right one.
+	client int
 
 	mu       sync.Mutex
 	sessions int
 }
+
+var clientPorts = regexp.MustCompile(`"client_port" : \d+,`)
 
 func (r *recorded) file(name string) string {
 	text, err := os.ReadFile(filepath.Join("testdata", r.version+"-"+r.mode+"-"+name))
@@ -79,7 +88,8 @@ func (r *recorded) options() Options {
 	if r.admin {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, r.file(strings.TrimPrefix(q.URL.Path, "/commands/")+".json"))
+			text := r.file(strings.TrimPrefix(q.URL.Path, "/commands/") + ".json")
+			_, _ = io.WriteString(w, clientPorts.ReplaceAllString(text, fmt.Sprintf(`"client_port" : %d,`, cmp.Or(r.client, o.Port))))
 		}))
 		r.Cleanup(s.Close)
 		at, err := url.Parse(s.URL)
@@ -96,6 +106,10 @@ func (r *recorded) serve(c net.Conn) {
 	}
 	if word := string(head); head[0] != 0 {
 		switch {
+		case r.mode == "looking" && r.clients == "":
+			_, _ = io.WriteString(c, r.file("mntr.txt"))
+		case word == "srvr" && r.clients != "":
+			_, _ = io.WriteString(c, (&recorded{T: r.T, version: r.version, mode: r.clients}).file("srvr.txt"))
 		case word == "srvr" || strings.Contains(strings.Join(r.words, ","), word):
 			_, _ = io.WriteString(c, r.file(word+".txt"))
 		default:
@@ -214,9 +228,23 @@ func TestWhatMustBeAllowed(t *testing.T) {
 		require.Contains(t, s.Problem, "read /zookeeper/config: the server answers with error -102: allow every client to read it")
 	})
 	t.Run("another port for clients", func(t *testing.T) {
-		s := with(t, func(r *recorded) { r.admin = true }).look(func(o *Options) { o.Port = 1 })
+		s := with(t, func(r *recorded) { r.admin, r.client = true, 1 }).look(func(o *Options) { o.Port = 1 })
 		require.Contains(t, s.Problem, "its admin server says that it serves, and nobody listens on 127.0.0.1:1: is spec.connection.port another one?")
 		require.False(t, s.Down, "it serves, whatever the port is")
+		s = with(t, func(r *recorded) { r.admin, r.client = true, 2281 }).look(func(o *Options) { o.Port = 1 })
+		require.Contains(t, s.Problem, "the admin server is that of another server: its client port is 2281, and not 1: is spec.connection.adminPort or spec.connection.port another one?")
+		require.False(t, s.Down, "either port may be wrong")
+	})
+	t.Run("the admin server of another server", func(t *testing.T) {
+		s := with(t, func(r *recorded) { r.admin, r.readable, r.client = true, true, 2281 }).look(nil)
+		require.False(t, s.Serving)
+		require.Contains(t, s.Problem, "the admin server is that of another server: its client port is 2281")
+		s = with(t, func(r *recorded) { r.admin, r.client, r.words = true, 2281, []string{"mntr", "conf"} }).look(nil)
+		require.True(t, s.Serving, s.Problem)
+		require.Equal(t, "server.2", s.Node, "words are its own")
+		s = with(t, func(r *recorded) { r.admin, r.mode, r.clients = true, "looking", "follower" }).look(nil)
+		require.False(t, s.Looking)
+		require.Contains(t, s.Problem, "the admin server is that of another server: it serves nobody, and the client port does")
 	})
 	t.Run("another port for the admin server", func(t *testing.T) {
 		s := with(t, func(r *recorded) { r.words = []string{"mntr", "conf"} }).look(nil)

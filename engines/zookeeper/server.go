@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,10 @@ type server struct {
 	closed     bool
 }
 
-var errLate = errors.New("it has not answered in time")
+var (
+	errLate    = errors.New("it has not answered in time")
+	errAnother = errors.New("the admin server is that of another server")
+)
 
 // adminRests is for how long an admin server that does not answer is left alone.
 const adminRests = 30 * time.Second
@@ -111,6 +115,9 @@ func (s *server) status(ctx context.Context) (status, error) {
 		now, err := s.admin.status(bounded)
 		late = bounded.Err() != nil && ctx.Err() == nil
 		cancel()
+		if err == nil || errors.Is(err, errLooking) {
+			err = cmp.Or(s.another(ctx, now, err), err)
+		}
 		if err == nil || errors.Is(err, errLooking) || errors.Is(err, errReadOnly) {
 			return now, err
 		}
@@ -119,6 +126,9 @@ func (s *server) status(ctx context.Context) (status, error) {
 		}
 	}
 	now, err := s.port.status(ctx)
+	if errors.Is(silent, errAnother) && errors.Is(err, errDown) {
+		return now, silent // one of the ports is wrong, and either may be
+	}
 	if late && err == nil {
 		s.rest() // words do
 	}
@@ -129,6 +139,22 @@ func (s *server) status(ctx context.Context) (status, error) {
 		return now, fmt.Errorf("%w, and the admin server cannot be asked instead (%w): add mntr and conf to 4lw.commands.whitelist, or set admin.enableServer", refused, silent)
 	}
 	return now, err
+}
+
+// another returns an error if the admin server is that of another server, such as one of another ensemble
+// on the host's network, which had the port first. Of one that serves nobody only the client port tells:
+// srvr is allowed by default.
+func (s *server) another(ctx context.Context, now status, said error) error {
+	if said != nil {
+		if _, err := s.port.say(ctx, s.port.local(), "srvr"); err == nil {
+			return fmt.Errorf("%w: it serves nobody, and the client port does", errAnother)
+		}
+		return nil
+	}
+	if s.port.tls == nil && now.client > 0 && now.client != int64(s.port.access.Port) {
+		return fmt.Errorf("%w: its client port is %d, and not %d: is spec.connection.adminPort or spec.connection.port another one?", errAnother, now.client, s.port.access.Port)
+	}
+	return nil
 }
 
 func (s *server) tries() bool {
