@@ -2,7 +2,6 @@ package solr
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -135,12 +134,12 @@ func TestRealVersions(t *testing.T) {
 	}
 }
 
-// TestRealSecuredRollout upgrades a cluster with basic authentication and TLS, with agents whose user may do no more than
-// the documents say.
+// TestRealSecuredRollout upgrades a cluster with basic authentication, TLS and certificates of everybody who connects, with
+// agents whose user may do no more than the documents say.
 func TestRealSecuredRollout(t *testing.T) {
 	t.Parallel() // each has a cluster of its own
 	c := solrtest.Start(t, solrtest.Options{
-		Versions: []string{"9.10.1", "9.10.1", "9.10.1"}, SessionTimeout: 6 * time.Second, TLS: true,
+		Versions: []string{"9.10.1", "9.10.1", "9.10.1"}, SessionTimeout: 6 * time.Second, TLS: true, ClientCertificates: true,
 		Security: securityWith(SmallestRole()), User: "solr", Password: securedPassword,
 	})
 	c.Nodes[0].Create("books", "numShards", "2", "nrtReplicas", "3")
@@ -157,18 +156,23 @@ func TestRealSecuredRollout(t *testing.T) {
 }
 
 func securedEngine(t *testing.T, c *solrtest.Cluster, n *solrtest.Node, user string) *Engine {
+	var tls web.TLS
+	if c.Authority != nil {
+		cert, key := c.Authority.Issue(authority.Leaf{Name: user})
+		tls = web.TLS{Enabled: true, CA: c.CA, Cert: cert, Key: credentials.NewSecret(key)}
+	}
 	return mustNew(t, Options{Access: web.Access{
-		Host: n.Host, Port: n.Port, TLS: web.TLS{Enabled: c.CA != "", CA: c.CA},
+		Host: n.Host, Port: n.Port, TLS: tls,
 		Credentials: func() (string, credentials.Secret, error) { return user, credentials.NewSecret(securedPassword), nil },
 	}})
 }
 
-// front lets clients in that know neither TLS nor a password.
+// front lets clients in that know neither TLS nor a password, and have no certificate.
 func front(t *testing.T, c *solrtest.Cluster, n *solrtest.Node) string {
 	target, err := url.Parse(n.URL())
 	require.NoError(t, err)
 	proxy := &httputil.ReverseProxy{
-		Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: authority.Pool(c.CA)}},
+		Transport: c.Transport(),
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.SetBasicAuth("solr", securedPassword)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/credentials"
+	"github.com/rollcall-dev/rollcall/engines/enginetest/authority"
 	"github.com/rollcall-dev/rollcall/engines/solr/solrtest"
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
@@ -183,4 +184,43 @@ func TestRealTLS(t *testing.T) {
 	restoreAll(t, e, undo)
 	_, err := e.Drain(t.Context(), order, []byte("{}"))
 	require.ErrorIs(t, err, engines.ErrUndo)
+}
+
+// TestRealClientCertificates checks an agent at nodes that ask everybody for a certificate, each other
+// too: with the one of clientSecret it observes and drains, without a good one it knows nothing and says why.
+func TestRealClientCertificates(t *testing.T) {
+	t.Parallel() // it has a cluster of its own
+	c := solrtest.Start(t, solrtest.Options{Versions: []string{"10.0.0", "10.0.0"}, TLS: true, ClientCertificates: true})
+	n := c.Nodes[0]
+	n.Create("books", "numShards", "1", "nrtReplicas", "2")
+	engine := func(n *solrtest.Node, issuer *authority.Authority, leaf authority.Leaf) *Engine {
+		tls := web.TLS{Enabled: true, CA: c.CA}
+		if issuer != nil {
+			cert, key := issuer.Issue(leaf)
+			tls.Cert, tls.Key = cert, credentials.NewSecret(key)
+		}
+		return mustNew(t, Options{Access: web.Access{Host: n.Host, Port: n.Port, TLS: tls}})
+	}
+	for _, n := range c.Nodes { // one of them leads
+		e := engine(n, c.Authority, authority.Leaf{Name: "agent"})
+		await(t, e, "shown", whole)
+		undo, detail := prepare(t, e, engines.Order{Kind: engines.Handoff, Claim: "shown"})
+		require.Empty(t, detail)
+		restoreAll(t, e, undo)
+	}
+	require.Empty(t, leftProperties(c))
+
+	for name, e := range map[string]*Engine{
+		"none":       engine(n, nil, authority.Leaf{}),
+		"a stranger": engine(n, authority.New(t, "others"), authority.Leaf{Name: "agent"}),
+		"expired":    engine(n, c.Authority, authority.Leaf{Name: "agent", NotAfter: time.Now().Add(-time.Hour)}),
+	} {
+		o, err := e.Observe(t.Context())
+		require.NoError(t, err)
+		t.Logf("%s: %s", name, o.Health.Reason)
+		require.Equal(t, engines.MembershipUnknown, o.Member, name)
+		require.Contains(t, o.Health.Reason, "spec.connection.tls.clientSecret", name)
+		_, err = e.PlanDrain(t.Context(), engines.Order{Kind: engines.Handoff, Claim: "not-shown"})
+		require.ErrorContains(t, err, "spec.connection.tls.clientSecret", name)
+	}
 }

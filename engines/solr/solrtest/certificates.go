@@ -1,6 +1,8 @@
 package solrtest
 
 import (
+	"crypto/tls"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,17 +13,20 @@ import (
 
 const storePassword = "changeit"
 
-// makeCertificates writes a PKCS12 key store and trust store for the nodes and returns the CA as
-// PEM.
-func (c *Cluster) makeCertificates() string {
-	signer := authority.New(c.t, "solrtest CA")
-	cert, key := signer.Issue(authority.Leaf{Name: "solr node", Hosts: []string{"localhost", "solr.test", "127.0.0.1"}})
-	c.write("ca.pem", signer.CA)
-	c.write("node.pem", cert+signer.CA+key)
+// makeCertificates writes a PKCS12 key store and trust store for the nodes and returns what the
+// tests' own client speaks with.
+func (c *Cluster) makeCertificates() *tls.Config {
+	c.Authority = authority.New(c.t, "solrtest CA")
+	c.CA = c.Authority.CA
+	cert, key := c.Authority.Issue(authority.Leaf{Name: "solr node", Hosts: []string{"localhost", "solr.test", "127.0.0.1"}})
+	c.write("ca.pem", c.CA)
+	c.write("node.pem", cert+c.CA+key)
 	c.command("openssl", "pkcs12", "-export", "-in", c.file("node.pem"), "-out", c.file("node.p12"), "-name", "node", "-passout", "pass:"+storePassword)
 	c.command("keytool", "-importcert", "-noprompt", "-alias", "ca", "-file", c.file("ca.pem"), "-keystore", c.file("trust.p12"),
 		"-storetype", "PKCS12", "-storepass", storePassword)
-	return signer.CA
+	own, err := tls.X509KeyPair([]byte(cert), []byte(key))
+	require.NoError(c.t, err)
+	return &tls.Config{RootCAs: authority.Pool(c.CA), Certificates: []tls.Certificate{own}}
 }
 
 func (c *Cluster) tlsProperties() []string {
@@ -32,6 +37,7 @@ func (c *Cluster) tlsProperties() []string {
 	return []string{
 		"-Dsolr.jetty.keystore=" + key, "-Dsolr.jetty.keystore.password=" + storePassword,
 		"-Dsolr.jetty.truststore=" + trust, "-Dsolr.jetty.truststore.password=" + storePassword,
+		fmt.Sprint("-Dsolr.jetty.ssl.needClientAuth=", c.options.ClientCertificates),
 		"-Djavax.net.ssl.keyStore=" + key, "-Djavax.net.ssl.keyStorePassword=" + storePassword,
 		"-Djavax.net.ssl.trustStore=" + trust, "-Djavax.net.ssl.trustStorePassword=" + storePassword,
 	}

@@ -2,7 +2,6 @@ package solrtest
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -33,6 +32,9 @@ type Options struct {
 	User, Password string
 	// TLS means that nodes speak HTTPS with a certificate of the cluster's own CA.
 	TLS bool
+	// ClientCertificates makes every connection need a certificate of that CA, those of the nodes to
+	// each other as well.
+	ClientCertificates bool
 	// SessionTimeout is how long ZooKeeper keeps a dead node live. 0 means 20 s, for tests in which no
 	// node dies: several clusters at once may be slow.
 	SessionTimeout time.Duration
@@ -42,8 +44,9 @@ type Options struct {
 type Cluster struct {
 	// Nodes in the order of Options.Versions.
 	Nodes []*Node
-	// CA signs the nodes' certificates, PEM; empty without TLS.
-	CA string
+	// Authority signs the nodes' certificates, and CA is its own as PEM; nil and empty without TLS.
+	Authority *authority.Authority
+	CA        string
 
 	t       testing.TB
 	home    string
@@ -80,8 +83,7 @@ func Start(t testing.TB, options Options) *Cluster {
 	c.client = &http.Client{Transport: transport, Timeout: 90 * time.Second}
 	t.Cleanup(c.stop)
 	if options.TLS {
-		c.CA = c.makeCertificates()
-		transport.TLSClientConfig = &tls.Config{RootCAs: authority.Pool(c.CA)}
+		transport.TLSClientConfig = c.makeCertificates()
 	}
 	c.startZooKeeper()
 	for i, version := range options.Versions {
@@ -125,6 +127,9 @@ func (c *Cluster) startZooKeeper() {
 		return err == nil
 	}, time.Minute, 100*time.Millisecond, "zookeeper did not start: %s", c.zk.Tail())
 }
+
+// Transport is how the tests' own client reaches the nodes.
+func (c *Cluster) Transport() http.RoundTripper { return c.client.Transport }
 
 // Shared is a folder that all nodes may write to.
 func (c *Cluster) Shared() string { return c.dir }
