@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,6 +99,29 @@ func TestSlowCommitIsPaidForOnce(t *testing.T) {
 			require.Contains(t, p.Detail, "commit failed", "it is said as long as the claim lasts")
 			require.LessOrEqual(t, time.Since(asked), most+time.Second)
 		}
+	})
+}
+
+// Before a copy of type TLOG takes over, the second commit is there while the first one is made.
+func TestTwoCommitsForATLOGCopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(t, 3)
+		c.add("books", "shard1", "tt", 0, 1)
+		var here sync.WaitGroup
+		here.Add(2)
+		served := c.servers[0].Handler
+		c.servers[0].Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/update") {
+				here.Done()
+				here.Wait()
+			}
+			served.ServeHTTP(w, r)
+		})
+		e := mustNew(t, testOptions(c.options(0)))
+		p, err := e.Drain(t.Context(), handoffOrder(), begin(t, e, handoffOrder()))
+		require.NoError(t, err)
+		require.Equal(t, engines.Progress{State: engines.ProgressDone}, p)
+		require.Equal(t, 2, count(c, "/solr/books/update "))
 	})
 }
 

@@ -26,7 +26,7 @@ func (e *Engine) handoff(ctx context.Context, order engines.Order, node string) 
 	plan := planHandoff(state, node, order.Claim, order.Eligible)
 	var commitTrouble string
 	var commit sync.WaitGroup
-	commit.Go(func() { commitTrouble = e.commitOnce(ctx, order, plan.hosts) })
+	commit.Go(func() { commitTrouble = e.commitOnce(ctx, order, plan.commits) })
 	moveErr := e.moveLeaders(ctx, order, plan.moves)
 	commit.Wait()
 	if ctx.Err() != nil {

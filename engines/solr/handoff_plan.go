@@ -19,8 +19,12 @@ type handoffPlan struct {
 	stuck []string
 	// leaderless shards carry our mark and have no leader at the moment.
 	leaderless []string
-	// hosts are the collections of which the node has copies.
-	hosts []string
+	// commits are the collections of which the node has copies. Those of which a copy takes over that has
+	// to replay its log are there twice, to be committed twice at the same time. When a copy of type TLOG
+	// has fetched a commit, it drops from its log what is older than the commit. An update that is older
+	// and was still on its way into the leader's index is in neither. Solr lets the second commit wait for
+	// the first, so that such an update has arrived.
+	commits []string
 }
 
 func (p handoffPlan) done() bool { return len(p.moves) == 0 && len(p.leaderless) == 0 }
@@ -39,7 +43,7 @@ func planHandoff(state *clusterState, node, claim string, eligible []string) han
 		}
 	}
 	for _, col := range state.collections {
-		hosted := false
+		hosted, lags := false, false
 		for _, s := range col.shards {
 			hosted = hosted || slices.ContainsFunc(s.replicas, func(r replica) bool { return r.node == node })
 			if !s.counts() || s.building() {
@@ -57,12 +61,16 @@ func planHandoff(state *clusterState, node, claim string, eligible []string) han
 				plan.stuck = append(plan.stuck, col.name+"/"+s.name)
 				continue
 			}
+			lags = lags || target.lags() > 0
 			leads[target.node]++
 			leads[node]--
 			plan.moves = append(plan.moves, s.moveTo(col.name, target, mark{claim: claim, node: node}))
 		}
 		if hosted {
-			plan.hosts = append(plan.hosts, col.name)
+			plan.commits = append(plan.commits, col.name)
+		}
+		if lags {
+			plan.commits = append(plan.commits, col.name)
 		}
 	}
 	return plan

@@ -74,7 +74,26 @@ func TestPlanSkipsWhatIsWritten(t *testing.T) {
 	plan := planHandoff(stateWith([]string{"a", "b"}, s), "a", "claim", nil)
 	require.Len(t, plan.moves, 1)
 	require.True(t, plan.moves[0].ready)
-	require.Equal(t, []string{"c"}, plan.hosts)
+	require.Equal(t, []string{"c"}, plan.commits)
+}
+
+func TestCommitsOfAPlan(t *testing.T) {
+	tlog := replica{node: "b", state: "active", kind: "TLOG"}
+	for name, c := range map[string]struct {
+		replicas []replica
+		want     []string
+	}{
+		"NRT takes over":       {[]replica{leading("a"), on("b", "active")}, []string{"c"}},
+		"TLOG takes over":      {[]replica{leading("a"), tlog}, []string{"c", "c"}},
+		"TLOG does not":        {[]replica{leading("a"), tlog, on("c", "active")}, []string{"c"}},
+		"TLOG leads already":   {[]replica{on("a", "active"), leading("b"), tlog}, []string{"c"}},
+		"nothing on this node": {[]replica{leading("b"), tlog}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := planHandoff(stateWith([]string{"a", "b", "c"}, shardOf("s", "active", c.replicas...)), "a", "claim", nil)
+			require.Equal(t, c.want, plan.commits)
+		})
+	}
 }
 
 func TestPlanRelease(t *testing.T) {

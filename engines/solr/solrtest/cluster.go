@@ -1,6 +1,7 @@
 package solrtest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -35,6 +36,8 @@ type Options struct {
 	// ClientCertificates makes every connection need a certificate of that CA, those of the nodes to
 	// each other as well.
 	ClientCertificates bool
+	// Heap of each node, in MiB. 0 means 192, which is enough for five cores.
+	Heap int
 	// SessionTimeout is how long ZooKeeper keeps a dead node live. 0 means 20 s, for tests in which no
 	// node dies: several clusters at once may be slow.
 	SessionTimeout time.Duration
@@ -75,6 +78,7 @@ type Node struct {
 // Start brings a cluster up and takes it down when the test ends.
 func Start(t testing.TB, options Options) *Cluster {
 	t.Helper()
+	options.Heap = cmp.Or(options.Heap, 192)
 	if options.SessionTimeout == 0 {
 		options.SessionTimeout = 20 * time.Second
 	}
@@ -148,7 +152,7 @@ func (n *Node) Start() {
 	require.NoError(c.t, err)
 	require.NoError(c.t, os.WriteFile(filepath.Join(n.home, "solr.xml"), xml, 0o644))
 	args := []string{
-		"-Xmx192m", "-DzkHost=" + c.zkHost, "-Dhost=" + n.Host, fmt.Sprintf("-Djetty.port=%d", n.Port),
+		fmt.Sprintf("-Xmx%dm", c.options.Heap), "-DzkHost=" + c.zkHost, "-Dhost=" + n.Host, fmt.Sprintf("-Djetty.port=%d", n.Port),
 		"-Djava.io.tmpdir=" + filepath.Join(n.home, "tmp"), "-Dsolr.solr.home=" + n.home, "-Dsolr.log.dir=" + n.home,
 		"-Dsolr.install.dir=" + c.home, "-Dsolr.default.confdir=" + c.path("conf"), "-Dsolr.configset.default.confdir=" + c.path("conf"),
 		"-Drollcall.lucene=" + lucene(n.Version), "-Dsolr.allowPaths=" + c.dir, "-Dsolr.security.allow.paths=" + c.dir,

@@ -9,7 +9,11 @@ import (
 )
 
 // Solr is a SolrCloud.
-type Solr struct{}
+type Solr struct {
+	// Leaders alone are asked what is there. Any other copy may show it later: one of type TLOG has first
+	// to fetch it.
+	Leaders bool
+}
 
 // Write is one update of one document, without a commit: of a batch that a node
 // forwards to a leader that has just gone Solr 9.9 sends only the first document
@@ -30,7 +34,7 @@ func (Solr) Again(_ Request, status int, _ []byte) bool {
 }
 
 // There commits, and asks for all ids with the prefix at once.
-func (Solr) There(ask Ask, collection, prefix string, _ []string) (map[string]bool, error) {
+func (s Solr) There(ask Ask, collection, prefix string, _ []string) (map[string]bool, error) {
 	if err := ask("commit", Request{Method: http.MethodPost, Path: solrPath(collection) + "/update?commit=true&wt=json", Body: []byte("[]")}, nil); err != nil {
 		return nil, err
 	}
@@ -42,6 +46,9 @@ func (Solr) There(ask Ask, collection, prefix string, _ []string) (map[string]bo
 		} `json:"response"`
 	}
 	q := url.Values{"q": {"id:" + prefix + "-*"}, "fl": {"id"}, "rows": {"1000000"}, "wt": {"json"}, "shards.tolerant": {"false"}}
+	if s.Leaders {
+		q.Set("shards.preference", "replica.leader:true")
+	}
 	if err := ask("count", Request{Method: http.MethodGet, Path: solrPath(collection) + "/select?" + q.Encode()}, &answer); err != nil {
 		return nil, err
 	}
