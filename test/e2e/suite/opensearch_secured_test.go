@@ -236,9 +236,10 @@ func (s *secured) missingPermission(t *testing.T) {
 		})
 }
 
-// expired: agents do not speak to a server whose certificate has expired, and say so.
+// expired: OpenSearch does not start with a certificate that has expired, and those that run do not load
+// it. So the first pod does not come back, and no other one goes until there is a certificate again.
 func (s *secured) expired(t *testing.T) {
-	s.held(t, "expired", []string{"expired"},
+	s.held(t, "expired", []string{"starts and ends again and again"},
 		func(ctx context.Context) error {
 			return s.security.Certify(ctx, authority.Leaf{NotAfter: time.Now().Add(-time.Hour)})
 		},
