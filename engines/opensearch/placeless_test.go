@@ -43,12 +43,7 @@ func TestExplanationsAreOfTheSameState(t *testing.T) {
 	c := newFakeCluster(t, 3, "cluster_manager", "data")
 	c.add("books/0", 0, 1)
 	e := mustNew(t, testOptions(c.options(0)))
-	verdict := func() engines.Verdict {
-		o, err := e.Observe(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, engines.MembershipLive, o.Member)
-		return o.Health.Verdict
-	}
+	verdict := func() engines.Verdict { return verdictOf(t, e) }
 	asked := func() int { return c.asked("POST " + pathExplain) }
 	require.Equal(t, engines.VerdictGreen, verdict())
 	require.Zero(t, asked())
@@ -81,6 +76,15 @@ func TestExplanationsAreOfTheSameState(t *testing.T) {
 	require.Nil(t, r.placeless)
 }
 
+// verdictOf is the verdict of a live member.
+func verdictOf(t *testing.T, e *Engine) engines.Verdict {
+	t.Helper()
+	o, err := e.Observe(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, engines.MembershipLive, o.Member)
+	return o.Health.Verdict
+}
+
 // TestExplanationsAreAskedForAgain: where OpenSearch was not asked in time, may not be asked, or said that it waits
 // for something, it is asked again though the state stays the same. Once it says no, it is not.
 func TestExplanationsAreAskedForAgain(t *testing.T) {
@@ -91,12 +95,7 @@ func TestExplanationsAreAskedForAgain(t *testing.T) {
 		c.shards["books/1"] = []*fakeCopy{{primary: true, state: "STARTED", node: "id-0"}, {state: "UNASSIGNED", info: "INDEX_CREATED", status: "no"}}
 	})
 	e := mustNew(t, testOptions(c.options(0)))
-	verdict := func() engines.Verdict {
-		o, err := e.Observe(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, engines.MembershipLive, o.Member)
-		return o.Health.Verdict
-	}
+	verdict := func() engines.Verdict { return verdictOf(t, e) }
 	later := func() { e.observer.cluster.explained = time.Now().Add(-explainAgain) }
 	asked := func() int { return c.asked("POST " + pathExplain) }
 	require.Equal(t, engines.VerdictYellow, verdict())

@@ -60,7 +60,7 @@ func zooKeeperOf(set *appsv1.StatefulSet, c *corev1.Container, o database.Object
 	}
 	read(zooKeeperOption, commandLine(c), "the command line")
 	read(zooKeeperLine, strings.Join(strings.Fields(env["ZOO_CFG_EXTRA"]), "\n"), "variable ZOO_CFG_EXTRA")
-	text, from := security.File(set, c, o, "zoo.cfg")
+	text, from := security.File(set, o, "zoo.cfg")
 	read(zooKeeperLine, text, "zoo.cfg of "+from)
 	z.servers = []string{env["ZOO_SERVERS"], text}
 	return z
@@ -83,20 +83,11 @@ func (z zooKeeper) voters() (hosts []string) {
 	return hosts
 }
 
-// isZooKeeper reports whether a StatefulSet holds servers of ZooKeeper: as its DatabaseCluster says,
-// or as it looks.
-func (f *Facts) isZooKeeper(set *appsv1.StatefulSet, c *corev1.Container) bool {
-	if f.clusterOf(set) != nil {
-		return f.spec(set).Engine == model.ZooKeeper
-	}
-	return f.engine(set) == model.ZooKeeper || database.EngineOf(c) == model.ZooKeeper
-}
-
 // ensemble checks whether the agents can ask servers of ZooKeeper, and whether any of them may go.
 func ensemble(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		c := database.Container(&set.Spec.Template)
-		if c == nil || !f.isZooKeeper(set, c) {
+		if c == nil || f.engine(set) != model.ZooKeeper {
 			return nil
 		}
 		z := zooKeeperOf(set, c, f.Objects())

@@ -21,52 +21,52 @@ type Connection struct {
 }
 
 // Complete has the Secrets and the name mean that TLS is on.
-func (t *Connection) Complete() error {
-	if t.CASecret == "" && t.ClientSecret == "" && t.ServerName == "" {
+func (c *Connection) Complete() error {
+	if c.CASecret == "" && c.ClientSecret == "" && c.ServerName == "" {
 		return nil
 	}
-	if t.Enabled != nil && !*t.Enabled {
+	if c.Enabled != nil && !*c.Enabled {
 		return errors.New("--tls is false: leave out --ca-secret, --server-name and --client-secret, which are for TLS")
 	}
 	yes := true
-	t.Enabled = &yes
+	c.Enabled = &yes
 	return nil
 }
 
 // write writes what is said into the connection of a DatabaseCluster.
-func (t Connection) write(c *model.Connection) {
-	c.Port = t.Port
-	if t.Enabled == nil || !*t.Enabled {
+func (c Connection) write(to *model.Connection) {
+	to.Port = c.Port
+	if c.Enabled == nil || !*c.Enabled {
 		return
 	}
-	c.TLS.Enabled, c.TLS.CASecret, c.TLS.ServerName, c.TLS.ClientSecret = true, t.CASecret, t.ServerName, t.ClientSecret
+	to.TLS.Enabled, to.TLS.CASecret, to.TLS.ServerName, to.TLS.ClientSecret = true, c.CASecret, c.ServerName, c.ClientSecret
 }
 
 // differs says what contradicts the connection of a DatabaseCluster, and in which field; empty means
 // nothing.
-func (t Connection) differs(c model.Connection) (said, field string) {
+func (c Connection) differs(of model.Connection) (said, field string) {
 	const port, tls = "spec.connection.port", "spec.connection.tls"
-	switch is := c.TLS; {
-	case t.Port != 0 && t.Port != c.Port:
-		return fmt.Sprintf("--port is %d", t.Port), port
-	case t.Enabled != nil && *t.Enabled != is.Enabled:
-		return fmt.Sprintf("--tls is %t", *t.Enabled), tls
-	case t.CASecret != "" && t.CASecret != is.CASecret:
-		return "--ca-secret is " + t.CASecret, tls
-	case t.ClientSecret != "" && t.ClientSecret != is.ClientSecret:
-		return "--client-secret is " + t.ClientSecret, tls
-	case t.ServerName != "" && t.ServerName != is.ServerName:
-		return "--server-name is " + t.ServerName, tls
+	switch is := of.TLS; {
+	case c.Port != 0 && c.Port != of.Port:
+		return fmt.Sprintf("--port is %d", c.Port), port
+	case c.Enabled != nil && *c.Enabled != is.Enabled:
+		return fmt.Sprintf("--tls is %t", *c.Enabled), tls
+	case c.CASecret != "" && c.CASecret != is.CASecret:
+		return "--ca-secret is " + c.CASecret, tls
+	case c.ClientSecret != "" && c.ClientSecret != is.ClientSecret:
+		return "--client-secret is " + c.ClientSecret, tls
+	case c.ServerName != "" && c.ServerName != is.ServerName:
+		return "--server-name is " + c.ServerName, tls
 	}
 	return "", ""
 }
 
 // Model is a connection of which nothing else is known.
-func (t Connection) Model(credentialsSecret string) *model.Connection {
-	if t.Enabled == nil && t.Port == 0 && credentialsSecret == "" {
+func (c Connection) Model(credentialsSecret string) *model.Connection {
+	if c.Enabled == nil && c.Port == 0 && credentialsSecret == "" {
 		return nil
 	}
-	c := model.Connection{CredentialsSecret: credentialsSecret}
-	t.write(&c)
-	return &c
+	is := model.Connection{CredentialsSecret: credentialsSecret}
+	c.write(&is)
+	return &is
 }

@@ -10,19 +10,19 @@ import (
 )
 
 // connectionFlags are the flags that say how agents connect to their database.
-func connectionFlags(cmd *cobra.Command, t *enroll.Connection, credentials *string) {
+func connectionFlags(cmd *cobra.Command, c *enroll.Connection, credentials *string) {
 	flags := cmd.Flags()
-	flags.Int32Var(&t.Port, "port", 0, "port on which the database serves its clients; default: the usual one of its kind")
-	t.Enabled = new(bool)
-	flags.BoolVar(t.Enabled, "tls", false, "whether the database speaks TLS; default: what its objects and pods say must be named")
-	flags.StringVar(&t.CASecret, "ca-secret", "", "Secret with the certificate of the authority of the database's servers, under ca.crt")
-	flags.StringVar(&t.ServerName, "server-name", "", "name that the servers' certificate must have; default: localhost, or the connection's host")
-	flags.StringVar(&t.ClientSecret, "client-secret", "", "Secret of type kubernetes.io/tls with the certificate that agents show to the servers")
+	flags.Int32Var(&c.Port, "port", 0, "port on which the database serves its clients; default: the usual one of its kind")
+	c.Enabled = new(bool)
+	flags.BoolVar(c.Enabled, "tls", false, "whether the database speaks TLS; default: what its objects and pods say must be named")
+	flags.StringVar(&c.CASecret, "ca-secret", "", "Secret with the certificate of the authority of the database's servers, under ca.crt")
+	flags.StringVar(&c.ServerName, "server-name", "", "name that the servers' certificate must have; default: localhost, or the connection's host")
+	flags.StringVar(&c.ClientSecret, "client-secret", "", "Secret of type kubernetes.io/tls with the certificate that agents show to the servers")
 	flags.StringVar(credentials, "credentials-secret", "", "Secret with the username and password of the agents")
 }
 
 // readConnectionFlags checks them, and forgets --tls where it was not given.
-func readConnectionFlags(cmd *cobra.Command, t *enroll.Connection) error {
+func readConnectionFlags(cmd *cobra.Command, c *enroll.Connection) error {
 	for _, flag := range []string{"ca-secret", "server-name", "client-secret", "credentials-secret"} {
 		if cmd.Flags().Changed(flag) && cmd.Flag(flag).Value.String() == "" {
 			return fmt.Errorf("--%s is empty: must be a name", flag)
@@ -34,11 +34,11 @@ func readConnectionFlags(cmd *cobra.Command, t *enroll.Connection) error {
 			return fmt.Errorf("--%s %q: must be the name of a Secret: %s", flag, name, why[0])
 		}
 	}
-	if cmd.Flags().Changed("port") && (t.Port < 1 || t.Port > 65535) {
-		return fmt.Errorf("--port is %d: must be 1 to 65535", t.Port)
+	if cmd.Flags().Changed("port") && (c.Port < 1 || c.Port > 65535) {
+		return fmt.Errorf("--port is %d: must be 1 to 65535", c.Port)
 	}
 	if !cmd.Flags().Changed("tls") {
-		t.Enabled = nil
+		c.Enabled = nil
 	}
-	return t.Complete()
+	return c.Complete()
 }

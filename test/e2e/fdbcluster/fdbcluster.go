@@ -74,8 +74,7 @@ func Deploy(ctx context.Context, bed *testbed.Bed, o Options) (*Cluster, error) 
 		copies, text = 3, strings.Replace(text, "-redundancy=double", "-redundancy=triple", 1)
 	}
 	text, err = manifests.Edit(text, func(set *appsv1.StatefulSet) {
-		manifests.Label(set, Name)
-		set.Spec.Template.Labels[manifests.ClusterLabel] = Name
+		manifests.LabelAll(set, Name)
 		if o.Edit != nil {
 			o.Edit(set)
 		}

@@ -26,6 +26,12 @@ func Label(set *appsv1.StatefulSet, cluster string) {
 	set.Labels[ClusterLabel] = cluster
 }
 
+// LabelAll says it on the StatefulSet and in its pod template, so that its pods get agents.
+func LabelAll(set *appsv1.StatefulSet, cluster string) {
+	Label(set, cluster)
+	set.Spec.Template.Labels[ClusterLabel] = cluster
+}
+
 // Annotate changes the pod template in a way that only restarts.
 func Annotate(set *appsv1.StatefulSet, value string) {
 	if set.Spec.Template.Annotations == nil {

@@ -58,8 +58,7 @@ type Cluster struct {
 
 // Labelled is a chart with the label in the StatefulSets and in their pod templates.
 func Labelled(set *appsv1.StatefulSet) {
-	manifests.Label(set, Name)
-	set.Spec.Template.Labels[manifests.ClusterLabel] = Name
+	manifests.LabelAll(set, Name)
 }
 
 // EmptyDir gives the nodes with data a volume that goes with the pod.

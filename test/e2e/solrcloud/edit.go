@@ -8,8 +8,7 @@ import (
 
 // Labelled is a chart with the label in the StatefulSet and in its pod template.
 func Labelled(set *appsv1.StatefulSet) {
-	LabelledSet(set)
-	set.Spec.Template.Labels[manifests.ClusterLabel] = Name
+	manifests.LabelAll(set, Name)
 }
 
 // RollingUpdate is a chart with Kubernetes' own way of updating.

@@ -18,7 +18,15 @@ const (
 	Ensemble = "zk"
 	// EnsembleCluster is the DatabaseCluster in manifests/zookeeper-databasecluster.yaml.
 	EnsembleCluster = "zookeeper"
+	// EnsemblePods selects the ensemble's pods.
+	EnsemblePods = "app=" + Ensemble
+	ensemblePort = 2181
 )
+
+// WatchEnsemble follows the ensemble's pods, with their client ports.
+func WatchEnsemble(ctx context.Context, bed *testbed.Bed) (*testbed.Pods, error) {
+	return bed.WatchPods(ctx, Namespace, EnsemblePods, ensemblePort)
+}
 
 // WithEnsemble is a SolrCloud and its ensemble, both under Rollcall.
 type WithEnsemble struct {
@@ -43,13 +51,12 @@ func DeployWithEnsemble(ctx context.Context, bed *testbed.Bed) (*WithEnsemble, e
 	if err != nil {
 		return nil, err
 	}
-	servers, err := bed.WatchPods(ctx, Namespace, "app="+Ensemble, 2181)
+	servers, err := WatchEnsemble(ctx, bed)
 	return &WithEnsemble{cloud, servers}, err
 }
 
 func labelledEnsemble(set *appsv1.StatefulSet) {
-	manifests.Label(set, EnsembleCluster)
-	set.Spec.Template.Labels[manifests.ClusterLabel] = EnsembleCluster
+	manifests.LabelAll(set, EnsembleCluster)
 	set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
 }
 

@@ -95,8 +95,7 @@ type Cluster struct {
 
 // Labelled is a chart with the label in the StatefulSet and in its pod template.
 func Labelled(set *appsv1.StatefulSet) {
-	LabelledSet(set)
-	set.Spec.Template.Labels[manifests.ClusterLabel] = set.Name
+	manifests.LabelAll(set, set.Name)
 }
 
 // LabelledSet has the label in the StatefulSet only, which restarts nothing.

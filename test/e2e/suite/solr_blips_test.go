@@ -29,9 +29,6 @@ const (
 	// unfetched is how long a follower of type TLOG can lack what was acknowledged: its
 	// leader commits after 15 s, and it fetches after half of that.
 	unfetched = 25 * time.Second
-	// zookeeperPort is the zookeeper port of the ensemble's clients.
-	zookeeperPort = 2181
-	zookeepers    = "app=zk"
 )
 
 // patientProbe lets a Solr be unheard for longer than its session before its pod is
@@ -58,7 +55,7 @@ func (s *standstill) excused(collection string, d load.Doc) bool {
 // servers are the pods of the ensemble, and the addresses of their client ports by name.
 func (s *solr) servers(t *testing.T) (*testbed.Pods, func() map[string]string) {
 	t.Helper()
-	pods, err := s.bed.WatchPods(t.Context(), solrcloud.Namespace, zookeepers, zookeeperPort)
+	pods, err := solrcloud.WatchEnsemble(t.Context(), s.bed)
 	require.NoError(t, err)
 	return pods, func() map[string]string {
 		out := pods.Addresses()
@@ -181,7 +178,7 @@ func (s *solr) zookeeperRestarted(t *testing.T) {
 
 // ensemble are the pods of the ensemble, by name.
 func (s *solr) ensemble(ctx context.Context) (uids map[string]string, err error) {
-	list, err := s.bed.Kube.CoreV1().Pods(solrcloud.Namespace).List(ctx, metav1.ListOptions{LabelSelector: zookeepers})
+	list, err := s.bed.Kube.CoreV1().Pods(solrcloud.Namespace).List(ctx, metav1.ListOptions{LabelSelector: solrcloud.EnsemblePods})
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +229,7 @@ func (s *solr) renewed(ctx context.Context, names ...string) error {
 		return err
 	}
 	return s.bed.Eventually(ctx, strings.Join(names, ", ")+" to be back", 2*time.Minute, func(ctx context.Context) error {
-		list, err := s.bed.Kube.CoreV1().Pods(solrcloud.Namespace).List(ctx, metav1.ListOptions{LabelSelector: zookeepers})
+		list, err := s.bed.Kube.CoreV1().Pods(solrcloud.Namespace).List(ctx, metav1.ListOptions{LabelSelector: solrcloud.EnsemblePods})
 		if err != nil {
 			return err
 		}

@@ -25,17 +25,15 @@ func (s *solr) ensembleRolled(t *testing.T) {
 	ctx := t.Context()
 	servers, addresses := s.servers(t)
 	asked := observer.ZooKeeper{Pods: addresses}
-	enroll := func() (string, error) {
+	enroll := func() error {
 		out, err := s.bed.Rollcall(ctx, "enroll", solrcloud.Ensemble, "-n", solrcloud.Namespace)
 		t.Log(out, err)
-		return out, err
+		return err
 	}
-	_, err := enroll()
-	require.ErrorContains(t, err, "PodDisruptionBudget", "the chart has one of its own")
+	require.ErrorContains(t, enroll(), "PodDisruptionBudget", "the chart has one of its own")
 	require.NoError(t, s.bed.Kube.PolicyV1().PodDisruptionBudgets(solrcloud.Namespace).Delete(ctx, solrcloud.Ensemble, metav1.DeleteOptions{}))
-	_, err = enroll()
-	require.NoError(t, err)
-	_, err = s.bed.Rollcall(ctx, "approve", solrcloud.Ensemble, "-n", solrcloud.Namespace, "--what", "adopt", "--any-revision")
+	require.NoError(t, enroll())
+	_, err := s.bed.Rollcall(ctx, "approve", solrcloud.Ensemble, "-n", solrcloud.Namespace, "--what", "adopt", "--any-revision")
 	require.NoError(t, err)
 	metadata := fmt.Sprintf(`{"labels":{%q:%q}}`, manifests.ClusterLabel, solrcloud.Ensemble)
 	for _, step := range []string{metadata, fmt.Sprintf(`{"annotations":{%q:"ensemble"}}`, manifests.Changed)} {

@@ -17,18 +17,17 @@ const prefix = "plugins.security."
 // everybody logs in, and TLS for clients is a setting of its own.
 func openSearch(v *view) Posture {
 	s := v.settings()
-	probes := v.probed()
-	plugin := v.plugin(s, probes)
+	plugin := v.plugin(s)
 	if plugin.State == Off {
 		return Posture{TLS: plugin, Login: plugin, Client: plugin}
 	}
-	tls, demo := v.restTLS(s, probes, plugin)
+	tls, demo := v.restTLS(s, plugin)
 	p := Posture{TLS: tls, Login: plugin, Demo: demo}
 	if only := s.is("ssl_only"); only.State == On {
 		p.Login = off(only.Why)
 	}
-	if plugin.State == Untold && probes.login.State == On {
-		p.Login = probes.login
+	if plugin.State == Untold && v.probes.login.State == On {
+		p.Login = v.probes.login
 	}
 	mode, there := s.set["ssl.http.clientauth_mode"]
 	switch {
@@ -46,7 +45,7 @@ func openSearch(v *view) Posture {
 
 // plugin says whether the security plugin is on: what says it itself counts before what the image
 // does by itself.
-func (v *view) plugin(s settings, probes probed) Answer {
+func (v *view) plugin(s settings) Answer {
 	if removes.MatchString(line(v.container)) {
 		return off("the command of container " + v.container.Name + " removes the security plugin")
 	}
@@ -72,8 +71,8 @@ func (v *view) plugin(s settings, probes probed) Answer {
 		name := s.names()[0]
 		return on("its security plugin is configured: " + s.set[name].from)
 	}
-	if probes.plain.State == On {
-		return off(probes.plain.Why)
+	if v.probes.plain.State == On {
+		return off(v.probes.plain.Why)
 	}
 	var unseen []string
 	if s.unseen != "" {
@@ -83,8 +82,8 @@ func (v *view) plugin(s settings, probes probed) Answer {
 	switch ships := v.shipsPlugin(unseen); {
 	case len(unseen) > 0 && ships.State != On:
 		return untold("not seen: " + strings.Join(unseen, "; "))
-	case ships.State == Untold && probes.tls.State == On:
-		return on(probes.tls.Why + ", which servers do only with the security plugin")
+	case ships.State == Untold && v.probes.tls.State == On:
+		return on(v.probes.tls.Why + ", which servers do only with the security plugin")
 	default:
 		return ships
 	}
@@ -119,7 +118,7 @@ func (v *view) shipsPlugin(unseen []string) Answer {
 
 // restTLS says whether clients speak TLS to servers that have the plugin, and whether that is by the
 // demo configuration, which the image makes where nobody configures anything.
-func (v *view) restTLS(s settings, probes probed, plugin Answer) (tls Answer, demo bool) {
+func (v *view) restTLS(s settings, plugin Answer) (tls Answer, demo bool) {
 	const name = "ssl.http.enabled"
 	if set, there := s.set[name]; there {
 		return whether(set.text == "true", set.from), false
@@ -134,8 +133,8 @@ func (v *view) restTLS(s settings, probes probed, plugin Answer) (tls Answer, de
 	noDemo := v.is("DISABLE_INSTALL_DEMO_CONFIG", "true")
 	configured := len(s.set) > 0
 	switch {
-	case probes.tls.Why != "":
-		return probes.tls, probes.tls.State == On && !configured && noDemo.State != On && v.shipsPlugin(nil).State == On
+	case v.probes.tls.Why != "":
+		return v.probes.tls, v.probes.tls.State == On && !configured && noDemo.State != On && v.shipsPlugin(nil).State == On
 	case plugin.State == Untold:
 		return plugin, false
 	case noDemo.Why != "" && noDemo.State == Untold:

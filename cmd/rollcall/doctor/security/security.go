@@ -65,7 +65,7 @@ func Of(engine model.Engine, set *appsv1.StatefulSet, o database.Objects) (Postu
 	default:
 		return Posture{}, false
 	}
-	p.Secrets, p.Ready = v.secrets(), v.probed().ready
+	p.Secrets, p.Ready = v.secrets(), v.probes.ready
 	return p, true
 }
 

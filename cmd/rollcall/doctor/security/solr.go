@@ -12,9 +12,8 @@ import (
 // Both are off unless something turns them on; what somebody wrote to ZooKeeper cannot be seen here.
 func solr(v *view) Posture {
 	unseen := v.scripts()
-	probes := v.probed()
-	tls := v.solrTLS(probes, unseen)
-	p := Posture{TLS: tls, Login: v.solrLogin(probes, unseen), Client: tls}
+	tls := v.solrTLS(unseen)
+	p := Posture{TLS: tls, Login: v.solrLogin(unseen), Client: tls}
 	if tls.State == On {
 		if p.Client = v.is("SOLR_SSL_NEED_CLIENT_AUTH", yes...); p.Client.Why == "" {
 			p.Client = off("nothing sets SOLR_SSL_NEED_CLIENT_AUTH")
@@ -23,7 +22,7 @@ func solr(v *view) Posture {
 	return p
 }
 
-func (v *view) solrTLS(probes probed, unseen []string) Answer {
+func (v *view) solrTLS(unseen []string) Answer {
 	if enabled := v.is("SOLR_SSL_ENABLED", yes...); enabled.Why != "" {
 		return enabled
 	}
@@ -34,15 +33,15 @@ func (v *view) solrTLS(probes probed, unseen []string) Answer {
 		return on("SOLR_OPTS has urlScheme=https")
 	}
 	switch {
-	case probes.tls.Why != "":
-		return probes.tls
+	case v.probes.tls.Why != "":
+		return v.probes.tls
 	case len(unseen) > 0:
 		return untold("nothing that can be seen sets SOLR_SSL_ENABLED or SOLR_SSL_KEY_STORE; not seen: " + strings.Join(unseen, "; "))
 	}
 	return off("nothing sets SOLR_SSL_ENABLED or SOLR_SSL_KEY_STORE")
 }
 
-func (v *view) solrLogin(probes probed, unseen []string) Answer {
+func (v *view) solrLogin(unseen []string) Answer {
 	if enabled := v.is("SOLR_ENABLE_AUTHENTICATION", yes...); enabled.Why != "" {
 		return enabled
 	}
@@ -55,8 +54,8 @@ func (v *view) solrLogin(probes probed, unseen []string) Answer {
 	switch {
 	case json.Why != "":
 		return json
-	case probes.login.State == On:
-		return probes.login
+	case v.probes.login.State == On:
+		return v.probes.login
 	case len(unseen) > 0:
 		return untold("nothing that can be seen sets SOLR_AUTH_TYPE, SOLR_AUTHENTICATION_OPTS or a security.json; not seen: " + strings.Join(unseen, "; "))
 	}

@@ -24,6 +24,8 @@ type view struct {
 	variables map[string]value
 	// hidden says in words which parts of the environment cannot be seen.
 	hidden []string
+	// probes are what the probes of its containers tell.
+	probes probed
 }
 
 // value is the value of a variable or a setting.
@@ -54,6 +56,7 @@ func newView(engine model.Engine, set *appsv1.StatefulSet, c *corev1.Container, 
 	for i := range c.Env {
 		v.variables[c.Env[i].Name] = v.valueOf(&c.Env[i])
 	}
+	v.probes = v.probed()
 	return v
 }
 
@@ -152,8 +155,8 @@ func (v *view) file(name string) (text, from, unseen string) {
 
 // File returns the content of a file that pods of a StatefulSet mount from a ConfigMap, by its own name,
 // and where it is from; without one both are empty.
-func File(set *appsv1.StatefulSet, c *corev1.Container, o database.Objects, name string) (text, from string) {
-	v := &view{set: set, container: c, objects: o}
+func File(set *appsv1.StatefulSet, o database.Objects, name string) (text, from string) {
+	v := &view{set: set, objects: o}
 	text, from, _ = v.file(name)
 	return text, from
 }
