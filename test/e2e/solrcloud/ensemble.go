@@ -62,7 +62,7 @@ func labelledEnsemble(set *appsv1.StatefulSet) {
 
 // SetImage upgrades both at once.
 func (w *WithEnsemble) SetImage(ctx context.Context, tag string) error {
-	if err := PatchEnsemble(ctx, w.Bed, fmt.Sprintf(`{"spec":{"containers":[{"name":"zookeeper","image":%q}]}}`, image(tag))); err != nil {
+	if err := PatchEnsemble(ctx, w.Bed, fmt.Sprintf(`{"template":{"spec":{"containers":[{"name":"zookeeper","image":%q}]}}}`, image(tag))); err != nil {
 		return err
 	}
 	return w.Cloud.SetImage(ctx, tag)
@@ -76,9 +76,9 @@ func (w *WithEnsemble) RolledOut(ctx context.Context, limit time.Duration) error
 	return w.Cloud.RolledOut(ctx, limit)
 }
 
-// PatchEnsemble changes the pod template of the ensemble by a strategic merge patch.
-func PatchEnsemble(ctx context.Context, bed *testbed.Bed, template string) error {
-	patch := fmt.Sprintf(`{"spec":{"template":%s}}`, template)
+// PatchEnsemble changes the spec of the ensemble's StatefulSet by a strategic merge patch.
+func PatchEnsemble(ctx context.Context, bed *testbed.Bed, spec string) error {
+	patch := fmt.Sprintf(`{"spec":%s}`, spec)
 	_, err := bed.Kube.AppsV1().StatefulSets(Namespace).Patch(ctx, Ensemble, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "e2e"})
 	return err
 }

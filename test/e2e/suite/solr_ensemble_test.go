@@ -25,14 +25,16 @@ func (s *solr) ensembleRolled(t *testing.T) {
 	ctx := t.Context()
 	servers, addresses := s.servers(t)
 	asked := observer.ZooKeeper{Pods: addresses}
-	enroll := func() error {
-		out, err := s.bed.Rollcall(ctx, "enroll", solrcloud.Ensemble, "-n", solrcloud.Namespace)
+	// Otherwise the StatefulSet's controller removes what Rollcall lets go, and the observer takes that for somebody else.
+	require.NoError(t, solrcloud.PatchEnsemble(ctx, s.bed, `{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}`))
+	enroll := func(timeout string) error {
+		out, err := s.bed.Rollcall(ctx, "enroll", solrcloud.Ensemble, "-n", solrcloud.Namespace, "--timeout", timeout)
 		t.Log(out, err)
 		return err
 	}
-	require.ErrorContains(t, enroll(), "PodDisruptionBudget", "the chart has one of its own")
+	require.ErrorContains(t, enroll("30s"), "PodDisruptionBudget", "the chart has one of its own")
 	require.NoError(t, s.bed.Kube.PolicyV1().PodDisruptionBudgets(solrcloud.Namespace).Delete(ctx, solrcloud.Ensemble, metav1.DeleteOptions{}))
-	require.NoError(t, enroll())
+	require.NoError(t, enroll("3m"))
 	_, err := s.bed.Rollcall(ctx, "approve", solrcloud.Ensemble, "-n", solrcloud.Namespace, "--what", "adopt", "--any-revision")
 	require.NoError(t, err)
 	metadata := fmt.Sprintf(`{"labels":{%q:%q}}`, manifests.ClusterLabel, solrcloud.Ensemble)
@@ -41,7 +43,7 @@ func (s *solr) ensembleRolled(t *testing.T) {
 		out := roll(t, rehearsal.Rehearsal{
 			On: s.cloud,
 			Change: func(ctx context.Context) error {
-				return solrcloud.PatchEnsemble(ctx, s.bed, fmt.Sprintf(`{"metadata":%s}`, step))
+				return solrcloud.PatchEnsemble(ctx, s.bed, fmt.Sprintf(`{"template":{"metadata":%s}}`, step))
 			},
 			During: func(ctx context.Context, _ *witness.Witness) error { return s.leaderLast(ctx, servers, asked) },
 			Done: func(ctx context.Context) error {
