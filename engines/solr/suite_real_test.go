@@ -37,6 +37,11 @@ func TestRealConformance(t *testing.T) {
 
 func realDatabase(t *testing.T, c *solrtest.Cluster) enginetest.Database {
 	reset(c)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(c.Waits())
+		}
+	})
 	var (
 		all     webtest.Allowance
 		fronts  []*webtest.Front
@@ -95,6 +100,7 @@ func reset(c *solrtest.Cluster) {
 		prefer(c, 0)
 		return
 	}
+	c.AwaitElections()
 	for name := range n.State() {
 		n.Collections("DELETE", "name", name)
 	}

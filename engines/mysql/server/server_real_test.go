@@ -179,7 +179,7 @@ func TestRealDropClients(t *testing.T) {
 		require.Error(t, err, "a client is gone")
 		require.Len(t, servers[0].Rows("SELECT ID FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'"), 1, "replication is not")
 		require.Len(t, servers[0].Rows("SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'event_scheduler'"), 1)
-		require.Len(t, servers[0].Rows("SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'rollcall' AND COMMAND = 'Sleep'"), 2, "nor are ours")
+		require.Len(t, servers[0].Rows("SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'rollcall'"), 2, "nor are ours")
 
 		ended, err = agentAt(t, servers[1]).DropClients(t.Context())
 		require.NoError(t, err)

@@ -21,6 +21,19 @@ const (
 	creation = 45 * time.Second
 )
 
+// AwaitElections waits until no node puts a replica into an election anew. A collection that is removed
+// meanwhile has no leader any more, for which such a request waits three minutes. It keeps its core open
+// for so long, and a new core of the same name waits for that.
+func (c *Cluster) AwaitElections() {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool {
+		return !slices.ContainsFunc(c.Nodes, func(n *Node) bool {
+			body, status, err := n.Try(http.MethodGet, "/solr/admin/info/threads", url.Values{"wt": {"json"}})
+			return err != nil || status != http.StatusOK || strings.Contains(string(body), "rejoinShardLeaderElection")
+		})
+	}, 4*time.Minute, 100*time.Millisecond, "elections of replicas do not end")
+}
+
 // Create makes a collection of which all replicas are active. Now and then a Solr that made and
 // removed many waits for a core for ever, and so does each further try under the same name. No test
 // is about that: the nodes say what they wait for, are started again, and the collection is made
@@ -40,7 +53,7 @@ func (n *Node) Create(name string, pairs ...string) {
 		if failure == nil {
 			return
 		}
-		t.Logf("CREATE %s, try %d: %v\n%s", name, try, failure, n.cluster.waits())
+		t.Logf("CREATE %s, try %d: %v\n%s", name, try, failure, n.cluster.Waits())
 		require.Less(t, try, creations, "CREATE %s: %v", name, failure)
 		n.cluster.restart()
 		// Some of it may be there.
@@ -72,8 +85,8 @@ func (c *Cluster) restart() {
 	}
 }
 
-// waits are the stacks of the nodes' threads that make, close or register cores.
-func (c *Cluster) waits() string {
+// Waits are the stacks of the nodes' threads that make, close or register cores.
+func (c *Cluster) Waits() string {
 	var out strings.Builder
 	for _, n := range c.Nodes {
 		n.process.Signal(syscall.SIGQUIT)
@@ -85,12 +98,13 @@ func (c *Cluster) waits() string {
 	return out.String()
 }
 
-// coreStacks picks those stacks of a dump of all threads that are about cores.
+// coreStacks picks those stacks of the last dump of all threads that are about cores.
 func coreStacks(said string) []string {
-	_, dump, found := strings.Cut(said, "Full thread dump")
-	if !found {
+	start := strings.LastIndex(said, "Full thread dump")
+	if start < 0 {
 		return []string{"no dump of threads"}
 	}
+	dump := said[start:]
 	var out []string
 	for stack := range strings.SplitSeq(dump, "\n\n") {
 		about := func(part string) bool { return strings.Contains(stack, "org.apache.solr."+part) }
