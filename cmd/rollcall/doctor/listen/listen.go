@@ -3,6 +3,7 @@
 package listen
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -149,9 +150,14 @@ func (q Question) judge(chain []*x509.Certificate) (*x509.Certificate, error) {
 // get asks for the path, and returns the status.
 func (q Question) get(ctx context.Context, h *Heard, user, password string) (int, error) {
 	scheme, asked := "http", false
+	var broken brokenConn
 	transport := &http.Transport{
 		DisableKeepAlives: true,
-		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return q.Dial(ctx) },
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			conn, err := q.Dial(ctx)
+			broken.Conn = conn
+			return &broken, err
+		},
 	}
 	if h.TLS == security.On {
 		scheme = "https"
@@ -176,7 +182,7 @@ func (q Question) get(ctx context.Context, h *Heard, user, password string) (int
 		if asked && q.Client == nil {
 			h.Client = security.On // it ends connections of those who show none
 		}
-		return 0, err
+		return 0, cmp.Or(broken.err(), err)
 	}
 	defer answer.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxBody))
