@@ -35,9 +35,9 @@ func (c *Cluster) AwaitElections() {
 }
 
 // Create makes a collection of which all replicas are active. Now and then a Solr that made and
-// removed many waits for a core for ever, and so does each further try under the same name. No test
-// is about that: the nodes say what they wait for, are started again, and the collection is made
-// again.
+// removed many waits for a core for longer than any test would, and so does each further try under the
+// same name. AwaitElections prevents the case that is understood. No test is about the others: the nodes
+// say what they wait for, are started again, and the collection is made again.
 func (n *Node) Create(name string, pairs ...string) {
 	t := n.cluster.t
 	t.Helper()

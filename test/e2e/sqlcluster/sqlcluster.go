@@ -98,9 +98,6 @@ func Labelled(set *appsv1.StatefulSet) {
 	manifests.LabelAll(set, set.Name)
 }
 
-// LabelledSet has the label in the StatefulSet only, which restarts nothing.
-func LabelledSet(set *appsv1.StatefulSet) { manifests.Label(set, set.Name) }
-
 // RollingUpdate is Kubernetes' own way of updating, from the partition on.
 func RollingUpdate(partition int32) func(*appsv1.StatefulSet) {
 	return func(set *appsv1.StatefulSet) {
