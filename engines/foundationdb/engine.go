@@ -110,7 +110,7 @@ func (e *Engine) asked(ctx context.Context) (snapshot, error) {
 	case err != nil:
 		return snapshot{}, err
 	case !is(s.available):
-		return snapshot{}, fmt.Errorf("%w: %s", ErrUnavailable, s.downHealth().Reason)
+		return snapshot{}, s.down()
 	}
 	return s, nil
 }

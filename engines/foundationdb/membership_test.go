@@ -60,9 +60,6 @@ func TestMissingFromOneStatus(t *testing.T) {
 	}
 }
 
-// Documents of a real FoundationDB 7.1.68, which are not part of the repository.
-const envRecordings = "ROLLCALL_FDB_RECORDINGS"
-
 // What real documents say of the pod whose process was killed in them, and of others.
 func TestMissingFromRealStatuses(t *testing.T) {
 	dir := os.Getenv(envRecordings)

@@ -152,7 +152,8 @@ func see(t testing.TB, text string, born time.Time) engines.Observation {
 	now := time.Unix(1_000_000, 0)
 	v := snapshot{status: s, now: now, born: born}
 	if is(s.available) {
-		v.away, v.recovered = e.memory.look(now, s), e.memory.recoveredFor(now, s)
+		s.list = listed(s)
+		v = e.remember(v)
 	}
 	return e.observation(v, nil)
 }
