@@ -30,6 +30,8 @@ type Program struct {
 	Patience time.Duration
 	// KillDelay is how long 7.3 and later wait after a kill; 3 s by default.
 	KillDelay time.Duration
+	// Clock tells the time; time.Now by default.
+	Clock func() time.Time
 	// Deaf makes the program ignore SIGTERM, for the fault that hangs for ever.
 	Deaf func()
 }
@@ -96,6 +98,9 @@ func (p Program) withDefaults() Program {
 	}
 	if p.Patience == 0 {
 		p.Patience = time.Second
+	}
+	if p.Clock == nil {
+		p.Clock = time.Now
 	}
 	if p.KillDelay == 0 {
 		p.KillDelay = 3 * time.Second

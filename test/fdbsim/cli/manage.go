@@ -131,7 +131,6 @@ func (s *session) coordinatorsChanged(p wire.Problem) bool {
 		return true
 	}
 	fmt.Fprintf(s.Stderr, "ERROR: %s\n", map[wire.Problem]string{
-		wire.NotRunning:  "Coordination servers are not running on the specified network addresses",
 		wire.Unreachable: "One of the specified coordinators is unreachable",
 		wire.FewMachines: "Too few fdbserver machines to provide coordination at the current redundancy level",
 	}[p])

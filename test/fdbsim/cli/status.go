@@ -48,4 +48,4 @@ func (s *session) fetchStatus(ctx context.Context) (document string, available b
 }
 
 // alone is the document when no coordinator answers.
-func (s *session) alone() string { return string(model.AloneJSON(s.db.Coordinators())) }
+func (s *session) alone() string { return string(model.AloneJSON(s.db.Coordinators(), s.Clock())) }

@@ -99,7 +99,6 @@ const (
 	NoRoom       Problem = "no-room"
 	Ignored      Problem = "ignored-failures" // maintenance while failures of storage servers are ignored
 	Unchanged    Problem = "unchanged"
-	NotRunning   Problem = "not-running"
 	Unreachable  Problem = "unreachable"
 	FewMachines  Problem = "few-machines"
 	Unrecognised Problem = "unrecognised"

@@ -114,12 +114,10 @@ func do(c *model.Cluster, r wire.Request, reply *wire.Reply) wire.Problem {
 			c.Maintain(r.Zone, time.Duration(r.Seconds*float64(time.Second)))
 		}
 	case wire.Distribution:
-		c.IgnoreFailures = r.Mode == "disable ssfailure"
+		distribution(c, r.Mode)
 	case wire.Coordinators:
 		reply.Description = c.Description
-		for _, s := range c.Seats {
-			reply.Addresses = append(reply.Addresses, s.Address)
-		}
+		reply.Addresses = c.ShownSeats()
 	case wire.SetCoordinators:
 		return setCoordinators(c, r)
 	case wire.Kill:
@@ -132,6 +130,17 @@ func do(c *model.Cluster, r wire.Request, reply *wire.Reply) wire.Problem {
 		return problem(err)
 	}
 	return wire.NoProblem
+}
+
+func distribution(c *model.Cluster, mode string) {
+	switch mode {
+	case "on", "off":
+		c.SetDistribution(mode == "on")
+	case "disable ssfailure", "enable ssfailure":
+		c.IgnoreFailures = mode == "disable ssfailure"
+	case "disable rebalance", "enable rebalance":
+		c.Distributor.NoRebalance = mode == "disable rebalance"
+	}
 }
 
 func setCoordinators(c *model.Cluster, r wire.Request) wire.Problem {
@@ -163,8 +172,6 @@ func problem(err error) wire.Problem {
 		return wire.NoProblem
 	case errors.Is(err, model.ErrSameCoordinators):
 		return wire.Unchanged
-	case errors.Is(err, model.ErrNotCoordinators):
-		return wire.NotRunning
 	case errors.Is(err, model.ErrCoordinatorUnreachable):
 		return wire.Unreachable
 	case errors.Is(err, model.ErrNotEnoughMachines):
