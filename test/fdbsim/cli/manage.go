@@ -64,6 +64,8 @@ func (s *session) distributionCommand(ctx context.Context, tokens []string) (boo
 		"on": "Data distribution is turned on.\n", "off": "Data distribution is turned off.\n",
 		"disable ssfailure": "Data distribution is disabled for storage server failures.\n",
 		"enable ssfailure":  "Data distribution is enabled for storage server failures.\n",
+		"disable rebalance": "Data distribution is disabled for rebalance.\n",
+		"enable rebalance":  "Data distribution is enabled for rebalance.\n",
 	}[mode]
 	if !known {
 		return s.misused("datadistribution")
@@ -117,6 +119,13 @@ func (s *session) coordinatorsCommand(ctx context.Context, tokens []string) (boo
 	}
 	if err != nil {
 		return false, err
+	}
+	if reply.Problem == wire.Unreachable {
+		for begun := time.Now(); time.Since(begun) < s.Reach; {
+			if err := s.pause(ctx, s.Poll); err != nil {
+				return false, err
+			}
+		}
 	}
 	return s.coordinatorsChanged(reply.Problem), nil
 }

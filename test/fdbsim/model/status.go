@@ -18,7 +18,9 @@ func (c *Cluster) down() object {
 }
 
 // AloneJSON is what it prints when no coordinator answers: the client knows nothing but its cluster file.
-func AloneJSON(coordinators []string, now time.Time) []byte { return pretty(alone(coordinators, now.Unix())) }
+func AloneJSON(coordinators []string, now time.Time) []byte {
+	return pretty(alone(coordinators, now.Unix()))
+}
 
 func alone(coordinators []string, now int64) object {
 	var seats list

@@ -26,7 +26,7 @@ func (w *World) Ask(_ context.Context, r wire.Request) (wire.Reply, error) {
 	} else if !w.ours(r.Connection) {
 		return wire.Reply{Problem: wire.Stranger}, nil
 	}
-	reply.Version = c.Version.String()
+	reply.Version, reply.ReadVersion = c.Version.String(), c.ReadVersion()
 	if r.Line != "" && r.Line != c.Version.Line() {
 		return wire.Reply{Problem: wire.Stranger, Version: reply.Version}, nil
 	}
@@ -40,6 +40,7 @@ func (w *World) Ask(_ context.Context, r wire.Request) (wire.Reply, error) {
 	case r.Op == wire.Status && down:
 		reply.Document = string(c.DownJSON())
 	case r.Op == wire.Status:
+		reply.Delay = w.statusDelay(c)
 		reply.Document = string(c.StatusJSON())
 	case !reply.Available:
 		reply.Problem = wire.Unavailable
@@ -52,6 +53,14 @@ func (w *World) Ask(_ context.Context, r wire.Request) (wire.Reply, error) {
 	}
 	reply.Healthy = reply.Available && c.Truth().SpareCopies == c.Redundancy.Copies()-1
 	return reply, nil
+}
+
+// statusDelay is how much later a status comes while a recovery is under way. What it says is what was when it was asked.
+func (w *World) statusDelay(c *model.Cluster) time.Duration {
+	if c.Accepting() || w.scale <= 0 {
+		return 0
+	}
+	return time.Duration(float64(c.Pace.StatusDelay) / w.scale)
 }
 
 func (w *World) faultOf(via string) wire.Fault {
@@ -122,6 +131,28 @@ func do(c *model.Cluster, r wire.Request, reply *wire.Reply) wire.Problem {
 		return setCoordinators(c, r)
 	case wire.Kill:
 		return kill(c, r.Targets)
+	case wire.ReadKeys:
+		if c.LockUID != "" && !r.LockAware {
+			return wire.Locked
+		}
+		reply.Keys = c.KeysBetween(r.Begin, r.End)
+	case wire.Lock:
+		if c.LockUID != "" {
+			return wire.Locked
+		}
+		c.LockUID = r.Key
+	case wire.Commit, wire.Read:
+		return data(c, r, reply)
+	}
+	return wire.NoProblem
+}
+
+// data is what clients write and read.
+func data(c *model.Cluster, r wire.Request, reply *wire.Reply) wire.Problem {
+	if c.LockUID != "" && !r.LockAware {
+		return wire.Locked
+	}
+	switch r.Op {
 	case wire.Commit:
 		return problem(c.Commit(r.Key, r.Value))
 	case wire.Read:
