@@ -133,7 +133,7 @@ func (s *stage) run(args ...string) string {
 	require.NoError(s.t, err)
 	p := Program{
 		Version: version, Stdout: stdout, Stderr: stderr, ClusterFile: "/etc/foundationdb/fdb.cluster", IsDefault: true,
-		Poll: time.Millisecond, Patience: time.Millisecond, KillDelay: time.Millisecond,
+		Poll: time.Millisecond, Patience: time.Millisecond, KillDelay: time.Millisecond, WarnAfter: time.Minute, Reach: time.Millisecond, Clock: func() time.Time { return time.Unix(1, 0) },
 		Open: func(file string) (Database, error) {
 			switch file {
 			case "/missing":

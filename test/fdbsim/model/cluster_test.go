@@ -84,7 +84,7 @@ func TestAProcessThatIsAwayIsNoticedByAndBy(t *testing.T) {
 	require.True(t, listed(), "nobody has noticed yet")
 	require.False(t, m.Accepting(), "but it was part of the transaction system")
 	require.False(t, m.Noticed())
-	m.Advance(3 * time.Second)
+	m.Advance(m.Pace.Notice)
 	require.False(t, listed())
 	require.True(t, m.Accepting())
 	healthy, state, replicas := m.dataState()
@@ -92,7 +92,7 @@ func TestAProcessThatIsAwayIsNoticedByAndBy(t *testing.T) {
 	require.Equal(t, "healthy", state)
 	require.Equal(t, 2, replicas)
 	require.Equal(t, 0, m.Truth().SpareCopies, "in truth there is one copy of some shards")
-	m.Advance(57500 * time.Millisecond)
+	m.Advance(m.Pace.Heal + m.Pace.Recover - m.Pace.Notice)
 	_, state, replicas = m.dataState()
 	require.Equal(t, "healing", state)
 	require.Equal(t, 1, replicas)
@@ -101,7 +101,7 @@ func TestAProcessThatIsAwayIsNoticedByAndBy(t *testing.T) {
 	require.Nil(t, m.serverOf(m.Process(victim)), "all that it had is elsewhere")
 
 	m.Start(victim)
-	m.Advance(time.Second)
+	m.Advance(m.Pace.Recover + m.Pace.Initialize + m.Pace.Enlist + 5*time.Second)
 	require.NotNil(t, m.serverOf(m.Process(victim)))
 	require.True(t, m.Settle(time.Hour))
 	require.Positive(t, m.copiesOn(m.serverOf(m.Process(victim)).ID), "balance brings data back")
@@ -214,12 +214,17 @@ func seatsApart(t *testing.T, m *Cluster) {
 	}
 }
 
+// split is a cluster as the recorded one: three processes for storage, three for logs, three for the rest.
+func split() *Cluster {
+	return New(Spec{Class: func(n int) Class { return []Class{Storage, LogClass, Stateless}[n/3] }})
+}
+
 func TestRecoveryPhases(t *testing.T) {
-	m := New(Spec{})
+	m := split()
 	epoch := m.Recovery.Epoch
 	m.Kill(m.current().Logs[0].Process)
 	var seen []Phase
-	for range 12 {
+	for range 26 {
 		if len(seen) == 0 || seen[len(seen)-1] != m.Recovery.Phase {
 			seen = append(seen, m.Recovery.Phase)
 		}
@@ -228,13 +233,34 @@ func TestRecoveryPhases(t *testing.T) {
 		}
 		m.Advance(500 * time.Millisecond)
 	}
-	m.Advance(3 * time.Second)
-	seen = append(seen, m.Recovery.Phase)
 	require.Equal(t, []Phase{
 		FullyRecovered, RecruitingTransactionServers, AcceptingCommits, AllLogsRecruited, StorageRecovered, FullyRecovered,
 	}, seen)
 	require.Equal(t, epoch+1, m.Recovery.Epoch)
 	require.Len(t, m.Generations, 1)
+}
+
+// The logs of before are kept for a storage server that is away, until nobody counts on it.
+func TestOldLogsWaitForStorageThatIsAway(t *testing.T) {
+	m := split()
+	m.Maintain("zone-b", 10*time.Minute)
+	for _, instance := range m.InZone("zone-b") {
+		m.Kill(instance)
+	}
+	m.Advance(5 * time.Minute)
+	require.Equal(t, AllLogsRecruited, m.Recovery.Phase)
+	require.Len(t, m.Generations, 2)
+	m.Start("fdb-1")
+	m.Advance(2 * tickLength)
+	require.Equal(t, FullyRecovered, m.Recovery.Phase, "it is back")
+
+	m = split()
+	m.Kill("fdb-1")
+	m.Kill("fdb-4")
+	m.Advance(m.Pace.Heal)
+	require.Equal(t, AllLogsRecruited, m.Recovery.Phase)
+	m.Advance(m.Pace.Heal)
+	require.Equal(t, FullyRecovered, m.Recovery.Phase, "its data is elsewhere")
 }
 
 func TestRecoveryWaitsForWhatItNeeds(t *testing.T) {
@@ -273,7 +299,7 @@ func TestCoordinators(t *testing.T) {
 	_, err := m.AutoCoordinators()
 	require.ErrorIs(t, err, ErrSameCoordinators)
 	require.ErrorIs(t, m.SetCoordinators(m.coordinatorAddresses(), ""), ErrSameCoordinators)
-	require.ErrorIs(t, m.SetCoordinators([]string{"10.8.0.99:4500"}, ""), ErrNotCoordinators)
+	require.ErrorIs(t, m.SetCoordinators([]string{"10.8.0.99:4500"}, ""), ErrCoordinatorUnreachable, "nothing runs there")
 	key, epoch := m.Key(), m.Recovery.Epoch
 
 	m.Kill("fdb-1")

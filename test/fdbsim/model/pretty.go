@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,11 +70,5 @@ func quote(s string) string {
 	return string(text)
 }
 
-// number is a real number, with a point even when it is whole.
-func number(f float64) string {
-	text := strconv.FormatFloat(f, 'f', 6, 64)
-	if f == math.Trunc(f) {
-		text = strconv.FormatFloat(f, 'f', 1, 64)
-	}
-	return text
-}
+// number is a real number, with all its digits.
+func number(f float64) string { return strconv.FormatFloat(f, 'g', 17, 64) }
