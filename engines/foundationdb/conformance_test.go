@@ -104,7 +104,7 @@ func (s *simulated) hosts(pod string) int {
 	for _, seat := range m.Seats {
 		n += boolInt(seat.Address == p.Address)
 	}
-	return n
+	return n + boolInt(!excluded || n > 0) // and all that are not emptied are in fault_tolerance
 }
 
 const foreignTarget = "locality_instance_id:somebody-else-7"

@@ -18,9 +18,6 @@ import (
 //   - logs: the same for the mutations that are in logs only.
 //   - recruits: who can become a log. There must be some in as many zones as each
 //     mutation is written to, or the database stops until one is back.
-//     With three data halls, these are the domains: data have a copy in each, mutations
-//     two in each of two. As a hall takes part with two zones, and not with any one of
-//     its pods, they acknowledge there; elsewhere it is a role.
 //   - coordinators: a quorum of seats.
 //   - fault_tolerance: all pods, for what the database itself says that it can spare.
 //
@@ -240,24 +237,6 @@ func (s *status) domainOfZone(zone string, away []remembered) string {
 
 func isLog(p process) bool { return p.mayHave("log") }
 
-// recruitable reports whether it may become a log. Processes of class storage become logs only
-// where no others are left, and count where logs are on them already.
-func recruitable(p process) bool {
-	if is(p.excluded) {
-		return false
-	}
-	switch p.class {
-	case "unset", "log", "transaction":
-		return true
-	case "storage":
-		return p.has("log")
-	}
-	return false
-}
-
-// eligible reports whether the database would make a log of it if no other were left.
-func eligible(p process) bool { return !is(p.excluded) && p.class == "storage" || recruitable(p) }
-
 // logGroups returns the groups of logs of all generations together, because a process does not say
 // to which one its log belongs; while anything may go there is only one. Logs of other regions are
 // a group of their own if they can be told apart.
@@ -289,27 +268,7 @@ func (s *status) logGroups(away []remembered) []engines.Group {
 			out = append(out, g)
 		}
 	}
-	kind := engines.GroupRole
-	if s.threeHalls() {
-		kind = engines.GroupAcks
-	}
-	recruits := inDomains("recruits", kind, s.hosts(func(p process) bool { return recruitable(p) && near(p) && !s.narrow(p.hall) }), 0, 0)
-	recruits.MinAvailable = max(factor, 1)
-	return append(out, recruits)
-}
-
-// narrow reports whether a data hall has too few zones to take two copies of a mutation.
-func (s *status) narrow(hall string) bool {
-	if !s.threeHalls() {
-		return false
-	}
-	zones := map[string]bool{}
-	for _, p := range s.processes {
-		if p.hall == hall && recruitable(p) {
-			zones[p.zone] = true
-		}
-	}
-	return len(zones) < 2
+	return append(out, s.recruits(factor, near)...)
 }
 
 // toleranceOf is the least factor of the sets that there are, and how many zones more than that

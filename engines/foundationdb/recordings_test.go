@@ -97,7 +97,9 @@ func listed(s *status) serverList {
 // watcher looks at documents as the agent of a pod does.
 type watcher struct{ e *Engine }
 
-func newWatcher(pod string) watcher { return watcher{&Engine{options: Options{Instance: pod}.withDefaults()}} }
+func newWatcher(pod string) watcher {
+	return watcher{&Engine{options: Options{Instance: pod}.withDefaults()}}
+}
 
 func (w watcher) look(s *status, now time.Time) engines.Observation {
 	fresh := *s // what is remembered is noted in it

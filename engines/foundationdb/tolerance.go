@@ -20,8 +20,12 @@ func (s *status) tolerated(least int, away []remembered) engines.Group {
 	hosts := s.hostsBy(func(p process) bool { return !p.emptied() }, func(p process) string { return p.zone })
 	hosts = without(hosts, away, inZone, func(remembered) bool { return true })
 	hosts = append(hosts, s.underMaintenance(s.maintenance)...)
-	atRest := s.spare()
-	spare := max(min(least, atRest-missed(hosts)), 0)
+	copies, _ := s.copies()
+	logs, _ := toleranceOf(s.currentLogs())
+	spare := max(min(least, min(copies, logs)-1-missed(hosts)), 0)
+	if s.regions > 1 {
+		spare = max(least, 0) // a region more
+	}
 	var seats []remembered
 	for _, c := range s.coordinators {
 		if is(c.reachable) {
@@ -40,7 +44,7 @@ func (s *status) tolerated(least int, away []remembered) engines.Group {
 		hosts = without(hosts, s.absent, inZone, func(r remembered) bool { return r.zone != "" })
 	}
 	broken, unseen := missed(hosts), 0
-	if spare == 0 && broken == 0 && atRest > 0 {
+	if spare == 0 && broken == 0 && s.spare() > 0 {
 		unseen = 1 // the database knows of something that cannot be seen here
 	}
 	return inDomains("fault_tolerance", engines.GroupAcks, hosts, broken+unseen+spare, unseen)
@@ -59,7 +63,7 @@ func (s *status) spare() int {
 	}
 	zones := map[string]bool{}
 	for _, p := range s.processes {
-		if eligible(p) {
+		if recruitable(p) {
 			zones[p.zone] = true
 		}
 	}
@@ -142,5 +146,5 @@ func (s *status) excludedBy(p process) string {
 			return e
 		}
 	}
-	return "by another entry"
+	return "by an entry that does not name it"
 }
