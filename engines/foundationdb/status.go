@@ -36,6 +36,8 @@ type status struct {
 	remaining    float64
 	processes    []process // in the order of their instances, then of their addresses
 	inFlight     int64     // bytes being moved
+	locked       bool
+	lockedBy     string // the UID of the lock
 }
 
 // coordinator is a seat of the quorum.

@@ -202,6 +202,10 @@ func (d *decoder) cluster(s *status) error {
 	var data dataJSON
 	var logs []logSetJSON
 	var messages []named
+	var lock struct {
+		Locked bool   `json:"locked"`
+		UID    string `json:"lock_uid"`
+	}
 	err := d.fields("cluster", map[string]any{
 		"connection_string":             &s.connection,
 		"generation":                    &s.generation,
@@ -211,6 +215,7 @@ func (d *decoder) cluster(s *status) error {
 		"configuration":                 &configuration,
 		"recovery_state":                &recovery,
 		"data":                          &data,
+		"database_lock_state":           &lock,
 		"logs":                          &logs,
 		"messages":                      &messages,
 		"processes": func() error {
@@ -221,6 +226,7 @@ func (d *decoder) cluster(s *status) error {
 		return err
 	}
 	s.messages = names(messages)
+	s.locked, s.lockedBy = lock.Locked, lock.UID
 	s.recovery, s.generations = recovery.Name, recovery.Generations
 	if recovery.Age != nil && *recovery.Age >= 0 { // -1: unknown
 		s.recoveredAge = recovery.Age
