@@ -116,9 +116,11 @@ func (s *status) personal() string {
 	if s.maintenance != "" {
 		out = append(out, "zone "+engines.OneLine(s.maintenance)+" is under maintenance")
 	}
+	told := map[string]bool{}
 	for _, p := range s.processes {
-		if by := s.excludedBy(p); by != "" {
-			out = append(out, engines.OneLine(cmp.Or(p.instance, endpoint(p.address)))+" is excluded ("+engines.OneLine(by)+")")
+		if by := s.excludedByPerson(p.instance); p.instance != "" && by != "" && !told[p.instance] {
+			told[p.instance] = true
+			out = append(out, engines.OneLine(p.instance)+" is excluded by somebody ("+engines.OneLine(by)+")")
 		}
 		if p.failing() != "" {
 			out = append(out, engines.OneLine(cmp.Or(p.instance, endpoint(p.address)))+" says "+p.fails.words())
@@ -128,23 +130,4 @@ func (s *status) personal() string {
 		out = append(out[:5], "and more")
 	}
 	return strings.Join(out, ", ")
-}
-
-// excludedBy is the entry of the list by which a process is excluded, unless a mark says that it is
-// Rollcall's.
-func (s *status) excludedBy(p process) string {
-	if !is(p.excluded) {
-		return ""
-	}
-	for _, e := range s.excluded {
-		if pod, _ := marks(e, p.instance, nil); pod && p.instance != "" {
-			return ""
-		}
-	}
-	for _, e := range []string{instanceTarget(p.instance), localityPrefix + "zoneid:" + p.zone, endpoint(p.address), ipOf(p.address)} {
-		if s.lists(e) {
-			return e
-		}
-	}
-	return "by an entry that does not name it"
 }

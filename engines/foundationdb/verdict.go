@@ -25,7 +25,7 @@ import (
 //   - Green: nothing is missing.
 func (s *status) verdict(away []remembered) engines.Health {
 	recoverable := green
-	for _, part := range []func([]remembered) engines.Health{s.answers, s.people, s.data, s.seated, s.missing, s.logsOf} {
+	for _, part := range []func([]remembered) engines.Health{s.serves, s.people, s.data, s.seated, s.missing, s.logsOf} {
 		switch h := part(away); {
 		case h.Verdict == engines.VerdictRecoverable:
 			recoverable.Verdict = h.Verdict
@@ -46,8 +46,8 @@ func say(v engines.Verdict, format string, args ...any) engines.Health {
 
 var green = engines.Health{Verdict: engines.VerdictGreen}
 
-// answers is about the database as a whole.
-func (s *status) answers([]remembered) engines.Health {
+// serves is about the database as a whole.
+func (s *status) serves([]remembered) engines.Health {
 	switch _, known := s.copies(); {
 	case !is(s.available):
 		return s.downHealth()
@@ -73,7 +73,7 @@ func (s *status) people([]remembered) engines.Health {
 	case s.disabled.words() != "":
 		return say(engines.VerdictUnknown, "%s", s.disabled.words())
 	case s.locked:
-		return say(engines.VerdictYellow, "the database is locked (UID %s) by somebody: what they do ends first, or whoever knows better says `unlock`", engines.OneLine(s.lockedBy))
+		return say(engines.VerdictYellow, "the database is locked (UID %s) by somebody: nothing goes until they unlock it", engines.OneLine(s.lockedBy))
 	}
 	return green
 }
