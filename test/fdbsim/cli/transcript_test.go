@@ -105,6 +105,10 @@ func (s *stage) event(words []string) {
 				m.Kill(i)
 			}
 		})
+	case "lock":
+		do(func(m *model.Cluster) { m.LockUID = "1" })
+	case "lose-name":
+		do(func(m *model.Cluster) { m.Unresolved = words[1:] })
 	case "advance":
 		do(func(m *model.Cluster) { m.Advance(duration()) })
 	case "settle":

@@ -47,6 +47,8 @@ type Cluster struct {
 	Unresolved []string
 	// Origin is the time of day, in seconds since 1970, when Now was zero.
 	Origin float64
+	// Skipped is how much of Now did not go by in real time. Uptimes are without it: no process is older than its pod.
+	Skipped time.Duration
 	// Messages are the messages of cluster.messages, as a fault; see Say.
 	Messages []string
 
@@ -72,8 +74,9 @@ type Process struct {
 	Volume string // identity of what its data directory is on
 	Disk   int64  // bytes that fit there
 	Up     bool
-	// Since is when it came up, or went away.
-	Since time.Duration
+	// Since is when it came up, or went away; Skipped is what had been skipped by then.
+	Since   time.Duration
+	Skipped time.Duration
 	// Messages are the messages of the process: io_error, io_timeout. A process never takes back its latest error.
 	Messages []string
 	// MessagesAt is when it had that error.

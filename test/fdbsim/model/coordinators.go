@@ -210,6 +210,11 @@ func (c *Cluster) pickSeats(want int) []string {
 	return out
 }
 
+// Resolved reports whether the names of all coordinators lead somewhere. When one does not, status gets nowhere.
+func (c *Cluster) Resolved() bool {
+	return !slices.ContainsFunc(c.Seats, func(s Seat) bool { return !c.resolves(s.Address) })
+}
+
 // SeatAddresses are the coordinators as IP:port. What does not resolve is left out.
 func (c *Cluster) SeatAddresses() []string {
 	var out []string

@@ -50,8 +50,9 @@ func write(b *bytes.Buffer, value any, depth int) {
 
 func enclose(b *bytes.Buffer, open, end string, depth, count int, item func(int)) {
 	b.WriteString(open + "\n")
+	indent := strings.Repeat("    ", depth+1)
 	for i := range count {
-		b.WriteString(strings.Repeat("    ", depth+1))
+		b.WriteString(indent)
 		item(i)
 		if i < count-1 {
 			b.WriteByte(',')
@@ -63,6 +64,9 @@ func enclose(b *bytes.Buffer, open, end string, depth, count int, item func(int)
 
 // quote escapes as JSON asks.
 func quote(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune("\"\\<>&", r) }) {
+		return `"` + s + `"`
+	}
 	text, err := json.Marshal(s)
 	if err != nil {
 		panic(err)

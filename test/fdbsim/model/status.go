@@ -46,7 +46,7 @@ var (
 )
 
 func (c *Cluster) status() object {
-	if slices.ContainsFunc(c.Seats, func(s Seat) bool { return !c.resolves(s.Address) }) {
+	if !c.Resolved() {
 		return alone(c.ShownSeats(), int64(c.time()))
 	}
 	if !c.Created() || !c.quorum() {

@@ -60,9 +60,10 @@ func (c *Cluster) process(p *Process) object {
 	return out
 }
 
-// uptime is told every five seconds.
+// uptime is told every five seconds, and of real time alone.
 func (c *Cluster) uptime(p *Process) float64 {
-	return math.Floor((c.Now-p.Since).Seconds()/5) * 5
+	real := c.Now - p.Since - (c.Skipped - p.Skipped)
+	return max(0, math.Floor(real.Seconds()/5)*5)
 }
 
 func (p *Process) localities() object {

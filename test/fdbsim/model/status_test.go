@@ -269,6 +269,13 @@ func TestToleranceIsNotTooHigh(t *testing.T) {
 	require.Greater(t, compared, 300)
 }
 
+// What there is not has no keys: nobody may read an absent set of logs as one that lacks a zone.
+func TestStatusHasNoKeysOfWhatIsNotThere(t *testing.T) {
+	for _, key := range []string{"remote_log", "satellite_log", "maintenance", "data_distribution_disabled", "lock_uid", "end_version"} {
+		require.NotContains(t, string(split().StatusJSON()), key)
+	}
+}
+
 func TestEveryStatusIsJSON(t *testing.T) {
 	for seed := range uint64(300) {
 		c := Random(rand.New(rand.NewPCG(seed, 10)))

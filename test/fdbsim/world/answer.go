@@ -41,6 +41,7 @@ func (w *World) Ask(_ context.Context, r wire.Request) (wire.Reply, error) {
 		reply.Document = string(c.DownJSON())
 	case r.Op == wire.Status:
 		reply.Delay = w.statusDelay(c)
+		reply.Available = reply.Available && c.Resolved()
 		reply.Document = string(c.StatusJSON())
 	case !reply.Available:
 		reply.Problem = wire.Unavailable
