@@ -23,11 +23,20 @@ func playing(t *testing.T, name string, o Options, after ...string) (*Engine, fu
 }
 
 func telling(t *testing.T, document string, o Options, after ...string) (*Engine, func() []string) {
+	e, dir := tellingIn(t, document, o)
+	for _, next := range after {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "next.json"), []byte(next), 0o600))
+	}
+	return e, func() []string { return callsIn(t, dir) }
+}
+
+// tellingIn returns the folder of the program: what it prints for its first call is said.1 there.
+func tellingIn(t *testing.T, document string, o Options) (*Engine, string) {
 	e, dir := scripted(t, `case "$4" in
 "status json") cat $d/status.json ;;
 *) echo "$4" >>$d/calls
    if [ -e $d/next.json ]; then mv $d/next.json $d/status.json; fi
-   cat $d/said 2>/dev/null || echo "Coordination state changed" ;;
+   cat $d/said.$(wc -l <$d/calls) 2>/dev/null || echo "Coordination state changed" ;;
 esac
 `, func(all *Options) {
 		all.Instance, all.Recovered = o.Instance, time.Nanosecond
@@ -39,17 +48,16 @@ esac
 		require.NoError(t, os.WriteFile(cluster, []byte(description+":abc@127.0.0.1:4500\n"), 0o400))
 	})
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "status.json"), []byte(document), 0o600))
-	for _, next := range after {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "next.json"), []byte(next), 0o600))
+	return e, dir
+}
+
+func callsIn(t *testing.T, dir string) []string {
+	data, err := os.ReadFile(filepath.Join(dir, "calls"))
+	if os.IsNotExist(err) {
+		return nil
 	}
-	return e, func() []string {
-		data, err := os.ReadFile(filepath.Join(dir, "calls"))
-		if os.IsNotExist(err) {
-			return nil
-		}
-		require.NoError(t, err)
-		return strings.Split(strings.TrimSpace(string(data)), "\n")
-	}
+	require.NoError(t, err)
+	return strings.Split(strings.TrimSpace(string(data)), "\n")
 }
 
 // five is a cluster with a process in each of five zones, whose coordinators are the first three.
@@ -126,7 +134,7 @@ func TestSeatsByName(t *testing.T) {
 			s := five("fdb-0.fdb:4500", "fdb-1.fdb:4500", "fdb-2.fdb:4500")
 			s.processes = s.processes[:3]
 			return s
-		}, "no process in a zone without a coordinator"},
+		}, "no process in a zone with room"},
 		"a name of nobody": {func() snapshot {
 			s := five("fdb-0.fdb:4500", "coordinator-b:4500", "fdb-2.fdb:4500")
 			s.coordinators[1].address = "10.0.0.1:4500"
