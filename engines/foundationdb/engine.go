@@ -144,7 +144,7 @@ func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byt
 	var no refusal
 	switch {
 	case errors.As(err, &no):
-		return no.progress(), nil
+		return no.progress(err), nil
 	case errors.Is(err, ErrCommand):
 		return running("it is asked again: %v", err), nil
 	}

@@ -117,7 +117,7 @@ func (e *Engine) exclude(ctx context.Context, order engines.Order, entries []str
 	case said.unknown:
 		return running("%s", unknownSpaceWords), nil
 	case said.refusals != "":
-		return refusal{"exclude", said.refusals}.progress(), nil
+		return engines.Progress{}, refusal{"exclude", said.refusals}
 	}
 	return running("excluded, its data are being moved"), nil
 }

@@ -19,10 +19,11 @@ type seating struct {
 }
 
 // seatsWithout is the list of coordinators with others in the place of those that leave; all others
-// stay as they are named. The new ones are in zones with the fewest seats, and no zone gets more
-// than one had before. They are named by host where those that stay are, else by address.
+// stay as they are named. The new ones are in zones with the fewest seats, and no zone gets so many
+// that losing it would lose the quorum, unless one had as many before. They are named by host where
+// those that stay are, else by address.
 func (s snapshot) seatsWithout(leaving, now, eligible []string) (next []string, why string) {
-	in := seating{leaving: map[string]bool{}, zones: map[string]int{}, most: 1}
+	in := seating{leaving: map[string]bool{}, zones: map[string]int{}, most: max(1, (len(now)-1)/2)}
 	before := map[string]int{}
 	stay := 0
 	for _, seat := range now {
@@ -55,7 +56,7 @@ func (s snapshot) seatsWithout(leaving, now, eligible []string) (next []string, 
 		case best == nil && nameless:
 			return nil, fmt.Sprintf("the coordinators are named by host, and no process that could take the seat of %s has a host name: start fdbserver with --locality_dns_name", engines.OneLine(s.owner(seat)))
 		case best == nil:
-			return nil, fmt.Sprintf("no process in a zone without a coordinator can take the seat of %s", engines.OneLine(s.owner(seat)))
+			return nil, fmt.Sprintf("no process in a zone with room for a coordinator can take the seat of %s: losing a zone must leave a majority", engines.OneLine(s.owner(seat)))
 		}
 		in.taken = append(in.taken, best)
 		in.zones[best.zone]++

@@ -54,13 +54,13 @@ func (r refusal) meaning() (words string, person bool) {
 	return "", false
 }
 
-// progress is what becomes of an order that was refused so.
-func (r refusal) progress() engines.Progress {
+// progress is what becomes of an order that was refused so, by an error that has it in it.
+func (r refusal) progress(err error) engines.Progress {
 	switch words, person := r.meaning(); {
 	case person:
-		return refused("%s", r.Error())
+		return refused("%v", err)
 	case words == "":
-		return running("%s (words that are not known: somebody should look; it is asked again)", r.Error())
+		return running("%v (words that are not known: somebody should look; it is asked again)", err)
 	}
-	return running("%s", r.Error())
+	return running("%v", err)
 }

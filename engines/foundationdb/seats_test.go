@@ -23,11 +23,20 @@ func playing(t *testing.T, name string, o Options, after ...string) (*Engine, fu
 }
 
 func telling(t *testing.T, document string, o Options, after ...string) (*Engine, func() []string) {
+	e, dir := tellingIn(t, document, o)
+	for _, next := range after {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "next.json"), []byte(next), 0o600))
+	}
+	return e, func() []string { return callsIn(t, dir) }
+}
+
+// tellingIn returns the folder of the program: what it prints for its first call is said.1 there.
+func tellingIn(t *testing.T, document string, o Options) (*Engine, string) {
 	e, dir := scripted(t, `case "$4" in
 "status json") cat $d/status.json ;;
 *) echo "$4" >>$d/calls
    if [ -e $d/next.json ]; then mv $d/next.json $d/status.json; fi
-   cat $d/said 2>/dev/null || echo "Coordination state changed" ;;
+   cat $d/said.$(wc -l <$d/calls) 2>/dev/null || echo "Coordination state changed" ;;
 esac
 `, func(all *Options) {
 		all.Instance, all.Recovered = o.Instance, time.Nanosecond
@@ -39,17 +48,16 @@ esac
 		require.NoError(t, os.WriteFile(cluster, []byte(description+":abc@127.0.0.1:4500\n"), 0o400))
 	})
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "status.json"), []byte(document), 0o600))
-	for _, next := range after {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "next.json"), []byte(next), 0o600))
+	return e, dir
+}
+
+func callsIn(t *testing.T, dir string) []string {
+	data, err := os.ReadFile(filepath.Join(dir, "calls"))
+	if os.IsNotExist(err) {
+		return nil
 	}
-	return e, func() []string {
-		data, err := os.ReadFile(filepath.Join(dir, "calls"))
-		if os.IsNotExist(err) {
-			return nil
-		}
-		require.NoError(t, err)
-		return strings.Split(strings.TrimSpace(string(data)), "\n")
-	}
+	require.NoError(t, err)
+	return strings.Split(strings.TrimSpace(string(data)), "\n")
 }
 
 // five is a cluster with a process in each of five zones, whose coordinators are the first three.
@@ -126,7 +134,7 @@ func TestSeatsByName(t *testing.T) {
 			s := five("fdb-0.fdb:4500", "fdb-1.fdb:4500", "fdb-2.fdb:4500")
 			s.processes = s.processes[:3]
 			return s
-		}, "no process in a zone without a coordinator"},
+		}, "no process in a zone with room"},
 		"a name of nobody": {func() snapshot {
 			s := five("fdb-0.fdb:4500", "coordinator-b:4500", "fdb-2.fdb:4500")
 			s.coordinators[1].address = "10.0.0.1:4500"
@@ -213,25 +221,22 @@ func TestRecordedSeats(t *testing.T) {
 
 // TestSeatIsReadBack checks that a new document says what became of the change.
 func TestSeatIsReadBack(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(realFolder(t), "status-01-healthy.json"))
-	require.NoError(t, err)
-	now := []string{"127.0.0.1:4903", "127.0.0.1:4904", "127.0.0.1:4905"}
+	now := []string{"10.8.0.10:4500", "10.8.0.11:4500", "10.8.0.13:4500"}
 	for after, want := range map[string]string{
-		"127.0.0.1:4900,127.0.0.1:4904,127.0.0.1:4905": "its seat among the coordinators moved to another pod",
+		"10.8.0.12:4500,10.8.0.11:4500,10.8.0.13:4500": "its seat among the coordinators moved to another pod",
+		"10.8.0.11:4500,10.8.0.12:4500,10.8.0.13:4500": "its seat among the coordinators moved to another pod",
 		strings.Join(now, ","):                         "and the status does not show it yet",
-		"127.0.0.1:4900,127.0.0.1:4904,127.0.0.1:4902": "another change came in between: the coordinators were to be 127.0.0.1:4900, 127.0.0.1:4904, 127.0.0.1:4905",
-		"127.0.0.1:4900,127.0.0.1:4904":                "another change came in between",
+		"10.8.0.12:4500,10.8.0.11:4500,10.8.0.14:4500": "another change came in between: the coordinators were to be 10.8.0.12:4500, 10.8.0.11:4500, 10.8.0.13:4500, and are",
+		"10.8.0.12:4500,10.8.0.11:4500":                "another change came in between",
 		"":                                             "could not be read back yet",
 	} {
-		next := strings.ReplaceAll(string(text), strings.Join(now, ","), after)
-		e, calls := telling(t, string(text), Options{Instance: "fdb-3"}, next)
-		s, err := e.look(t.Context())
-		require.NoError(t, err)
-		p, its, err := e.moveSeat(t.Context(), engines.Order{Kind: engines.Evacuate, Claim: "c"}, undo{Undo: engines.Undo{Node: "fdb-3"}}, s, now)
-		require.NoError(t, err)
-		require.True(t, its)
+		text := healthy(t).text()
+		e, calls := telling(t, text, Options{Instance: "fdb-0"}, strings.ReplaceAll(text, strings.Join(now, ","), after))
+		order := engines.Order{Kind: engines.Evacuate, Claim: "c"}
+		p := apply(t, e, order, plan(t, e, order))
 		require.Equal(t, engines.ProgressRunning, p.State)
 		require.Contains(t, p.Detail, want, after)
-		require.Equal(t, []string{"coordinators 127.0.0.1:4900 127.0.0.1:4904 127.0.0.1:4905"}, calls(), after)
+		require.Equal(t, []string{"coordinators 10.8.0.12:4500 10.8.0.11:4500 10.8.0.13:4500"}, calls(), after)
+		require.Equal(t, strings.HasSuffix(want, "to another pod"), strings.HasSuffix(p.Detail, "to another pod"), p.Detail)
 	}
 }

@@ -92,7 +92,7 @@ func TestRecordedRefusals(t *testing.T) {
 		var no refusal
 		require.ErrorAs(t, a.done("command"), &no, name)
 		require.ErrorIs(t, no, ErrCommand)
-		p := no.progress()
+		p := no.progress(no)
 		require.Equal(t, want.state, p.State, name)
 		require.Contains(t, p.Detail, want.says)
 		require.NotContains(t, p.Detail, "not known")
