@@ -295,14 +295,21 @@ func (c *Cluster) strangers(shards []shard) bool {
 
 // fill writes so many values of 20 kB.
 func (c *Cluster) fill(count int) {
-	value := strings.Repeat("v", 20_000)
-	for from := 0; from < count; from += 5 { // a command line has its limit
-		sets := []string{"writemode on"}
-		for i := from; i < min(from+5, count); i++ {
-			sets = append(sets, fmt.Sprintf("set fill%06d %s", i, value))
-		}
-		c.Admin.must(c.t, sets...)
+	if count == 0 {
+		return
 	}
+	var in strings.Builder
+	in.WriteString("writemode on\n")
+	value := strings.Repeat("v", 20_000)
+	for i := range count {
+		fmt.Fprintf(&in, "set fill%06d %s\n", i, value)
+	}
+	cmd := exec.CommandContext(c.t.Context(), c.CLI(), "-C", c.Admin.file)
+	cmd.Stdin = strings.NewReader(in.String())
+	out, err := cmd.CombinedOutput()
+	require.NoError(c.t, err)
+	require.Equal(c.t, count, strings.Count(string(out), "Committed ("), "%.2000s", out)
+	c.AwaitWhole(3 * time.Minute)
 }
 
 func names(pods []*Pod) string {

@@ -20,6 +20,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/view"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 const (
@@ -42,11 +43,13 @@ type Rollcall struct {
 
 	agents map[string]*agent // by pod
 	status v1alpha1.Status
-	// barrier is when the last action ended; departed when Kubernetes last showed that a pod had gone.
-	barrier, departed time.Time
-	shown             map[string]kube.Phase
-	known             []model.Group
-	revision          map[string]string
+	// barrier is when the last action ended.
+	barrier time.Time
+	// departed is when Kubernetes showed that a pod had gone, until the database has noticed.
+	departed map[string]time.Time
+	shown    map[string]kube.Phase // by UID
+	known    []model.Group
+	revision map[string]string
 	// replace are the pods that a person wants on new volumes.
 	replace map[string]time.Time
 	made    int
@@ -55,7 +58,7 @@ type Rollcall struct {
 // NewRollcall starts an agent for each pod. All pods are outdated, so each would go if it might.
 func NewRollcall(t testing.TB, c *Cluster) *Rollcall {
 	r := &Rollcall{
-		t: t, c: c, Notices: 2 * time.Second, agents: map[string]*agent{}, shown: map[string]kube.Phase{},
+		t: t, c: c, Notices: 2 * time.Second, agents: map[string]*agent{}, shown: map[string]kube.Phase{}, departed: map[string]time.Time{},
 		revision: map[string]string{}, replace: map[string]time.Time{},
 	}
 	r.status.Conditions = []v1alpha1.Condition{{Type: v1alpha1.ConditionInitialized, Status: metav1.ConditionTrue}}
@@ -141,8 +144,13 @@ func (r *Rollcall) snapshot() model.Snapshot {
 		Namespace: namespace, Name: clusterName, UID: "s", Cluster: clusterName, Replicas: len(r.c.Pods), Revision: after,
 		Generation: 1, ObservedGeneration: 1, Strategy: "OnDelete", Management: "Parallel", Image: image,
 	}}
-	if !r.departed.IsZero() {
-		r.status.LastDeparture = model.At(r.departed)
+	r.status.LastDeparture = model.Time{}
+	for pod, at := range r.departed {
+		if r.noticed(pod, at) {
+			delete(r.departed, pod)
+		} else if at.After(r.status.LastDeparture.Time) {
+			r.status.LastDeparture = model.At(at)
+		}
 	}
 	in.Kube.Cluster.Status = *r.status.DeepCopy()
 	s, _ := view.Look(in)
@@ -161,7 +169,7 @@ func (r *Rollcall) kubePod(a *agent, node string, now time.Time) kube.Pod {
 		phase = kube.Started
 	}
 	if shown := r.shown[string(a.uid)]; shown == kube.Ready && phase != kube.Ready {
-		r.departed = now
+		r.departed[a.pod.Name], r.barrier = now, now
 	}
 	r.shown[string(a.uid)] = phase
 	return kube.Pod{
@@ -169,6 +177,33 @@ func (r *Rollcall) kubePod(a *agent, node string, now time.Time) kube.Pod {
 		Node: node, IP: "127.0.0.1", Revision: r.revision[a.pod.Name], Guard: "closed", GuardCluster: clusterName,
 		Phase: phase, Since: since, Created: a.born, Agent: true, Container: "foundationdb", Image: image, Replace: r.replace[a.pod.Name],
 	}
+}
+
+// noticed tells whether a pod that went is live again by its own word, or all others that have looked since say that it is not.
+func (r *Rollcall) noticed(pod string, at time.Time) bool {
+	spoke := false
+	for name, a := range r.agents {
+		if a == nil {
+			continue
+		}
+		report, looked := a.report()
+		if !looked.After(at) || report.GetError() != "" {
+			continue
+		}
+		if name == pod {
+			if report.GetMember() == rollcallv1.Membership_MEMBERSHIP_LIVE {
+				return true
+			}
+			continue
+		}
+		spoke = true
+		for _, n := range report.GetNodes() {
+			if n.GetName() == pod && n.GetMember() != rollcallv1.Membership_MEMBERSHIP_NOT_LIVE {
+				return false
+			}
+		}
+	}
+	return spoke
 }
 
 // goers are the pods that a plan takes away now, by zone.

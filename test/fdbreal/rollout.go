@@ -237,7 +237,8 @@ func (o *Rollout) recheck(s model.Snapshot, c *model.Claim) error {
 	o.c.Kill(p)
 	o.agents[p.Name].close()
 	o.agents[p.Name] = nil
-	o.goneAt[c.ID], o.departed, o.barrier = time.Now(), time.Now(), time.Now()
+	now := time.Now()
+	o.goneAt[c.ID], o.departed[p.Name], o.barrier = now, now, now
 	c.Phase = model.PhaseGone
 	return nil
 }
