@@ -124,8 +124,12 @@ test-mysql-all: deps bin/rollcall-images ## the same, with every break of a swit
 	ROLLCALL_MYSQL_ALL=1 bash test/run.sh mysql
 
 .PHONY: test-foundationdb
-test-foundationdb: deps ## what may go of 100,000 random FoundationDB clusters, against the truth of a model
-	bash test/run.sh foundationdb
+test-foundationdb: ## the FoundationDB adapter against real servers (FDB=FOLDER with fdbserver and fdbcli)
+	ROLLCALL_FDB_HOME='$(FDB)' bash test/run.sh foundationdb-real
+
+.PHONY: test-foundationdb-models
+test-foundationdb-models: deps ## what may go of 100,000 random FoundationDB clusters, against the truth of a model
+	bash test/run.sh foundationdb-models
 
 .PHONY: test-siege
 test-siege: deps bin/rollcall-cluster ## what strangers and tenants send, against the real programs at their memory limits (root; half an hour, and as long without their defences)

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# run.sh all|unit|siege|solr|opensearch|mysql|foundationdb|e2e|nightly: the tests, with the time of each part.
+# run.sh all|unit|siege|solr|opensearch|mysql|foundationdb-models|foundationdb-real|e2e|nightly: the tests, with the time of each part.
 #
 # With CI=true, what cannot run is a failure instead of a skip: the tests ask
 # ROLLCALL_REQUIRE for what must be there. ROLLCALL_OPENSEARCH_ALL=1 runs the
 # OpenSearch adapter on more clusters than one of the newest version, ROLLCALL_SOLR_ALL=1
 # that of Solr on each version and the upgrade without security, and ROLLCALL_MYSQL_ALL=1 breaks handovers of MySQL and MariaDB in every way at every
 # boundary (more than an hour); without it what takes minutes runs on MariaDB only.
+# foundationdb-real needs ROLLCALL_FDB_HOME, a folder with fdbserver and fdbcli, and ROLLCALL_FDB_RUN chooses some of its tests.
 # ROLLCALL_SIEGE_ALL=1 sends all that strangers and tenants can send, for half an hour, and
 # then against programs without their defences; without it one attack of each kind is
 # sent for some seconds, in five minutes.
@@ -95,6 +96,17 @@ siege() {
   [ -z "${ROLLCALL_SIEGE_ALL:-}" ] || timed "each attack of the siege on programs without their defence" env -u ROLLCALL_SIEGE_ALL go run $plain ./test/cmd/mutate -list test/cmd/mutate/siege.txt
 }
 
+# Nobody's package has FoundationDB's programs, so they are somebody's own.
+fdb_home() {
+  local program
+  for program in fdbserver fdbcli; do
+    if [ ! -x "${ROLLCALL_FDB_HOME:-}/$program" ]; then
+      echo "make test-foundationdb: FDB=${ROLLCALL_FDB_HOME:-} has no program $program: must be a folder with fdbserver and fdbcli of one version, such as FDB=/opt/foundationdb" >&2
+      exit 2
+    fi
+  done
+}
+
 e2e() {
   timed "the local cluster's life, crashes included" env ROLLCALL_CLUSTER_TEST=1 go -C test/cluster test -count=1 -timeout 40m -run Lifecycle ./local
   timed "what each token may do, on a real API server" go test $quiet -count=1 ./test/apiserver
@@ -124,15 +136,19 @@ mysql)
   real 1 $mysql_packages
   [ -z "${ROLLCALL_MYSQL_ALL:-}" ] || timed "MySQL and MariaDB: every break at every boundary" go test $quiet -count=1 -v -timeout 150m -run 'TestRealBreaks|TestRealFaults|TestRealDisk|TestRealObstacles|TestRealConformance|TestRealGroupHandover|TestOneBreak|TestTwoBreaks|TestLatePromotion' ./engines/mysql -args -breaks.all
   ;;
-foundationdb)
+foundationdb-models)
   timed "FoundationDB: what may go, against the truth" go test $quiet -count=1 -v -timeout 60m -run TestWhatIfAgainstTheTruth ./engines/foundationdb -args -models 100000
+  ;;
+foundationdb-real)
+  fdb_home
+  timed "FoundationDB: the adapter and the policy over real servers" go test $quiet -count=1 -v -timeout 150m -run "${ROLLCALL_FDB_RUN:-.}" ./test/fdbreal
   ;;
 nightly)
   images
   ROLLCALL_OPENSEARCH_ALL=1 bash "$0" opensearch
   ROLLCALL_SOLR_ALL=1 bash "$0" solr
   ROLLCALL_MYSQL_ALL=1 bash "$0" mysql
-  bash "$0" foundationdb
+  bash "$0" foundationdb-models
   ROLLCALL_SIEGE_ALL=1 bash "$0" siege
   ROLLCALL_E2E_MEASURE=1 bash "$0" e2e
   ;;
@@ -146,6 +162,6 @@ opensearch)
   homes
   real 1 $opensearch_packages
   ;;
-*) echo "usage: run.sh all|unit|siege|solr|opensearch|mysql|foundationdb|e2e|nightly" >&2; exit 2 ;;
+*) echo "usage: run.sh all|unit|siege|solr|opensearch|mysql|foundationdb-models|foundationdb-real|e2e|nightly" >&2; exit 2 ;;
 esac
 echo "=== $part: all passed in $SECONDS s"
