@@ -6,7 +6,8 @@
 # OpenSearch adapter on more clusters than one of the newest version, ROLLCALL_SOLR_ALL=1
 # that of Solr on each version and the upgrade without security, and ROLLCALL_MYSQL_ALL=1 breaks handovers of MySQL and MariaDB in every way at every
 # boundary (more than an hour); without it what takes minutes runs on MariaDB only.
-# foundationdb-real needs ROLLCALL_FDB_HOME, a folder with fdbserver and fdbcli, and ROLLCALL_FDB_RUN chooses some of its tests.
+# foundationdb-real needs ROLLCALL_FDB_HOME, a folder with fdbserver and fdbcli; ROLLCALL_FDB_RUN chooses some of its tests over
+# loopback, and TestNone of them leaves those in pods.
 # ROLLCALL_SIEGE_ALL=1 sends all that strangers and tenants can send, for half an hour, and
 # then against programs without their defences; without it one attack of each kind is
 # sent for some seconds, in five minutes.
@@ -142,6 +143,8 @@ foundationdb-models)
 foundationdb-real)
   fdb_home
   timed "FoundationDB: the adapter and the policy over real servers" go test $quiet -count=1 -v -timeout 150m -run "${ROLLCALL_FDB_RUN:-.}" ./test/fdbreal
+  timed "what the real cluster needs" make deps build
+  timed "FoundationDB: real servers in pods" env ROLLCALL_E2E=1 go test $quiet -count=1 -v -timeout 60m -run TestFoundationDBOfAFolder ./test/e2e/suite
   ;;
 nightly)
   images

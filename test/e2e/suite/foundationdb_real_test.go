@@ -13,10 +13,10 @@ import (
 	"github.com/rollcall-dev/rollcall/test/e2e/fdbpods"
 )
 
-// TestFoundationDBOfAFolder rolls a real FoundationDB: pods made from the programs of the folder that ROLLCALL_FDB names,
+// TestFoundationDBOfAFolder rolls a real FoundationDB: pods made from the programs of the folder that ROLLCALL_FDB_HOME names,
 // nine in three zones, all data twice, coordinators by host name.
 func TestFoundationDBOfAFolder(t *testing.T) {
-	folder := os.Getenv("ROLLCALL_FDB")
+	folder := os.Getenv("ROLLCALL_FDB_HOME")
 	if folder == "" {
 		t.Skip("no FoundationDB server can be had from a registry: make test-foundationdb FDB=FOLDER runs this")
 	}
