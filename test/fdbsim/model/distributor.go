@@ -95,7 +95,8 @@ func (c *Cluster) report() {
 	c.changed()
 	age := c.Now - d.Since
 	fresh := d.Told.State == "" || d.Told.State == initializing && !d.Off
-	if fresh || age/c.Pace.Look != (age-tickLength)/c.Pace.Look {
+	look := max(c.Pace.Look, tickLength)
+	if fresh || age/look != (age-tickLength)/look {
 		d.Told = now
 	}
 }
