@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -67,4 +68,29 @@ func TestLoss(t *testing.T) {
 	require.Zero(t, m.Loss("fdb-2").Shards)
 	require.Positive(t, m.Loss("fdb-1", "fdb-2").Shards)
 	require.Equal(t, Loss{Logs: true, Majority: true}, m.Loss(m.Seats[0].Process, m.Seats[2].Process), "of the coordinators, which have the logs")
+}
+
+// Whatever happens: when all that is in the list runs, every shard has all of its copies on processes that run. Status may
+// say anything.
+func TestTheListOfServersHidesNoLoss(t *testing.T) {
+	compared, healthyInVain := 0, 0
+	for seed := range uint64(1500) {
+		c := Random(rand.New(rand.NewPCG(seed, 11)))
+		if !c.Created() || !c.enoughWithout(nil) {
+			continue
+		}
+		whole := true
+		for _, s := range c.Servers {
+			whole = whole && c.alive(s)
+		}
+		spare := c.Truth().SpareCopies
+		if whole {
+			compared++
+			require.Equal(t, c.Redundancy.Copies()-1, spare, "seed %d", seed)
+		} else if c.Accepting() && c.Distributor.Told.Healthy && spare < c.Redundancy.Copies()-1 {
+			healthyInVain++
+		}
+	}
+	require.Greater(t, compared, 300)
+	require.Greater(t, healthyInVain, 10, "status alone is not enough")
 }

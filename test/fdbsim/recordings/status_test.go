@@ -51,7 +51,7 @@ func TestStatusIsThatOfARealServer(t *testing.T) {
 	used := make([]bool, len(differences))
 	compared := map[string]bool{}
 	s := &stage{t: t, m: recorded(t), compare: func(state string, document []byte) {
-		require.True(t, real[state] != nil, "%s was not recorded", state)
+		require.NotNil(t, real[state], "%s was not recorded", state)
 		compared[state] = true
 		differ(t, state, real[state], structure(t, document), used)
 	}}
