@@ -91,8 +91,8 @@ func without(hosts []host, away []remembered, domain func(remembered) string, is
 		taken[h.id] = true
 	}
 	for _, r := range away {
-		if !is(r) {
-			continue
+		if !is(r) || r.there && taken[r.instance] {
+			continue // of one that is listed the state says it
 		}
 		id := r.instance
 		if id == "" || taken[id] && r.id != "" {

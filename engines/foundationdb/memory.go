@@ -44,6 +44,7 @@ const (
 type remembered struct {
 	instance, domain, zone, dc string
 	role, id                   string
+	there                      bool // its process is listed, and does not serve
 }
 
 // words name what is missing.
@@ -53,6 +54,8 @@ func (r remembered) words() string {
 		what = "a log that is still needed"
 	}
 	switch {
+	case r.there:
+		return r.instance + " (" + r.zone + ") does not serve: " + what + " has no figures, or its process fails"
 	case r.instance == "":
 		return what + " (" + r.id + ") is not running, and its zone is not known"
 	case r.zone == "":
@@ -128,10 +131,11 @@ func (m *memory) look(now time.Time, s *status) []remembered {
 	if s.generation != m.generation || m.generationSince.IsZero() {
 		m.generation, m.generationSince = s.generation, now
 	}
-	owners, answers := map[string]remembered{}, map[string]bool{}
+	owners, answers, there := map[string]remembered{}, map[string]bool{}, map[string]bool{}
 	for _, p := range s.processes {
 		for _, r := range p.ids {
 			owners[r.id] = remembered{instance: p.instance, domain: s.domain(p), zone: p.zone, dc: p.dc}
+			there[r.id] = true
 			answers[r.id] = answers[r.id] || r.answers && p.failing() == ""
 		}
 	}
@@ -143,7 +147,7 @@ func (m *memory) look(now time.Time, s *status) []remembered {
 				owners[id] = r
 			}
 		}
-		if r.role, r.id = role, id; !answers[id] {
+		if r.role, r.id, r.there = role, id, there[id] && r.instance != ""; !answers[id] {
 			away = append(away, r)
 		}
 	}

@@ -34,6 +34,7 @@ func telling(t *testing.T, document string, o Options, after ...string) (*Engine
 func tellingIn(t *testing.T, document string, o Options) (*Engine, string) {
 	e, dir := scripted(t, `case "$4" in
 "status json") cat $d/status.json ;;
+*getrangekeys*) cat $d/keys ;;
 *) echo "$4" >>$d/calls
    if [ -e $d/next.json ]; then mv $d/next.json $d/status.json; fi
    cat $d/said.$(wc -l <$d/calls) 2>/dev/null || echo "Coordination state changed" ;;
@@ -48,6 +49,9 @@ esac
 		require.NoError(t, os.WriteFile(cluster, []byte(description+":abc@127.0.0.1:4500\n"), 0o400))
 	})
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "status.json"), []byte(document), 0o600))
+	s, err := decodeStatus(strings.NewReader(document))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "keys"), []byte(printedKeys(listed(s).ids...)), 0o600))
 	return e, dir
 }
 

@@ -90,7 +90,7 @@ func (c *Cluster) healing() bool {
 	return false
 }
 
-// Noticed reports whether all that went away has been noticed, so that status may tell the truth. While somebody has told
+// Noticed reports whether all that went away has been noticed and told, so that status may tell the truth. While somebody has told
 // the cluster not to look, what goes away is never noticed.
 func (c *Cluster) Noticed() bool {
 	for _, p := range c.Processes {
@@ -99,10 +99,11 @@ func (c *Cluster) Noticed() bool {
 		}
 	}
 	told, now := c.Distributor.Told, c.findings()
-	if c.Accepting() && (told.State != now.State || told.Replicas != now.Replicas || told.Off != now.Off) {
+	silent := told.State == "" || told.State == initializing
+	if c.Accepting() && (silent || told.State != now.State || told.Replicas != now.Replicas || told.Off != now.Off) {
 		return false
 	}
-	if c.blind() {
+	if c.Blind() {
 		return !slices.ContainsFunc(c.Servers, func(s *Server) bool { return s.Gone != 0 })
 	}
 	return !c.healing()

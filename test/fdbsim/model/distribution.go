@@ -30,7 +30,7 @@ func (c *Cluster) failsAt(s *Server) time.Duration {
 
 // failed reports whether data distribution counts on a storage server no more.
 func (c *Cluster) failed(s *Server) bool {
-	if s.Gone == 0 || c.Now < c.failsAt(s) || c.blind() {
+	if s.Gone == 0 || c.Now < c.failsAt(s) || c.Blind() {
 		return false
 	}
 	return c.Maintenance.Zone == "" || c.zoneOf(s) != c.Maintenance.Zone

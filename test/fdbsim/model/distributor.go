@@ -33,8 +33,8 @@ const distributorRole = "data_distributor"
 // singleton reports whether a role can be given to another process without a recovery.
 func singleton(name string) bool { return name == distributorRole || name == "ratekeeper" }
 
-// blind reports whether somebody has told the cluster not to notice storage servers that fail.
-func (c *Cluster) blind() bool { return c.IgnoreFailures || c.Distributor.Off }
+// Blind reports whether somebody has told the cluster not to notice storage servers that fail.
+func (c *Cluster) Blind() bool { return c.IgnoreFailures || c.Distributor.Off }
 
 // distributing reports whether the data distributor works.
 func (c *Cluster) distributing() bool {

@@ -41,7 +41,7 @@ func TestRandomClustersAreOfAllKinds(t *testing.T) {
 		count("noticed", c.Noticed())
 		count("status has not noticed", !c.Noticed())
 		count("data distribution off", c.Distributor.Off)
-		count("off, and something gone", c.blind() && c.anyGone())
+		count("off, and something gone", c.Blind() && c.anyGone())
 		count("failures of storage ignored", c.IgnoreFailures)
 		count("no rebalancing", c.Distributor.NoRebalance)
 		count("a data distributor that has just begun", c.Accepting() && c.Distributor.Told.State == initializing)
