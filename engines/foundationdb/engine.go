@@ -138,6 +138,7 @@ func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byt
 	var progress engines.Progress
 	if order.Kind == engines.Evacuate {
 		progress, err = e.evacuate(ctx, order, u, s)
+		progress.Detail = s.besides(node, progress.Detail)
 	} else {
 		progress, err = e.handoff(ctx, order, node, s)
 	}

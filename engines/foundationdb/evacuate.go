@@ -59,11 +59,7 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s sn
 	if wait := s.held(u.Node); wait != "" {
 		return running("%s", wait), nil
 	}
-	progress, err := e.confirm(ctx, u, s, own)
-	if entry := s.excludedByPerson(u.Node); entry != "" && progress.Detail == "" {
-		progress.Detail = fmt.Sprintf("somebody else has excluded it, too (%s), and that stays", engines.OneLine(entry))
-	}
-	return progress, err
+	return e.confirm(ctx, u, s, own)
 }
 
 // noPlace returns why the data of the pod can never be elsewhere: there would be fewer zones that can

@@ -45,3 +45,16 @@ func (s *status) excludedByPerson(node string) string {
 	}
 	return ""
 }
+
+// besides adds to what is said of an evacuation that somebody else has excluded the pod, too.
+func (s *status) besides(node, detail string) string {
+	entry := s.excludedByPerson(node)
+	if entry == "" {
+		return detail
+	}
+	words := fmt.Sprintf("somebody else has excluded it, too (%s), and that stays", engines.OneLine(entry))
+	if detail == "" {
+		return words
+	}
+	return detail + "; " + words
+}
