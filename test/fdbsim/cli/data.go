@@ -53,9 +53,9 @@ func (s *session) getCommand(ctx context.Context, tokens []string) (bool, error)
 	case !s.allowed(reply.Problem):
 		return false, nil
 	case reply.Value == "":
-		fmt.Fprintf(s.Stdout, "`%s': not found\n", printable(tokens[1]))
+		fmt.Fprintf(s.Stdout, "`%s': not found\n", plain(tokens[1]))
 	default:
-		fmt.Fprintf(s.Stdout, "`%s' is `%s'\n", printable(tokens[1]), printable(reply.Value))
+		fmt.Fprintf(s.Stdout, "`%s' is `%s'\n", plain(tokens[1]), plain(reply.Value))
 	}
 	return true, nil
 }
@@ -146,7 +146,7 @@ func (s *session) rangeKeysCommand(ctx context.Context, tokens []string) (bool, 
 	}
 	fmt.Fprintf(s.Stdout, "\nRange limited to %d keys\n", limit)
 	for _, key := range reply.Keys[:min(limit, len(reply.Keys))] {
-		fmt.Fprintf(s.Stdout, "`%s'\n", printable(string(key)))
+		fmt.Fprintf(s.Stdout, "`%s'\n", plain(string(key)))
 	}
 	fmt.Fprintln(s.Stdout)
 	return true, nil
