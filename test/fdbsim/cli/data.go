@@ -53,9 +53,9 @@ func (s *session) getCommand(ctx context.Context, tokens []string) (bool, error)
 	case !s.allowed(reply.Problem):
 		return false, nil
 	case reply.Value == "":
-		fmt.Fprintf(s.Stdout, "`%s': not found\n", printable(tokens[1]))
+		fmt.Fprintf(s.Stdout, "`%s': not found\n", plain(tokens[1]))
 	default:
-		fmt.Fprintf(s.Stdout, "`%s' is `%s'\n", printable(tokens[1]), printable(reply.Value))
+		fmt.Fprintf(s.Stdout, "`%s' is `%s'\n", plain(tokens[1]), plain(reply.Value))
 	}
 	return true, nil
 }
@@ -121,14 +121,13 @@ func (s *session) rangeKeysCommand(ctx context.Context, tokens []string) (bool, 
 	if len(tokens) < 2 || len(tokens) > 4 {
 		return s.misused("getrangekeys")
 	}
-	limit := 25
+	limit, ok := 25, true
 	if len(tokens) == 4 {
-		n, err := strconv.Atoi(tokens[3])
-		if err != nil || n < 1 {
-			fmt.Fprint(s.Stderr, "ERROR: bad limit\n")
-			return false, nil
-		}
-		limit = n
+		limit, ok = positive(tokens[3])
+	}
+	if !ok {
+		fmt.Fprint(s.Stderr, "ERROR: bad limit\n")
+		return false, nil
 	}
 	r := wire.Request{Op: wire.ReadKeys, Begin: []byte(tokens[1]), LockAware: s.options["LOCK_AWARE"] || s.options["READ_LOCK_AWARE"]}
 	if len(tokens) > 2 {
@@ -146,15 +145,23 @@ func (s *session) rangeKeysCommand(ctx context.Context, tokens []string) (bool, 
 	}
 	fmt.Fprintf(s.Stdout, "\nRange limited to %d keys\n", limit)
 	for _, key := range reply.Keys[:min(limit, len(reply.Keys))] {
-		fmt.Fprintf(s.Stdout, "`%s'\n", printable(string(key)))
+		fmt.Fprintf(s.Stdout, "`%s'\n", plain(string(key)))
 	}
 	fmt.Fprintln(s.Stdout)
 	return true, nil
 }
 
+func positive(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n > 0
+}
+
 // strinc is the first key that does not begin with a prefix.
 func strinc(prefix string) []byte {
-	end := []byte(strings.TrimRight(prefix, "\xff"))
+	end := []byte(prefix)
+	for len(end) > 0 && end[len(end)-1] == systemKeys {
+		end = end[:len(end)-1]
+	}
 	if len(end) > 0 {
 		end[len(end)-1]++
 	}

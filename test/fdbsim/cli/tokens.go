@@ -90,3 +90,19 @@ func printable(token string) string {
 	}
 	return b.String()
 }
+
+// plain writes a key or a value as fdbcli prints it: unlike in an echo, quotes and blanks stay as they are.
+func plain(bytes string) string {
+	var b strings.Builder
+	for i := range len(bytes) {
+		switch c := bytes[i]; {
+		case c == '\\':
+			b.WriteString(`\\`)
+		case c >= 32 && c < 127:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, `\x%02x`, c)
+		}
+	}
+	return b.String()
+}

@@ -64,3 +64,11 @@ func FuzzRunNeverPanics(f *testing.F) {
 		require.Contains(t, []string{"= 0\n", "= 1\n"}, out[strings.LastIndex(out, "= "):])
 	})
 }
+
+func TestKeysAreNotEchoes(t *testing.T) {
+	for key, want := range map[string][2]string{
+		"a b": {`a\x20b`, `a b`}, `"`: {`\"`, `"`}, `\`: {`\\`, `\\`}, "\xff/'`": {"\\xff/'`", "\\xff/'`"}, "\x00": {`\x00`, `\x00`},
+	} {
+		require.Equal(t, want, [2]string{printable(key), plain(key)}, "%q", key)
+	}
+}
