@@ -28,6 +28,7 @@ type agent struct {
 
 	mu     sync.Mutex
 	result probe.Result
+	took   time.Duration
 }
 
 func newAgent(t testing.TB, c *Cluster, p *Pod, uid types.UID) *agent {
@@ -47,7 +48,7 @@ func (a *agent) look(ctx context.Context) {
 	started := time.Now()
 	o, err := a.engine.Observe(ctx)
 	a.mu.Lock()
-	a.result = a.result.Follow(started, o, err)
+	a.result, a.took = a.result.Follow(started, o, err), time.Since(started)
 	result := a.result
 	a.mu.Unlock()
 	a.board.SetResult(result)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/engines"
 )
 
 // Asked is what became of asking again and again who may go.
@@ -52,7 +53,7 @@ func (r *Rollcall) AskUntil(limit time.Duration, done func(model.Snapshot, model
 		}
 		asked.Words += "\n"
 		if text := fmt.Sprintf("%s (%s), may go %v", s.Health.Verdict, s.Health.Reason, r.goers(plan)); text != said {
-			r.t.Log(clock(), "Rollcall:", text)
+			r.t.Logf("%s Rollcall: %s, %s", clock(), text, r.looked())
 			if len(plan.Holds) > 0 {
 				r.t.Logf("           held: %s %s: %s", plan.Holds[0].Pod, plan.Holds[0].Rule, plan.Holds[0].Reason)
 			}
@@ -63,6 +64,24 @@ func (r *Rollcall) AskUntil(limit time.Duration, done func(model.Snapshot, model
 		}
 	}
 	return asked
+}
+
+// looked says how the agents' last looks went.
+func (r *Rollcall) looked() string {
+	live, slowest, problem := 0, time.Duration(0), ""
+	for _, a := range r.agents {
+		if a == nil {
+			continue
+		}
+		o, err := a.last()
+		if err == nil && o.Member == engines.MembershipLive {
+			live++
+		} else {
+			problem = fmt.Sprintf(" (%s: %s %s %v)", a.pod.Name, o.Member, firstLine(o.Health.Reason), err)
+		}
+		slowest = max(slowest, a.took)
+	}
+	return fmt.Sprintf("%d of %d agents live, the slowest look took %s%s", live, len(r.c.Pods), slowest.Round(10*time.Millisecond), problem)
 }
 
 // anybody is true when some pod may go.

@@ -58,7 +58,7 @@ type Pod struct {
 type Options struct {
 	// Hosts names coordinators by host names, which the test adds to /etc/hosts.
 	Hosts bool
-	// Data is how many values of 20 kB are written before the test begins.
+	// Data is how many values of 90 kB are written before the test begins.
 	Data int
 }
 
@@ -141,7 +141,7 @@ func (c *Cluster) Run(p *Pod) {
 	}
 	cmd := exec.Command(filepath.Join(c.home, "fdbserver"),
 		"--class", p.Class, "--datadir", p.data(), "--logdir", logs, "--cluster_file", p.clusterFile(),
-		"--public_address", p.Address, "--listen_address", "public", "--memory", "2GiB", "--storage_memory", "256MiB",
+		"--public_address", p.Address, "--listen_address", "public", "--memory", "4GiB", "--cache_memory", "128MiB",
 		"--locality_instance_id="+p.Name, "--locality_zoneid="+p.Zone, "--locality_machineid="+p.Name, "--locality_dns_name="+hostOf(p.Name))
 	started := process.Start(c.t, filepath.Join(p.dir, "output"), cmd)
 	c.mu.Lock()
@@ -284,6 +284,29 @@ func (c *Cluster) Copies(ctx context.Context) (Copies, error) {
 	return worst, nil
 }
 
+// Holder is the storage pod with the most shards: small data are one shard, of which not each storage pod has a copy.
+func (c *Cluster) Holder() *Pod {
+	c.t.Helper()
+	shards, err := c.Admin.shards(c.t.Context(), 20*time.Second)
+	require.NoError(c.t, err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	count := map[*Pod]int{}
+	for _, s := range shards {
+		for _, id := range s.Src {
+			count[c.on[id]]++
+		}
+	}
+	most := c.Pods[0]
+	for _, p := range c.Pods {
+		if count[p] > count[most] {
+			most = p
+		}
+	}
+	require.NotZero(c.t, count[most], "the test itself: no shard is on a known server")
+	return most
+}
+
 // strangers tells whether a shard is on a server that was never seen.
 func (c *Cluster) strangers(shards []shard) bool {
 	c.mu.Lock()
@@ -293,14 +316,14 @@ func (c *Cluster) strangers(shards []shard) bool {
 	})
 }
 
-// fill writes so many values of 20 kB.
+// fill writes so many values of 90 kB.
 func (c *Cluster) fill(count int) {
 	if count == 0 {
 		return
 	}
 	var in strings.Builder
 	in.WriteString("writemode on\n")
-	value := strings.Repeat("v", 20_000)
+	value := strings.Repeat("v", 90_000)
 	for i := range count {
 		fmt.Fprintf(&in, "set fill%06d %s\n", i, value)
 	}

@@ -28,13 +28,14 @@ func TestDataDistributionDisabled(t *testing.T) {
 			require.Contains(t, strings.ReplaceAll(strings.ToLower(said), " ", ""), "datadistribution", "the reason names what is off:\n%s", said)
 
 			watch := c.StartWatch(t)
-			c.Kill(c.Pod("fdb-1"))
-			asked := r.AskUntil(2*time.Minute, nil, "zone-b")
+			p := c.Holder()
+			c.Kill(p)
+			asked := r.AskUntil(2*time.Minute, nil, p.Zone)
 			t.Log(asked, watch.Seen())
 			require.Empty(t, asked.Wrong)
 			require.Equal(t, 1, watch.Seen().Least, "the test itself: a shard has one copy")
 
-			c.Run(c.Pod("fdb-1"))
+			c.Run(p)
 			t.Log(c.Admin.must(t, way.on))
 			asked = r.AskUntil(5*time.Minute, r.anybody, zones...)
 			t.Log("on again:", asked, watch.Stop())
@@ -47,13 +48,14 @@ func TestDataDistributionDisabled(t *testing.T) {
 // Its successor needs a minute to call the dead server failed again, and the database calls itself healthy meanwhile; while a shard
 // has one copy, nobody of another zone may go.
 func TestDistributorKilledInMidRepair(t *testing.T) {
-	c := Start(t, Options{Data: 3000})
+	c := Start(t, Options{Data: 700})
 	r := NewRollcall(t, c)
 	r.RequireAnybody(3 * time.Minute)
 	r.Notices = time.Hour
 	watch := c.StartWatch(t)
 	killed := time.Now()
-	c.Kill(c.Pod("fdb-1"))
+	p := c.Holder()
+	c.Kill(p)
 	var distributor *Pod
 	kill := func(model.Snapshot, model.Plan) bool {
 		if distributor != nil {
@@ -73,7 +75,7 @@ func TestDistributorKilledInMidRepair(t *testing.T) {
 		c.Run(distributor)
 		return false
 	}
-	asked := r.AskUntil(8*time.Minute, kill, "zone-b")
+	asked := r.AskUntil(8*time.Minute, kill, p.Zone)
 	t.Logf("%s after the kill: %s; %s", time.Since(killed).Round(time.Second), asked, watch.Stop())
 	require.NotNil(t, distributor, "the test itself: no repair was seen")
 	require.Empty(t, asked.Wrong)

@@ -10,7 +10,7 @@ import (
 // TestRolling restarts every process, zone by zone, under a writer: nothing that was acknowledged is lost, no write fails for
 // good, and never are processes of two zones away at once.
 func TestRolling(t *testing.T) {
-	c := Start(t, Options{Data: 100})
+	c := Start(t, Options{Data: 50})
 	r := NewRollcall(t, c)
 	watch, writer := c.StartWatch(t), c.StartWriter(t)
 	begun := time.Now()

@@ -12,7 +12,7 @@ import (
 // TestZoneLost kills all of a zone: from the first moment on, until the zone is back and the database is whole, nobody of another
 // zone may go. Kubernetes shows the pods as Ready for 40 s, and their agents are gone without a word, as when nodes lose their power.
 func TestZoneLost(t *testing.T) {
-	c := Start(t, Options{Data: 200})
+	c := Start(t, Options{Data: 50})
 	r := NewRollcall(t, c)
 	r.RequireAnybody(3 * time.Minute)
 	watch, writer := c.StartWatch(t), c.StartWriter(t)
@@ -50,7 +50,7 @@ func TestZoneLost(t *testing.T) {
 
 // TestZoneAwayAndAgentsSpeak is the same where the agents run on and Kubernetes never notices, as with containers that hang.
 func TestZoneAwayAndAgentsSpeak(t *testing.T) {
-	c := Start(t, Options{Data: 200})
+	c := Start(t, Options{Data: 50})
 	r := NewRollcall(t, c)
 	r.RequireAnybody(3 * time.Minute)
 	r.Notices = time.Hour
@@ -64,12 +64,13 @@ func TestZoneAwayAndAgentsSpeak(t *testing.T) {
 // TestStorageLostAndRepaired kills one storage process for good: nobody of another zone may go while a shard has one copy, and
 // when each has two again in the zones that are left, it is the minimum's affair and no longer a loss of data.
 func TestStorageLostAndRepaired(t *testing.T) {
-	c := Start(t, Options{Data: 200})
+	c := Start(t, Options{Data: 50})
 	r := NewRollcall(t, c)
 	r.RequireAnybody(3 * time.Minute)
 	r.Notices = time.Hour
 	watch := c.StartWatch(t)
-	c.Kill(c.Pod("fdb-1"))
+	p := c.Holder()
+	c.Kill(p)
 	begun := time.Now()
 	asked := r.AskUntil(4*time.Minute, func(model.Snapshot, model.Plan) bool {
 		return watch.Seen().Now.Least >= 2 && time.Since(begun) > 10*time.Second
