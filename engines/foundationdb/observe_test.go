@@ -241,8 +241,8 @@ func TestMemory(t *testing.T) {
 	require.Len(t, away, 1)
 	require.Contains(t, s.verdict(away).Reason, "its zone is not known")
 	for _, pod := range []string{"fdb-0", "fdb-1", "fdb-3"} {
-		ok, _ := permits(s.groups(away), 1, nil, []string{pod}, true)
-		require.False(t, ok, pod)
+		ok, _ := permits(s.groups(away), 4, nil, []string{pod}, true)
+		require.False(t, ok, "%s, whatever maxShardUnavailable allows", pod)
 	}
 	moved := serverList{read: true}
 	for _, p := range all.processes {
