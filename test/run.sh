@@ -45,7 +45,7 @@ unit() {
   timed "all that the race detector had a part of" env -u ROLLCALL_REQUIRE go test $quiet -count=1 ./coordinator/act ./engines/mysql ./engines/foundationdb
   timed "what the race detector would disturb: memory and rates" go test $quiet -p 1 -count=1 -run 'TestReadersWhoReadNothing|TestFloodLeavesTheLeaderItsTurns' ./agent ./cmd/rollcall-coordinator
   # The recordings are beside the checkout, and no part of it: not cached, and required where they are.
-  timed "the simulated FoundationDB against recordings of a real one" env ROLLCALL_FDB_RECORDINGS_REQUIRED="$([ ! -d ../shared/foundationdb ] || echo 1)" go test $quiet -v -count=1 ./test/fdbsim/recordings
+  timed "FoundationDB, adapter and simulator, against recordings of a real one" env ROLLCALL_FDB_RECORDINGS_REQUIRED="${ROLLCALL_FDB_RECORDINGS_REQUIRED:-$([ ! -d ../shared/foundationdb ] || echo 1)}" go test $quiet -v -count=1 -run 'Record|RealServer' ./test/fdbsim/recordings ./engines/foundationdb
   timed "the policy and its second implementation" env ROLLCALL_TWIN=100000 go test $quiet -count=1 -run Twin ./coordinator/policy
   timed "each incident of other systems comes back without what prevents it" go run $plain ./test/cmd/mutate -list test/cmd/mutate/incidents.txt
   timed "all orders in which two leaders can act" go run $plain ./test/sim/search/cmd

@@ -2,7 +2,6 @@ package foundationdb
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,19 +12,6 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// realFolder is where recordings of a real FoundationDB 7.1.68 are, which are not part of the
-// repository. A test without them says so loudly.
-func realFolder(t testing.TB) string {
-	dir := cmp.Or(os.Getenv("ROLLCALL_FDB_RECORDINGS"), "../../../shared/foundationdb")
-	if _, err := os.Stat(filepath.Join(dir, "texts.txt")); err != nil {
-		why := "NOT HELD AGAINST A REAL FOUNDATIONDB: there are no texts in " + dir
-		require.NotEqual(t, "1", os.Getenv("ROLLCALL_FDB_RECORDINGS_REQUIRED"), why)
-		fmt.Fprintln(os.Stderr, why)
-		t.Skip(why)
-	}
-	return dir
-}
-
 // realText is what fdbcli printed in a state.
 type realText struct {
 	command, code string
@@ -33,7 +19,7 @@ type realText struct {
 }
 
 func realTexts(t testing.TB) map[string]realText {
-	data, err := os.ReadFile(filepath.Join(realFolder(t), "texts.txt"))
+	data, err := os.ReadFile(filepath.Join(recordings(t), "texts.txt"))
 	require.NoError(t, err)
 	texts := map[string]realText{}
 	for part := range strings.SplitSeq("\n"+string(data), "\n=== ") {
@@ -55,7 +41,7 @@ func realTexts(t testing.TB) map[string]realText {
 }
 
 func realStatus(t testing.TB, name string) *status {
-	file, err := os.Open(filepath.Join(realFolder(t), "status-"+name+".json"))
+	file, err := os.Open(filepath.Join(recordings(t), "status-"+name+".json"))
 	require.NoError(t, err)
 	defer file.Close()
 	s, err := decodeStatus(file)
