@@ -17,7 +17,7 @@ var realNow = time.Date(2026, 11, 24, 19, 0, 0, 0, time.UTC)
 // playing is an engine of whose database a recorded document tells; what it is told to do is kept,
 // and done by nobody. A second document is told after that.
 func playing(t *testing.T, name string, o Options, after ...string) (*Engine, func() []string) {
-	text, err := os.ReadFile(filepath.Join(realFolder(t), "status-"+name+".json"))
+	text, err := os.ReadFile(filepath.Join(recordings(t), "status-"+name+".json"))
 	require.NoError(t, err)
 	return telling(t, string(text), o, after...)
 }
