@@ -254,6 +254,7 @@ func (o *Rollout) await(s model.Snapshot, c *model.Claim) {
 			o.c.Wipe(p)
 		}
 		o.c.Rewrite(p)
+		bear(o.t, o.c, p)
 		o.c.Run(p)
 		o.revision[p.Name] = after
 		delete(o.replace, p.Name)
