@@ -31,10 +31,22 @@ type agent struct {
 	took   time.Duration
 }
 
-func newAgent(t testing.TB, c *Cluster, p *Pod, uid types.UID) *agent {
+// bear makes the directory that lives as long as a pod, and the pod's first engine. It is called before the process starts, as a
+// pod is older than what runs in it.
+func bear(t testing.TB, c *Cluster, p *Pod) {
+	p.state = t.TempDir()
+	require.NoError(t, newEngine(t, c, p).Close())
+}
+
+func newEngine(t testing.TB, c *Cluster, p *Pod) *foundationdb.Engine {
 	file := newClient(t, c.CLI(), c.connection()).file
-	e, err := foundationdb.New(foundationdb.Options{Instance: p.Name, Client: c.CLI(), ClusterFile: file, StateDir: t.TempDir()})
+	e, err := foundationdb.New(foundationdb.Options{Instance: p.Name, Client: c.CLI(), ClusterFile: file, StateDir: p.state})
 	require.NoError(t, err)
+	return e
+}
+
+func newAgent(t testing.TB, c *Cluster, p *Pod, uid types.UID) *agent {
+	e := newEngine(t, c, p)
 	identity := &rollcallv1.Identity{Namespace: namespace, Cluster: clusterName, Pod: p.Name, PodUid: string(uid), Zone: p.Zone, Incarnation: 1}
 	return &agent{pod: p, uid: uid, born: time.Now(), engine: e, board: probe.NewBoard(identity, slog.New(slog.NewTextHandler(os.Stderr, nil)))}
 }

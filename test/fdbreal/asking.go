@@ -34,7 +34,7 @@ func (r *Rollcall) AskUntil(limit time.Duration, done func(model.Snapshot, model
 	r.t.Helper()
 	asked := Asked{May: map[string]int{}}
 	seen, said := map[string]bool{}, ""
-	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(time.Second) {
 		begun := time.Now()
 		s, plan := r.Ask(r.t.Context())
 		asked.Times++

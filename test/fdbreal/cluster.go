@@ -46,8 +46,8 @@ type Pod struct {
 	// Address is how its process listens, Seat how a cluster file names it.
 	Address, Seat string
 
-	dir     string
-	process *process.Process
+	dir, state string
+	process    *process.Process
 	// up is false from the moment at which the test took the process, paused and killed included.
 	up, paused bool
 	// since is when up changed.
@@ -91,6 +91,7 @@ func Start(t testing.TB, o Options) *Cluster {
 	c.Admin = newClient(t, c.CLI(), connection)
 	for _, p := range c.Pods {
 		require.NoError(t, os.WriteFile(p.clusterFile(), []byte(connection+"\n"), 0o600))
+		bear(t, c, p)
 		c.Run(p)
 	}
 	t.Cleanup(func() {

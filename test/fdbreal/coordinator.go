@@ -30,7 +30,7 @@ const (
 	before, after = "v1", "v2"
 	image         = "foundationdb/foundationdb:7.1.67"
 	// looksAtOnce are the agents that look at the same time: the machine has few processors.
-	looksAtOnce = 3
+	looksAtOnce = 2
 )
 
 // Rollcall is what decides about the cluster: an agent with the real adapter for each pod, and the coordinator's view and

@@ -53,7 +53,7 @@ func NewRollout(ctx context.Context, r *Rollcall) *Rollout {
 
 // Run goes on until no pod has anything left to do, or limit has passed.
 func (o *Rollout) Run(limit time.Duration) error {
-	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(1500 * time.Millisecond) {
 		s, plan := o.Ask(o.ctx)
 		if len(o.status.Claims) == 0 && len(o.status.ClusterSettings) == 0 && len(plan.Order) == 0 && plan.Phase == model.ClusterDone {
 			return nil
@@ -254,6 +254,7 @@ func (o *Rollout) await(s model.Snapshot, c *model.Claim) {
 			o.c.Wipe(p)
 		}
 		o.c.Rewrite(p)
+		bear(o.t, o.c, p)
 		o.c.Run(p)
 		o.revision[p.Name] = after
 		delete(o.replace, p.Name)

@@ -71,7 +71,7 @@ func (c *Cluster) StartWatch(t testing.TB) *Watch {
 				t.Log(clock(), "truth:", text)
 			}
 			said = text
-			time.Sleep(time.Second)
+			time.Sleep(2 * time.Second)
 		}
 	})
 	return w

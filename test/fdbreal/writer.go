@@ -43,7 +43,7 @@ func (c *Cluster) StartWriter(t testing.TB) *Writer {
 	w.ended.Go(func() {
 		for n := 0; ctx.Err() == nil; n += writesAtOnce {
 			w.write(ctx, n)
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(300 * time.Millisecond)
 		}
 	})
 	return w
