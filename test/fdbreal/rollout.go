@@ -121,10 +121,13 @@ func (o *Rollout) advance(s model.Snapshot, id string) error {
 	case model.PhaseRestoring:
 		o.restore(c)
 	case model.PhaseSettling:
-		if policy.Returned(s, *c).Done {
-			o.t.Logf("%s %s is back", clock(), c.Pod)
-			o.release(c.ID)
+		back := policy.Returned(s, *c)
+		if !back.Done {
+			o.hold(c, "settling: "+back.Why.Reason)
+			return nil
 		}
+		o.t.Logf("%s %s is back", clock(), c.Pod)
+		o.release(c.ID)
 	}
 	return nil
 }
@@ -265,7 +268,9 @@ func (o *Rollout) await(s model.Snapshot, c *model.Claim) {
 	if back.Joined {
 		o.t.Logf("%s %s has joined", clock(), c.Pod)
 		c.Phase = model.PhaseRestoring
+		return
 	}
+	o.hold(c, "gone: "+back.Why.Reason)
 }
 
 func (o *Rollout) restore(c *model.Claim) {
