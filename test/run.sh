@@ -6,7 +6,8 @@
 # OpenSearch adapter on more clusters than one of the newest version, ROLLCALL_SOLR_ALL=1
 # that of Solr on each version and the upgrade without security, and ROLLCALL_MYSQL_ALL=1 breaks handovers of MySQL and MariaDB in every way at every
 # boundary (more than an hour); without it what takes minutes runs on MariaDB only.
-# foundationdb-real needs ROLLCALL_FDB_HOME, a folder with fdbserver and fdbcli, and ROLLCALL_FDB_RUN chooses some of its tests.
+# foundationdb-real needs ROLLCALL_FDB_HOME, a folder with fdbserver and fdbcli; ROLLCALL_FDB_RUN chooses some of its tests over
+# loopback, and TestNone of them leaves those in pods.
 # ROLLCALL_SIEGE_ALL=1 sends all that strangers and tenants can send, for half an hour, and
 # then against programs without their defences; without it one attack of each kind is
 # sent for some seconds, in five minutes.
@@ -43,6 +44,8 @@ unit() {
   timed "unit tests of pure packages" go test $plain $(go list ./... | grep -E "$pure")
   timed "all that the race detector had a part of" env -u ROLLCALL_REQUIRE go test $quiet -count=1 ./coordinator/act ./engines/mysql ./engines/foundationdb
   timed "what the race detector would disturb: memory and rates" go test $quiet -p 1 -count=1 -run 'TestReadersWhoReadNothing|TestFloodLeavesTheLeaderItsTurns' ./agent ./cmd/rollcall-coordinator
+  # The recordings are beside the checkout, and no part of it: not cached, and required where they are.
+  timed "the simulated FoundationDB against recordings of a real one" env ROLLCALL_FDB_RECORDINGS_REQUIRED="$([ ! -d ../shared/foundationdb ] || echo 1)" go test $quiet -v -count=1 ./test/fdbsim/recordings
   timed "the policy and its second implementation" env ROLLCALL_TWIN=100000 go test $quiet -count=1 -run Twin ./coordinator/policy
   timed "each incident of other systems comes back without what prevents it" go run $plain ./test/cmd/mutate -list test/cmd/mutate/incidents.txt
   timed "all orders in which two leaders can act" go run $plain ./test/sim/search/cmd
@@ -140,6 +143,8 @@ foundationdb-models)
 foundationdb-real)
   fdb_home
   timed "FoundationDB: the adapter and the policy over real servers" go test $quiet -count=1 -v -timeout 150m -run "${ROLLCALL_FDB_RUN:-.}" ./test/fdbreal
+  timed "what the real cluster needs" make deps build
+  timed "FoundationDB: real servers in pods" env ROLLCALL_E2E=1 go test $quiet -count=1 -v -timeout 60m -run TestFoundationDBOfAFolder ./test/e2e/suite
   ;;
 nightly)
   images

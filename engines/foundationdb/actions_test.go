@@ -178,6 +178,7 @@ func TestForeignExclusionOfThePod(t *testing.T) {
 	order := engines.Order{Kind: engines.Evacuate, Claim: "theirs"}
 	undo := plan(t, e, order)
 	finish(t, s, e, order, undo)
+	require.Contains(t, apply(t, e, order, undo).Detail, "somebody else has excluded it, too ("+target+"), and that stays")
 	_, err = e.Restore(t.Context(), undo)
 	require.NoError(t, err)
 	require.NoError(t, e.Sweep(t.Context(), nil))

@@ -60,7 +60,7 @@ Denied) echo "ERROR: the certificate is not accepted" >&2; exit 1 ;;
 Failing) echo "ERROR: internal error (4100)" >&2; exit 1 ;;
 esac
 case "$4" in
-"exclude "*|"include "*|"maintenance o"*|"coordinators "*)
+"exclude "*|"include "*|"maintenance o"*|*"; maintenance o"*|"coordinators "*)
 	left=$(cat "@DIR@/changes")
 	if [ "$left" = 0 ]; then echo "ERROR: changes fail" >&2; exit 1; fi
 	if [ "$left" -gt 0 ]; then echo $((left - 1)) >"@DIR@/changes"; fi ;;
@@ -104,7 +104,7 @@ func (s *simulated) hosts(pod string) int {
 	for _, seat := range m.Seats {
 		n += boolInt(seat.Address == p.Address)
 	}
-	return n
+	return n + boolInt(!excluded || n > 0) // and all that are not emptied are in fault_tolerance
 }
 
 const foreignTarget = "locality_instance_id:somebody-else-7"

@@ -110,7 +110,7 @@ func (e *Engine) asked(ctx context.Context) (snapshot, error) {
 	case err != nil:
 		return snapshot{}, err
 	case !is(s.available):
-		return snapshot{}, fmt.Errorf("%w: %s", ErrUnavailable, s.downHealth().Reason)
+		return snapshot{}, s.down()
 	}
 	return s, nil
 }
@@ -132,14 +132,22 @@ func (e *Engine) Drain(ctx context.Context, order engines.Order, undoBytes []byt
 	if err != nil {
 		return engines.Progress{}, err
 	}
+	if why := s.lockedWords(); why != "" {
+		return running("%s", why), nil
+	}
 	var progress engines.Progress
 	if order.Kind == engines.Evacuate {
 		progress, err = e.evacuate(ctx, order, u, s)
+		progress.Detail = s.besides(node, progress.Detail)
 	} else {
 		progress, err = e.handoff(ctx, order, node, s)
 	}
-	if errors.Is(err, ErrCommand) {
-		return running("trying again: %v", err), nil
+	var no refusal
+	switch {
+	case errors.As(err, &no):
+		return no.progress(err), nil
+	case errors.Is(err, ErrCommand):
+		return running("it is asked again: %v", err), nil
 	}
 	return progress, err
 }

@@ -15,6 +15,8 @@ var (
 	ErrUnavailable = errors.New("the database is unavailable")
 	// ErrRecovering means that nothing is included while a recovery is under way.
 	ErrRecovering = errors.New("the database is recovering")
+	// ErrLocked means that nothing is included while somebody has locked the database.
+	ErrLocked = errors.New("the database is locked")
 	// ErrWrongDatabase means that the answer is of another database than the cluster file's.
 	ErrWrongDatabase = errors.New("another database answered")
 	// ErrNotThere means that the database has no process of the pod.

@@ -34,14 +34,19 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s sn
 			return running("%s", why), nil
 		}
 		if s.maintenance != "" {
-			return running("%s", s.maintained()), nil
+			return running("%s", s.noExclusion()), nil
 		}
 		if why := s.noPlace(u.Node); why != "" {
 			return refused("%s", why), nil
 		}
 	}
-	if len(s.seats(u.Node)) > 0 || absent && s.missesSeat() {
-		if progress, its, err := e.moveSeat(ctx, order, u.Node, s); its || err != nil {
+	switch seats, why := s.seatList(); {
+	case why != "" && excluded:
+		return running("%s", why), nil
+	case why != "":
+		return refused("%s", why), nil
+	case s.sits(u.Node, seats) || s.coordinates(u.Node) || absent && s.missesSeat():
+		if progress, its, err := e.moveSeat(ctx, order, u, s, seats); its || err != nil {
 			return progress, err
 		}
 	}
@@ -57,8 +62,8 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s sn
 	return e.confirm(ctx, u, s, own)
 }
 
-// noPlace returns why the data of the pod can never be elsewhere: there would be fewer zones with
-// storage than copies.
+// noPlace returns why the data of the pod can never be elsewhere: there would be fewer zones that can
+// hold some than copies.
 func (s snapshot) noPlace(node string) string {
 	copies, known := s.copies()
 	if !known {
@@ -66,19 +71,29 @@ func (s snapshot) noPlace(node string) string {
 	}
 	zones := map[string]bool{}
 	for _, p := range s.processes {
-		if p.instance != node && p.has("storage") && !is(p.excluded) {
+		if p.instance != node && (p.has("storage") || canStore(p.class)) && !is(p.excluded) {
 			zones[p.zone] = true
 		}
 	}
 	if (hasStorage(s.status, node) || len(s.of(node)) == 0) && len(zones) < copies {
-		return fmt.Sprintf("data have %d copies in as many zones, and without %s there is storage in %d", copies, engines.OneLine(node), len(zones))
+		return fmt.Sprintf("data have %d copies in as many zones, and without %s there could be storage in %d", copies, engines.OneLine(node), len(zones))
 	}
 	return ""
 }
 
-// maintained returns why nothing is excluded during maintenance: processes of the zone go down, and
+// canStore reports whether a process of the class takes data: where no others are left also one that
+// is there for logs.
+func canStore(class string) bool {
+	switch class {
+	case "storage", "unset", "log", "transaction":
+		return true
+	}
+	return false
+}
+
+// noExclusion returns why nothing is excluded during maintenance: processes of the zone go down, and
 // the database, which waits for them, does not count what is missing.
-func (s snapshot) maintained() string {
+func (s snapshot) noExclusion() string {
 	return fmt.Sprintf("zone %s is under maintenance for %d s more: until that ends, or somebody says maintenance off, nothing is excluded",
 		engines.OneLine(s.maintenance), int(s.remaining))
 }
@@ -98,7 +113,7 @@ func (e *Engine) exclude(ctx context.Context, order engines.Order, entries []str
 	case said.unknown:
 		return running("%s", unknownSpaceWords), nil
 	case said.refusals != "":
-		return running("trying again: %s", engines.OneLine(said.refusals)), nil
+		return engines.Progress{}, refusal{"exclude", said.refusals}
 	}
 	return running("excluded, its data are being moved"), nil
 }

@@ -3,6 +3,7 @@ package foundationdb
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/rollcall-dev/rollcall/engines"
 )
@@ -17,12 +18,15 @@ func (e *Engine) handoff(ctx context.Context, order engines.Order, node string, 
 	if !known {
 		return refused("the fault domain of %s is not known, or not one: start fdbserver with --locality_zoneid", engines.OneLine(node)), nil
 	}
+	if entry := s.excludedByPerson(node); entry != "" {
+		return running("somebody else has excluded %s (%s): it is left alone until that is taken off the list with include", engines.OneLine(node), engines.OneLine(entry)), nil
+	}
 	stores := hasStorage(s.status, node)
 	if stores && !validZone(zone) {
 		return refused("zone %q cannot be put under maintenance: must be a name of printable characters without spaces", engines.OneLine(zone)), nil
 	}
-	if stores && s.maintenance != "" && s.maintenance != zone {
-		return running("zone %s is under maintenance for %d s more", engines.OneLine(s.maintenance), int(s.remaining)), nil
+	if now := (maintenance{s.maintenance, s.remaining}); keepsAny(s.of(node)) && now.another(zone) {
+		return running("%s", now.words()), nil
 	}
 	if why := e.ready(s); why != "" {
 		return running("%s", why), nil
@@ -32,7 +36,7 @@ func (e *Engine) handoff(ctx context.Context, order engines.Order, node string, 
 		return engines.Progress{}, err
 	}
 	if stores {
-		wait, err := e.maintain(ctx, order, zone, s)
+		wait, err := e.maintain(ctx, order, zone)
 		if errors.Is(err, errForeignEnded) {
 			return refused("%s: it is to be begun again", err), nil
 		}
@@ -41,4 +45,9 @@ func (e *Engine) handoff(ctx context.Context, order engines.Order, node string, 
 		}
 	}
 	return engines.Progress{State: engines.ProgressDone}, nil
+}
+
+// keepsAny reports whether one of the processes has data or mutations, or may have.
+func keepsAny(processes []process) bool {
+	return slices.ContainsFunc(processes, func(p process) bool { return p.mayHave("storage") || p.mayHave("log") })
 }

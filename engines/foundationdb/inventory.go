@@ -18,10 +18,8 @@ import (
 //   - logs: the same for the mutations that are in logs only.
 //   - recruits: who can become a log. There must be some in as many zones as each
 //     mutation is written to, or the database stops until one is back.
-//     With three data halls, these are the domains: data have a copy in each, mutations
-//     two in each of two. As a hall takes part with two zones, and not with any one of
-//     its pods, they acknowledge there; elsewhere it is a role.
 //   - coordinators: a quorum of seats.
+//   - fault_tolerance: all pods, for what the database itself says that it can spare.
 //
 // What is missing and nobody knows where is a member without a pod, so the minimum stays what the
 // redundancy mode asks for, and nothing that is lost makes it less.
@@ -30,8 +28,12 @@ func (s *status) groups(away []remembered) []engines.Group {
 	if copies, known := s.copies(); known {
 		out = append(out, s.storageGroups(copies, away)...)
 	}
-	out = append(out, s.logGroups()...)
-	return append(out, s.quorum())
+	out = append(out, s.logGroups(away)...)
+	out = append(out, s.quorum())
+	if least, known := s.tolerance.least(); known {
+		out = append(out, s.tolerated(least, away))
+	}
+	return out
 }
 
 // threeHalls reports whether copies are spread over data halls, and only within these over zones.
@@ -45,15 +47,18 @@ func (s *status) domain(p process) string {
 	return p.zone
 }
 
-// host is one pod in a group of domains.
+// host is one pod in a group of domains, or what is missing of it.
 type host struct {
-	instance, domain string
-	state            engines.MemberState
+	id, instance, domain string
+	state                engines.MemberState
 }
 
 // hosts returns the pods with a process that fits, each once with its state. A process of no pod is
 // a host of its own, under its address.
-func (s *status) hosts(fits func(process) bool) []host {
+func (s *status) hosts(fits func(process) bool) []host { return s.hostsBy(fits, s.domain) }
+
+// hostsBy are the same in the domains that a func tells.
+func (s *status) hostsBy(fits func(process) bool, domain func(process) string) []host {
 	var out []host
 	at := map[string]int{}
 	for _, p := range s.processes {
@@ -68,9 +73,9 @@ func (s *status) hosts(fits func(process) bool) []host {
 		if !there {
 			i = len(out)
 			at[name] = i
-			out = append(out, host{instance: name, domain: s.domain(p), state: engines.MemberActive})
+			out = append(out, host{id: name, instance: name, domain: domain(p), state: engines.MemberActive})
 		}
-		if out[i].domain != s.domain(p) {
+		if out[i].domain != domain(p) {
 			out[i].domain, out[i].state = "", engines.MemberUnknown // one pod is in one
 		}
 		out[i].state = worse(out[i].state, p.state())
@@ -78,15 +83,56 @@ func (s *status) hosts(fits func(process) bool) []host {
 	return out
 }
 
+// without adds to the hosts what is missing of those roles. What is missing of a pod that is there
+// has a name of its own.
+func without(hosts []host, away []remembered, domain func(remembered) string, is func(remembered) bool) []host {
+	taken := map[string]bool{}
+	for _, h := range hosts {
+		taken[h.id] = true
+	}
+	for _, r := range away {
+		if !is(r) || r.there && taken[r.instance] {
+			continue // of one that is listed the state says it
+		}
+		id := r.instance
+		if id == "" || taken[id] && r.id != "" {
+			id = r.instance + "~" + r.id
+		}
+		if taken[id] {
+			continue
+		}
+		taken[id] = true
+		hosts = append(hosts, host{id: id, instance: r.instance, domain: domain(r), state: engines.MemberDown})
+	}
+	return hosts
+}
+
+func inDomain(r remembered) string { return r.domain }
+
+func inZone(r remembered) string { return r.zone }
+
+// missed are the domains of which something is missing. Each host whose domain is not known is one.
+func missed(hosts []host) int {
+	domains, single := map[string]bool{}, 0
+	for _, h := range hosts {
+		switch {
+		case h.state == engines.MemberActive:
+		case h.domain == "":
+			single++
+		default:
+			domains[h.domain] = true
+		}
+	}
+	return len(domains) + single
+}
+
 // state returns the state of a process that is listed.
 func (p process) state() engines.MemberState {
 	switch {
 	case !p.rolesKnown, p.excluded == nil:
 		return engines.MemberUnknown
-	case p.failing() != "":
-		return engines.MemberDown
-	case p.lag > catchingUp:
-		return engines.MemberRecovering
+	case p.failing() != "", p.lag > catchingUp, slices.ContainsFunc(p.ids, func(r roleID) bool { return !r.answers }):
+		return engines.MemberRecovering // it is not gone, and may serve all the same
 	}
 	return engines.MemberActive
 }
@@ -94,17 +140,6 @@ func (p process) state() engines.MemberState {
 // catchingUp is the lag of a storage server, in seconds, from which on it does not
 // serve what is asked of it.
 const catchingUp = 60
-
-// failing is what the process says of itself that keeps it from serving.
-func (p process) failing() string {
-	for _, m := range p.messages {
-		switch m {
-		case "io_error", "io_timeout", "platform_error", "process_error":
-			return m
-		}
-	}
-	return ""
-}
 
 func worse(a, b engines.MemberState) engines.MemberState {
 	order := []engines.MemberState{engines.MemberActive, engines.MemberRecovering, engines.MemberDown, engines.MemberUnknown}
@@ -122,7 +157,7 @@ func inDomains(id string, kind engines.GroupKind, hosts []host, spare, lost int)
 		} else {
 			domains[h.domain] = true
 		}
-		g.Members = append(g.Members, engines.Member{ID: h.instance, Node: h.instance, State: h.state, Domain: h.domain, Eligible: true})
+		g.Members = append(g.Members, engines.Member{ID: h.id, Node: h.instance, State: h.state, Domain: h.domain, Eligible: true})
 	}
 	for i := range lost {
 		g.Members = append(g.Members, engines.Member{ID: fmt.Sprintf("~lost-%d", i+1), State: engines.MemberDown, Eligible: true})
@@ -168,31 +203,18 @@ func leastOf(trackers []tracker, copies int, counts func(tracker) bool) int {
 
 func (s *status) storage(id string, copies, left int, away []remembered, in func(dc string) bool) engines.Group {
 	hosts := s.hosts(func(p process) bool { return p.mayHave("storage") && in(p.dc) })
-	missed := map[string]bool{} // domains of which something is missing
-	for _, h := range hosts {
-		if h.state != engines.MemberActive {
-			missed[h.domain] = true
-		}
+	hosts = without(hosts, away, inDomain, func(r remembered) bool { return r.role == "storage" && (r.instance == "" || in(r.dc)) })
+	hosts = append(hosts, s.underMaintenance(s.domainOfZone(s.maintenance, away))...)
+	return inDomains(id, engines.GroupShard, hosts, copies-1, max(copies-left-missed(hosts), 0))
+}
+
+// underMaintenance is what is missing of a zone under maintenance: FoundationDB counts on its return and says
+// that all copies are there.
+func (s *status) underMaintenance(domain string) []host {
+	if s.maintenance == "" {
+		return nil
 	}
-	for _, r := range away {
-		if in(r.dc) {
-			hosts = append(hosts, host{instance: r.instance, domain: r.domain, state: engines.MemberDown})
-			missed[r.domain] = true
-		}
-	}
-	if s.maintenance != "" {
-		// FoundationDB counts on the zone's return and says that all copies are there.
-		domain := s.domainOfZone(s.maintenance, away)
-		hosts = append(hosts, host{instance: "~maintenance", domain: domain, state: engines.MemberDown})
-		missed[domain] = true
-	}
-	g := inDomains(id, engines.GroupShard, hosts, copies-1, max(copies-left-len(missed), 0))
-	for i := range g.Members {
-		if g.Members[i].ID == "~maintenance" {
-			g.Members[i].Node = ""
-		}
-	}
-	return g
+	return []host{{id: "~maintenance", domain: domain, state: engines.MemberDown}}
 }
 
 // domainOfZone is the zone itself, or the hall that it is in.
@@ -215,22 +237,10 @@ func (s *status) domainOfZone(zone string, away []remembered) string {
 
 func isLog(p process) bool { return p.mayHave("log") }
 
-// recruitable reports whether it may become a log.
-func recruitable(p process) bool {
-	if is(p.excluded) {
-		return false
-	}
-	switch p.class {
-	case "unset", "log", "transaction":
-		return true
-	}
-	return false
-}
-
 // logGroups returns the groups of logs of all generations together, because a process does not say
 // to which one its log belongs; while anything may go there is only one. Logs of other regions are
 // a group of their own if they can be told apart.
-func (s *status) logGroups() []engines.Group {
+func (s *status) logGroups(away []remembered) []engines.Group {
 	far := s.regions > 1 && s.primaryDC != ""
 	near := func(p process) bool { return !far || p.dc == s.primaryDC }
 	var local, others []logTolerance
@@ -245,55 +255,46 @@ func (s *status) logGroups() []engines.Group {
 	if s.threeHalls() {
 		factor, lost = 2, min(lost, 1) // halls: of four copies any two in one hall
 	}
-	out := []engines.Group{inDomains("logs", engines.GroupShard, s.hosts(func(p process) bool { return isLog(p) && near(p) }), factor-1, lost)}
+	logs := func(id string, factor, lost int, here func(dc string) bool) engines.Group {
+		hosts := s.hosts(func(p process) bool { return isLog(p) && here(p.dc) })
+		dead := without(hosts, away, inDomain, func(r remembered) bool { return r.role == "log" && r.instance != "" && here(r.dc) })
+		lost = max(lost-missed(dead)+missed(hosts), 0)
+		return inDomains(id, engines.GroupShard, dead, factor-1, lost)
+	}
+	out := []engines.Group{logs("logs", factor, lost, func(dc string) bool { return !far || dc == s.primaryDC })}
 	if far {
 		farFactor, farLost := toleranceOf(others)
-		if hosts := s.hosts(func(p process) bool { return isLog(p) && !near(p) }); len(hosts) > 0 {
-			out = append(out, inDomains("logs/other", engines.GroupShard, hosts, farFactor-1, farLost))
+		if g := logs("logs/other", farFactor, farLost, func(dc string) bool { return dc != s.primaryDC }); len(g.Members) > farLost {
+			out = append(out, g)
 		}
 	}
-	kind := engines.GroupRole
-	if s.threeHalls() {
-		kind = engines.GroupAcks
-	}
-	recruits := inDomains("recruits", kind, s.hosts(func(p process) bool { return recruitable(p) && near(p) && !s.narrow(p.hall) }), 0, 0)
-	recruits.MinAvailable = max(factor, 1)
-	return append(out, recruits)
+	return append(out, s.recruits(factor, near)...)
 }
 
-// narrow reports whether a data hall has too few zones to take two copies of a mutation.
-func (s *status) narrow(hall string) bool {
-	if !s.threeHalls() {
-		return false
-	}
-	zones := map[string]bool{}
-	for _, p := range s.processes {
-		if p.hall == hall && recruitable(p) {
-			zones[p.zone] = true
-		}
-	}
-	return len(zones) < 2
-}
-
-// toleranceOf is the least factor of the sets that have one, and how many zones more
-// than that allows for are lost already. A set that does not say is as good as none.
+// toleranceOf is the least factor of the sets that there are, and how many zones more than that
+// allows for are lost already. A set of which half is said is as good as none.
 func toleranceOf(sets []logTolerance) (factor, lost int) {
 	for _, l := range sets {
 		switch {
-		case l.factor != nil && *l.factor == 0: // there is no such set
+		case l.none():
 		case l.factor == nil || l.tolerance == nil:
 			return 1, 1
 		default:
 			if factor == 0 || *l.factor < factor {
 				factor = *l.factor
 			}
-			lost = max(lost, *l.factor-1-*l.tolerance)
+			lost = max(lost, *l.factor-1-l.anti-*l.tolerance)
 		}
 	}
 	if factor == 0 {
 		return 1, 1
 	}
 	return factor, max(lost, 0)
+}
+
+// none reports whether there is no such set: the document has neither figure of it, or the factor 0.
+func (l logTolerance) none() bool {
+	return l.factor == nil && l.tolerance == nil || l.factor != nil && *l.factor == 0
 }
 
 // quorum returns the quorum of the coordinators. A seat is in the pod that has its address.
@@ -304,6 +305,8 @@ func (s *status) quorum() engines.Group {
 		p := s.sitting(c.address)
 		if p != nil {
 			m.Node = cmp.Or(p.instance, endpoint(p.address))
+		} else if !is(c.reachable) {
+			m.Node = s.owners[endpoint(c.address)].instance
 		}
 		switch {
 		case c.reachable == nil:
@@ -345,7 +348,10 @@ func (s *status) nodes(away []remembered) []engines.Node {
 		}
 	}
 	for _, r := range away {
-		out = append(out, engines.Node{Name: r.instance, State: engines.MembershipNotLive})
+		if r.instance != "" && !seen[r.instance] {
+			seen[r.instance] = true
+			out = append(out, engines.Node{Name: r.instance, State: engines.MembershipNotLive})
+		}
 	}
 	sorted.By(out, func(a, b engines.Node) int { return cmp.Compare(a.Name, b.Name) })
 	return out

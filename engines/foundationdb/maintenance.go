@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -72,7 +73,11 @@ var errForeignEnded = errors.New("the zone was under maintenance by somebody els
 
 // maintain is the part of a handoff that makes the database wait for the zone. The second result is
 // what the handoff waits for; empty means that the database waits.
-func (e *Engine) maintain(ctx context.Context, order engines.Order, zone string, s snapshot) (string, error) {
+//
+// maintenance on takes the place of any other zone's without a word. So it is said only where an
+// own run of fdbcli has just shown that there is none, and never where there is another's.
+// (TestMaintenanceTakesNoOtherPlace)
+func (e *Engine) maintain(ctx context.Context, order engines.Order, zone string) (string, error) {
 	if order.Setting.Name == "" {
 		return "", nil
 	}
@@ -83,43 +88,74 @@ func (e *Engine) maintain(ctx context.Context, order engines.Order, zone string,
 	if before.Zone != zone {
 		return fmt.Sprintf("the pod is in zone %s by now, and the order names %s", engines.OneLine(zone), engines.OneLine(before.Zone)), nil
 	}
-	lasting := s.maintenance == zone && s.remaining > (e.options.Maintenance/2).Seconds()
-	if lasting || s.maintenance == zone && before.Foreign {
+	now, err := e.maintained(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case now.another(zone):
+		return now.words(), nil
+	case now.zone == zone && (before.Foreign || now.seconds > (e.options.Maintenance/2).Seconds()):
 		return "", nil
-	}
-	if before.Foreign {
+	case before.Foreign:
 		return "", errForeignEnded
 	}
 	if err := engines.InTime(order.NotAfter); err != nil {
 		return "", err
 	}
-	command := fmt.Sprintf("maintenance on %s %d", zone, int(e.options.Maintenance.Seconds()))
-	now, err := e.maintenanceAfter(ctx, command)
-	if err != nil {
+	now, err = e.maintenanceBy(ctx, maintenanceOn(zone, e.options.Maintenance.Seconds()), zone)
+	switch {
+	case err != nil:
 		return "", err
-	}
-	if now != zone {
+	case now.another(zone):
+		return now.words(), nil
+	case now.zone != zone:
 		return fmt.Sprintf("zone %s is not under maintenance yet", zone), nil
 	}
 	return "", nil
 }
 
-// maintenanceAfter runs a command and reads the zone under maintenance in the same
-// run of fdbcli.
-func (e *Engine) maintenanceAfter(ctx context.Context, command string) (zone string, err error) {
-	commands := "maintenance"
-	if command != "" {
-		commands = command + "; maintenance"
-	}
-	a, err := e.client.run(ctx, commands)
+func maintenanceOn(zone string, seconds float64) string {
+	return fmt.Sprintf("maintenance on %s %d", zone, int(math.Ceil(seconds)))
+}
+
+// maintained is the maintenance of now.
+func (e *Engine) maintained(ctx context.Context) (maintenance, error) {
+	list, err := e.maintenances(ctx, "maintenance", 1)
 	if err != nil {
-		return "", err
+		return maintenance{}, err
 	}
-	if err := a.done("maintenance"); err != nil {
-		return "", err
+	return list[0], nil
+}
+
+// maintenances runs commands, and reads what they say of maintenance, so many times.
+func (e *Engine) maintenances(ctx context.Context, commands string, times int) ([]maintenance, error) {
+	a, err := e.client.run(ctx, commands)
+	if err == nil {
+		err = a.done("maintenance")
 	}
-	zone, _, err = readMaintenance(a.stdout)
-	return zone, err
+	if err != nil {
+		return nil, err
+	}
+	return readMaintenance(a.stdout, times)
+}
+
+// maintenanceBy runs a command that changes the maintenance of the zone, between two looks at it in
+// the same run of fdbcli, and returns what there is then. fdbcli has no conditional change: where
+// somebody else has put another zone under maintenance at the same moment, that is given back.
+func (e *Engine) maintenanceBy(ctx context.Context, command, zone string) (maintenance, error) {
+	list, err := e.maintenances(ctx, "maintenance; "+command+"; maintenance", 2)
+	if err != nil {
+		return maintenance{}, err
+	}
+	theirs, now := list[0], list[1]
+	if !theirs.another(zone) || now.zone == theirs.zone {
+		return now, nil
+	}
+	back := maintenanceOn(theirs.zone, theirs.seconds)
+	if list, err = e.maintenances(ctx, back+"; maintenance", 1); err != nil {
+		return maintenance{}, fmt.Errorf("the maintenance of zone %s, which somebody else began at the same moment, has ended, and could not be given back; say %s: %w", engines.OneLine(theirs.zone), engines.OneLine(back), err)
+	}
+	return list[0], nil
 }
 
 // RestoreSetting ends the maintenance of the zone, unless another zone is under maintenance now, or
@@ -129,20 +165,20 @@ func (e *Engine) RestoreSetting(ctx context.Context, setting engines.Setting, no
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	now, err := e.maintenanceAfter(ctx, "")
+	now, err := e.maintained(ctx)
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	if now != before.Zone || before.Foreign {
+	if now.zone != before.Zone || before.Foreign {
 		return engines.Progress{State: engines.ProgressDone}, nil
 	}
 	if err := engines.InTime(notAfter); err != nil {
 		return engines.Progress{}, err
 	}
-	if now, err = e.maintenanceAfter(ctx, "maintenance off"); err != nil {
+	if now, err = e.maintenanceBy(ctx, "maintenance off", before.Zone); err != nil {
 		return engines.Progress{}, err
 	}
-	if now == before.Zone {
+	if now.zone == before.Zone {
 		return running("zone %s is still under maintenance", before.Zone), nil
 	}
 	return engines.Progress{State: engines.ProgressDone}, nil

@@ -8,95 +8,170 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
-// memory is what is remembered from one look to the next: the status document does not mention a
-// process that is unavailable, and for a minute its data still count as fully replicated.
+// memory is what is remembered from one look to the next: whose storage servers and logs are, where
+// pods were, and since when a coordinator's process is not known. That something is missing comes
+// from the database itself.
 //
-// Invariant: what is remembered can only make the observation worse.
+// Invariant: memory is about names, and can only make the observation worse: without it what is
+// missing is in a zone of its own. (TestMemory)
 type memory struct {
-	seen map[string]remembered // by instance
+	owners map[string]remembered // by the id of a storage server or log
 
 	generation      int64
 	generationSince time.Time
 
-	last map[string]whereabouts // by instance
+	last    map[string]whereabouts // by instance
+	strange map[string]time.Time   // since when a coordinator that answers has no process, by address
 }
 
 // whereabouts are the endpoints of a pod's processes, when it had any.
 type whereabouts struct {
 	endpoints []string
-	at        time.Time // of the last look that showed them
+	zone, dc  string
+	emptied   bool // it was excluded, and had no role
+	at        time.Time
 }
 
-// keepLast is how long it is remembered where a pod's processes were.
-const keepLast = 7 * 24 * time.Hour
+const (
+	// keepLast is how long it is remembered where a pod's processes were.
+	keepLast = 7 * 24 * time.Hour
+	// comesBack is for how long a coordinator that answers may have no process: a process answers
+	// as a coordinator first, and is listed some seconds later.
+	comesBack = time.Minute
+)
 
-// lookAt records where all processes are.
-func (m *memory) lookAt(now time.Time, s *status) {
-	here := map[string]whereabouts{}
-	for _, p := range s.processes {
-		if p.instance != "" {
-			here[p.instance] = whereabouts{append(here[p.instance].endpoints, endpoint(p.address)), now}
-		}
-	}
-	for instance, w := range m.last {
-		if _, is := here[instance]; !is && now.Sub(w.at) <= keepLast {
-			here[instance] = w
-		}
-	}
-	m.last = here
-}
-
-// remembered is a pod with storage as it was seen last.
+// remembered is a pod, or one storage server or log of it that is missing.
 type remembered struct {
 	instance, domain, zone, dc string
-	away                       time.Time // since when none of its processes has data; zero means one has
+	role, id                   string
+	there                      bool // its process is listed, and does not serve
 }
 
-// keepAway is how long an unavailable pod counts as missing although all data are reported as
-// complete without it: FoundationDB takes a minute until it counts a storage server as failed.
-const keepAway = 2 * time.Minute
+// words name what is missing.
+func (r remembered) words() string {
+	what := "a storage server that the database counts on"
+	if r.role == "log" {
+		what = "a log that is still needed"
+	}
+	switch {
+	case r.there:
+		return r.instance + " (" + r.zone + ") does not serve: " + what + " has no figures, or its process fails"
+	case r.instance == "":
+		return what + " (" + r.id + ") is not running, and its zone is not known"
+	case r.zone == "":
+		return r.instance + " is away: " + what + " is not running, and its zone is not known"
+	}
+	return r.instance + " (" + r.zone + ") is away: " + what + " is not running"
+}
 
-// look records a status, and returns the pods that had storage and have none, sorted.
-func (m *memory) look(now time.Time, s *status) []remembered {
-	if m.seen == nil {
-		m.seen = map[string]remembered{}
-	}
-	if s.generation != m.generation || m.generationSince.IsZero() {
-		m.generation, m.generationSince = s.generation, now
-	}
-	stores, emptied := map[string]bool{}, map[string]bool{}
+// lookAt records where all processes are, and notes in the status what is known of coordinators
+// and pods that it does not list.
+func (m *memory) lookAt(now time.Time, s *status) {
+	here := map[string]whereabouts{}
 	for _, p := range s.processes {
 		if p.instance == "" {
 			continue
 		}
-		emptied[p.instance] = emptied[p.instance] || is(p.excluded)
-		if p.has("storage") {
-			stores[p.instance] = true
-			m.seen[p.instance] = remembered{instance: p.instance, domain: s.domain(p), zone: p.zone, dc: p.dc}
+		w, again := here[p.instance]
+		if again && w.zone != p.zone {
+			w.zone = ""
+		} else {
+			w.zone, w.dc = p.zone, p.dc
+		}
+		emptied := is(p.excluded) && p.rolesKnown && len(p.roles) == 0
+		w.endpoints, w.at, w.emptied = append(w.endpoints, endpoint(p.address)), now, emptied && (!again || w.emptied)
+		here[p.instance] = w
+	}
+	for instance, w := range m.last {
+		if _, is := here[instance]; !is && now.Sub(w.at) <= keepLast {
+			here[instance] = w
+			if !w.emptied {
+				s.absent = append(s.absent, remembered{instance: instance, zone: w.zone, dc: w.dc})
+			}
 		}
 	}
-	whole := s.whole()
+	m.last = here
+	sorted.By(s.absent, func(a, b remembered) int { return cmp.Compare(a.instance, b.instance) })
+	m.coordinators(now, s)
+}
+
+// coordinators notes whose the coordinators without a process are, and which of them have only just
+// come back.
+func (m *memory) coordinators(now time.Time, s *status) {
+	strange := map[string]time.Time{}
+	s.owners, s.coming = map[string]remembered{}, map[string]bool{}
+	for _, c := range s.coordinators {
+		if s.sitting(c.address) != nil {
+			continue
+		}
+		at := endpoint(c.address)
+		for instance, w := range m.last {
+			if slices.Contains(w.endpoints, at) || seatName(at) == instance {
+				s.owners[at] = remembered{instance: instance, zone: w.zone, dc: w.dc}
+			}
+		}
+		if _, known := s.owners[at]; !known && seatName(at) != "" {
+			s.owners[at] = remembered{instance: seatName(at)}
+		}
+		if is(c.reachable) {
+			since, before := m.strange[at]
+			if !before {
+				since = now
+			}
+			strange[at] = since
+			s.coming[at] = now.Sub(since) < comesBack
+		}
+	}
+	m.strange = strange
+}
+
+// look records whose storage servers and logs are, and returns those that are missing: the servers
+// on the database's list of which none runs and answers, and the logs that it says are dead.
+func (m *memory) look(now time.Time, s *status) []remembered {
+	if s.generation != m.generation || m.generationSince.IsZero() {
+		m.generation, m.generationSince = s.generation, now
+	}
+	owners, answers, there := map[string]remembered{}, map[string]bool{}, map[string]bool{}
+	for _, p := range s.processes {
+		for _, r := range p.ids {
+			owners[r.id] = remembered{instance: p.instance, domain: s.domain(p), zone: p.zone, dc: p.dc}
+			there[r.id] = true
+			answers[r.id] = answers[r.id] || r.answers && p.failing() == ""
+		}
+	}
 	var away []remembered
-	for name, r := range m.seen {
-		switch {
-		case stores[name]:
-			continue
-		case emptied[name]:
-			delete(m.seen, name) // its role ends when it holds nothing any more
-			continue
+	note := func(role, id string) {
+		r, known := owners[id]
+		if !known {
+			if r, known = m.owners[id]; known {
+				owners[id] = r
+			}
 		}
-		if r.away.IsZero() {
-			r.away = now
-			m.seen[name] = r
+		if r.role, r.id, r.there = role, id, there[id] && r.instance != ""; !answers[id] {
+			away = append(away, r)
 		}
-		if whole && r.zone != s.maintenance && now.Sub(r.away) >= keepAway {
-			delete(m.seen, name) // its data are elsewhere already
-			continue
-		}
-		away = append(away, r)
 	}
-	sorted.By(away, func(a, b remembered) int { return cmp.Compare(a.instance, b.instance) })
-	return away
+	for _, id := range s.list.ids {
+		note("storage", id)
+	}
+	for _, set := range s.logs {
+		for _, id := range set.dead {
+			answers[id] = false
+			note("log", id)
+		}
+	}
+	if !s.list.read { // until it can be read again
+		for id, r := range m.owners {
+			if _, known := owners[id]; !known && len(owners) < maxServers {
+				owners[id] = r
+			}
+		}
+	}
+	m.owners = owners
+	sorted.By(away, func(a, b remembered) int {
+		return cmp.Or(cmp.Compare(a.instance, b.instance), cmp.Compare(a.role, b.role), cmp.Compare(a.id, b.id))
+	})
+	return slices.Compact(away)
 }
 
 func hasStorage(s *status, instance string) bool {

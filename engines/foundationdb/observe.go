@@ -56,16 +56,26 @@ func (e *Engine) look(ctx context.Context) (snapshot, error) {
 	if err != nil {
 		return snapshot{}, err
 	}
-	now := e.now()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	out := snapshot{status: s, now: now, born: e.born}
 	if is(s.available) {
-		e.memory.lookAt(now, s)
-		out.last = e.memory.last
-		out.away, out.recovered = e.memory.look(now, s), e.memory.recoveredFor(now, s)
+		if s.list, err = e.client.servers(ctx); err != nil {
+			return snapshot{}, err
+		}
+	}
+	out := snapshot{status: s, now: e.now(), born: e.born}
+	if is(s.available) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		out = e.remember(out)
 	}
 	return out, nil
+}
+
+// remember adds to what was seen what is remembered, and remembers what was seen.
+func (e *Engine) remember(s snapshot) snapshot {
+	e.memory.lookAt(s.now, s.status)
+	s.last = e.memory.last
+	s.away, s.recovered = e.memory.look(s.now, s.status), e.memory.recoveredFor(s.now, s.status)
+	return s
 }
 
 // slack is how much older a process may seem than its pod.
@@ -160,14 +170,6 @@ func (p process) hasItsData() bool {
 		return p.has("storage") || is(p.excluded)
 	}
 	return true
-}
-
-// downHealth returns the health of a database that is down. Nothing else is known of it.
-func (s *status) downHealth() engines.Health {
-	if s.available == nil {
-		return engines.Health{Reason: "the status does not say whether the database is available"}
-	}
-	return engines.Health{Verdict: engines.VerdictRed, Reason: "the database is unavailable" + s.phaseInWords()}
 }
 
 // Observe asks for the status once.

@@ -152,7 +152,8 @@ func see(t testing.TB, text string, born time.Time) engines.Observation {
 	now := time.Unix(1_000_000, 0)
 	v := snapshot{status: s, now: now, born: born}
 	if is(s.available) {
-		v.away, v.recovered = e.memory.look(now, s), e.memory.recoveredFor(now, s)
+		s.list = listed(s)
+		v = e.remember(v)
 	}
 	return e.observation(v, nil)
 }
@@ -204,49 +205,76 @@ func TestEarlierPod(t *testing.T) {
 	require.Contains(t, o.Veto, "earlier pod")
 }
 
-// TestMemory checks that a pod that is unavailable is missed, in its zone, until its data are said
-// to be whole for two minutes without it.
+// TestMemory checks that what is missing comes from the list of storage servers, and that memory only
+// adds whose it is: without it, it is in a zone of its own.
 func TestMemory(t *testing.T) {
-	var m memory
-	at := time.Unix(0, 0)
-	look := func(after time.Duration, d document) []remembered {
+	now := time.Unix(0, 0)
+	look := func(m *memory, d document, list serverList) (*status, []remembered) {
 		s, err := decodeStatus(strings.NewReader(d.text()))
 		require.NoError(t, err)
-		at = at.Add(after)
-		return m.look(at, s)
+		s.list = list
+		now = now.Add(time.Hour)
+		m.lookAt(now, s)
+		return s, m.look(now, s)
 	}
+	all, err := decodeStatus(strings.NewReader(healthy(t).text()))
+	require.NoError(t, err)
+	list := listed(all)
+	require.Len(t, list.ids, 4)
 	gone := healthy(t)
 	delete(gone.at("cluster.processes"), "a2")
-	require.Empty(t, look(0, healthy(t)))
-	away := look(time.Second, gone)
+
+	var m memory
+	_, away := look(&m, healthy(t), list)
+	require.Empty(t, away)
+	for range 3 { // as long as it is on the list
+		s, away := look(&m, gone, list)
+		require.Len(t, away, 1)
+		require.Equal(t, "fdb-2", away[0].instance)
+		require.Equal(t, "rack-c", away[0].domain)
+		require.Equal(t, engines.VerdictYellow, s.verdict(away).Verdict)
+		require.Contains(t, s.verdict(away).Reason, "fdb-2 (rack-c) is away")
+		require.Contains(t, inWords(engines.Observation{Groups: s.groups(away)}), `storage Shard at least 3 [fdb-0 on "fdb-0" in "rack-a" Active] [fdb-1 on "fdb-1" in "rack-b" Active] [fdb-2 on "fdb-2" in "rack-c" Down]`)
+	}
+	var fresh memory
+	s, away := look(&fresh, gone, list)
 	require.Len(t, away, 1)
-	require.Equal(t, "fdb-2", away[0].instance)
-	require.Equal(t, "rack-c", away[0].domain)
+	require.Contains(t, s.verdict(away).Reason, "its zone is not known")
+	for _, pod := range []string{"fdb-0", "fdb-1", "fdb-3"} {
+		ok, _ := permits(s.groups(away), 1, nil, []string{pod}, true)
+		require.False(t, ok, pod)
+	}
+	moved := serverList{read: true}
+	for _, p := range all.processes {
+		for _, r := range p.ids {
+			if r.role == "storage" && p.instance != "fdb-2" {
+				moved.ids = append(moved.ids, r.id)
+			}
+		}
+	}
+	s, away = look(&m, gone, moved)
+	require.Empty(t, away, "its data are elsewhere")
+	require.Len(t, m.owners, 5, "three storage servers and two logs")
+	require.Equal(t, engines.VerdictGreen, s.verdict(away).Verdict)
 
 	noticed := healthy(t)
 	delete(noticed.at("cluster.processes"), "a2")
 	tracker0(noticed)["min_replicas_remaining"] = 1
-	s, err := decodeStatus(strings.NewReader(noticed.text()))
-	require.NoError(t, err)
-	for _, g := range s.groups(look(time.Minute, noticed)) {
-		for _, member := range g.Members {
-			require.NotContains(t, member.ID, "lost", "it is known what is missing")
-		}
-	}
-	require.Len(t, look(time.Hour, noticed), 1, "not whole without it")
-	maintained := healthy(t)
-	delete(maintained.at("cluster.processes"), "a2")
-	maintained.at("cluster")["maintenance_zone"] = "rack-c"
-	require.Len(t, look(time.Hour, maintained), 1, "the database waits for it")
-	require.Empty(t, look(time.Hour, gone), "its data are elsewhere")
-	require.Empty(t, look(time.Second, healthy(t)))
+	m = memory{}
+	look(&m, healthy(t), list)
+	s, away = look(&m, noticed, list)
+	require.NotContains(t, inWords(engines.Observation{Groups: s.groups(away)[:1]}), "lost", "it is known what is missing")
+
+	// What cannot be read is unknown, and forgets nobody.
+	s, away = look(&m, gone, serverList{why: "no list"})
+	require.Equal(t, engines.Health{Reason: "no list"}, s.verdict(away))
+	_, away = look(&m, gone, list)
+	require.Equal(t, "fdb-2", away[0].instance)
 
 	// Without an age of the recovery, that of the generation counts.
 	old := healthy(t)
 	delete(old.at("cluster.recovery_state"), "seconds_since_last_recovered")
-	look(time.Second, old)
-	s, err = decodeStatus(strings.NewReader(old.text()))
-	require.NoError(t, err)
+	s, _ = look(&m, old, list)
 	require.Equal(t, time.Minute, m.recoveredFor(m.generationSince.Add(time.Minute), s))
 }
 

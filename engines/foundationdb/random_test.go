@@ -2,8 +2,10 @@ package foundationdb
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -56,6 +58,9 @@ func TestWhatIfAgainstTheTruth(t *testing.T) {
 		case lost == "" && spared(t, m, s, going):
 			needless++
 			reasons[group]++
+			if testing.Verbose() {
+				t.Logf("seed %d: %v held by %s, down %v: %s", seed, going, group, down(m), inWords(engines.Observation{Groups: s.groups(away), Health: s.verdict(away)}))
+			}
 		}
 		if unsafe > 5 {
 			t.FailNow()
@@ -96,7 +101,13 @@ func lostBy(before, after model.Truth) string {
 func lookAt(t *testing.T, m *model.Cluster, mem *memory) (*status, []remembered) {
 	s, err := decodeStatus(bytes.NewReader(m.StatusJSON()))
 	require.NoError(t, err)
-	return s, mem.look(time.Unix(0, 0).Add(m.Now), s)
+	s.list.read = true
+	for _, key := range m.KeysBetween([]byte("\xff/serverList/"), []byte("\xff/serverList0")) {
+		s.list.ids = append(s.list.ids, fmt.Sprintf("%016x", binary.LittleEndian.Uint64(key[len("\xff/serverList/"):])))
+	}
+	now := time.Unix(0, 0).Add(m.Now)
+	mem.lookAt(now, s)
+	return s, mem.look(now, s)
 }
 
 // someOf draws one pod that is in the database, or some of one zone, or some of

@@ -40,6 +40,9 @@ func (e *Engine) include(ctx context.Context, s snapshot, entries []string, notA
 	if len(there) == 0 {
 		return engines.Progress{State: engines.ProgressDone}, nil
 	}
+	if why := s.lockedWords(); why != "" {
+		return running("%d entries stay on the exclusion list: %s", len(there), why), nil
+	}
 	// An included process may be recruited, and a recovery reads the list.
 	if why := s.recovering(); why != "" {
 		return running("%d entries stay on the exclusion list until the database has recovered: %s", len(there), why), nil
@@ -66,10 +69,15 @@ func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 	}
 	entries := s.leftovers(e.options.Instance, keep)
 	progress, err := e.include(ctx, s, entries, time.Time{})
-	if err == nil && progress.State != engines.ProgressDone && s.recovering() != "" {
+	switch {
+	case err != nil || progress.State == engines.ProgressDone:
+		return err
+	case s.locked:
+		return fmt.Errorf("%w: %s", ErrLocked, progress.Detail)
+	case s.recovering() != "":
 		return fmt.Errorf("%w: %s", ErrRecovering, progress.Detail)
 	}
-	return err
+	return nil
 }
 
 // leftovers are the marks of the pod whose claims are not open, and what they stand for

@@ -45,6 +45,7 @@ func decodeStatus(r io.Reader) (*status, error) {
 				return nil, err
 			}
 			s.sort()
+			s.judgeProblems()
 			return s, nil
 		}
 	}
@@ -119,15 +120,24 @@ func (d *decoder) document(s *status) error {
 	return nil
 }
 
-// named is a message.
-type named struct {
-	Name string `json:"name"`
+// messageJSON is a message of the database, of its client or of a process.
+type messageJSON struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Raw         string `json:"raw_log_message"`
 }
 
-func names(list []named) []string {
-	var out []string
+// said is the message, with at most so much of its description as anybody would read.
+func (m messageJSON) said() message {
+	return message{m.Name, m.Description[:min(len(m.Description), maxDescription)]}
+}
+
+const maxDescription = 500
+
+func allSaid(list []messageJSON) []message {
+	var out []message
 	for _, m := range list {
-		out = append(out, m.Name)
+		out = append(out, m.said())
 	}
 	return out
 }
@@ -143,11 +153,11 @@ func (d *decoder) client(s *status) error {
 			Reachable *bool  `json:"reachable"`
 		} `json:"coordinators"`
 	}
-	var messages []named
+	var messages []messageJSON
 	if err := d.fields("client", map[string]any{"database_status": &database, "coordinators": &quorum, "messages": &messages}); err != nil {
 		return err
 	}
-	s.available, s.quorumReachable, s.clientMessages = database.Available, quorum.Reachable, names(messages)
+	s.available, s.quorumReachable, s.clientMessages = database.Available, quorum.Reachable, allSaid(messages)
 	for _, c := range quorum.Coordinators {
 		s.coordinators = append(s.coordinators, coordinator{c.Address, c.Reachable})
 	}
@@ -186,14 +196,35 @@ type dataJSON struct {
 }
 
 type logSetJSON struct {
+	Interfaces []struct {
+		ID      string `json:"id"`
+		Healthy *bool  `json:"healthy"`
+	} `json:"log_interfaces"`
 	Current            *bool `json:"current"`
 	Losing             bool  `json:"possibly_losing_data"`
 	Tolerance          *int  `json:"log_fault_tolerance"`
 	Factor             *int  `json:"log_replication_factor"`
+	Anti               int   `json:"log_write_anti_quorum"`
 	RemoteTolerance    *int  `json:"remote_log_fault_tolerance"`
 	RemoteFactor       *int  `json:"remote_log_replication_factor"`
 	SatelliteTolerance *int  `json:"satellite_log_fault_tolerance"`
 	SatelliteFactor    *int  `json:"satellite_log_replication_factor"`
+	SatelliteAnti      int   `json:"satellite_log_write_anti_quorum"`
+}
+
+func (l logSetJSON) set() logSet {
+	out := logSet{
+		current: l.Current, losing: l.Losing,
+		local:     logTolerance{l.Tolerance, l.Factor, l.Anti},
+		remote:    logTolerance{l.RemoteTolerance, l.RemoteFactor, 0},
+		satellite: logTolerance{l.SatelliteTolerance, l.SatelliteFactor, l.SatelliteAnti},
+	}
+	for _, i := range l.Interfaces {
+		if i.Healthy != nil && !*i.Healthy && i.ID != "" {
+			out.dead = append(out.dead, i.ID)
+		}
+	}
+	return out
 }
 
 func (d *decoder) cluster(s *status) error {
@@ -201,18 +232,35 @@ func (d *decoder) cluster(s *status) error {
 	var configuration configurationJSON
 	var data dataJSON
 	var logs []logSetJSON
-	var messages []named
+	var messages []messageJSON
+	var lock struct {
+		Locked bool   `json:"locked"`
+		UID    string `json:"lock_uid"`
+	}
+	var tolerated struct {
+		Data         *int `json:"max_zone_failures_without_losing_data"`
+		Availability *int `json:"max_zone_failures_without_losing_availability"`
+	}
+	var qos struct {
+		LimitedBy messageJSON `json:"performance_limited_by"`
+	}
 	err := d.fields("cluster", map[string]any{
-		"connection_string":             &s.connection,
-		"generation":                    &s.generation,
-		"active_primary_dc":             &s.primaryDC,
-		"maintenance_zone":              &s.maintenance,
-		"maintenance_seconds_remaining": &s.remaining,
-		"configuration":                 &configuration,
-		"recovery_state":                &recovery,
-		"data":                          &data,
-		"logs":                          &logs,
-		"messages":                      &messages,
+		"cluster_controller_timestamp":               &s.clock,
+		"data_distribution_disabled":                 &s.disabled.all,
+		"data_distribution_disabled_for_ss_failures": &s.disabled.failures,
+		"database_lock_state":                        &lock,
+		"fault_tolerance":                            &tolerated,
+		"qos":                                        &qos,
+		"connection_string":                          &s.connection,
+		"generation":                                 &s.generation,
+		"active_primary_dc":                          &s.primaryDC,
+		"maintenance_zone":                           &s.maintenance,
+		"maintenance_seconds_remaining":              &s.remaining,
+		"configuration":                              &configuration,
+		"recovery_state":                             &recovery,
+		"data":                                       &data,
+		"logs":                                       &logs,
+		"messages":                                   &messages,
 		"processes": func() error {
 			return d.fields("cluster.processes", map[string]any{"*": func() error { return d.process(s) }})
 		},
@@ -220,7 +268,9 @@ func (d *decoder) cluster(s *status) error {
 	if err != nil {
 		return err
 	}
-	s.messages = names(messages)
+	s.messages, s.limitedBy = allSaid(messages), qos.LimitedBy.said()
+	s.locked, s.lockedBy = lock.Locked, lock.UID
+	s.tolerance = tolerance{tolerated.Data, tolerated.Availability}
 	s.recovery, s.generations = recovery.Name, recovery.Generations
 	if recovery.Age != nil && *recovery.Age >= 0 { // -1: unknown
 		s.recoveredAge = recovery.Age
@@ -239,23 +289,18 @@ func (d *decoder) cluster(s *status) error {
 		s.trackers = append(s.trackers, tracker{t.Primary, t.State.Replicas})
 	}
 	for _, l := range logs {
-		s.logs = append(s.logs, logSet{
-			current: l.Current, losing: l.Losing,
-			local:     logTolerance{l.Tolerance, l.Factor},
-			remote:    logTolerance{l.RemoteTolerance, l.RemoteFactor},
-			satellite: logTolerance{l.SatelliteTolerance, l.SatelliteFactor},
-		})
+		s.logs = append(s.logs, l.set())
 	}
 	return nil
 }
 
 type processJSON struct {
-	Address  string   `json:"address"`
-	Class    string   `json:"class_type"`
-	Version  string   `json:"version"`
-	Uptime   *float64 `json:"uptime_seconds"`
-	Excluded *bool    `json:"excluded"`
-	Messages []named  `json:"messages"`
+	Address  string        `json:"address"`
+	Class    string        `json:"class_type"`
+	Version  string        `json:"version"`
+	Uptime   *float64      `json:"uptime_seconds"`
+	Excluded *bool         `json:"excluded"`
+	Messages []messageJSON `json:"messages"`
 	Locality struct {
 		Instance string `json:"instance_id"`
 		Zone     string `json:"zoneid"`
@@ -264,8 +309,9 @@ type processJSON struct {
 		DNS      string `json:"dns_name"`
 	} `json:"locality"`
 	Roles *[]struct {
-		Role   string  `json:"role"`
-		Stored float64 `json:"stored_bytes"`
+		Role   string   `json:"role"`
+		ID     string   `json:"id"`
+		Stored *float64 `json:"stored_bytes"`
 		Lag    struct {
 			Seconds float64 `json:"seconds"`
 		} `json:"data_lag"`
@@ -289,7 +335,7 @@ func (p *processJSON) tooMuch(others int) string {
 		texts = append(texts, m.Name)
 	}
 	for i := range roles {
-		texts = append(texts, (*p.Roles)[i].Role)
+		texts = append(texts, (*p.Roles)[i].Role, (*p.Roles)[i].ID)
 	}
 	for _, t := range texts {
 		if len(t) > web.MaxName {
@@ -304,21 +350,42 @@ func (d *decoder) process(s *status) error {
 	if err := d.into("cluster.processes", &v); err != nil {
 		return err
 	}
-	if problem := v.tooMuch(len(s.processes)); problem != "" {
+	s.entries++
+	if problem := v.tooMuch(s.entries - 1); problem != "" {
 		engines.CountTooLarge()
 		return fmt.Errorf("%w: %s", ErrTooMuch, problem)
 	}
 	p := process{
 		address: v.Address, instance: v.Locality.Instance, zone: v.Locality.Zone, hall: v.Locality.Hall, dc: v.Locality.DC, dns: v.Locality.DNS,
-		class: v.Class, version: v.Version, uptime: v.Uptime, excluded: v.Excluded, messages: names(v.Messages), rolesKnown: v.Roles != nil,
+		class: v.Class, version: v.Version, uptime: v.Uptime, excluded: v.Excluded, rolesKnown: v.Roles != nil,
+	}
+	if p.ghost() {
+		return nil
+	}
+	for _, m := range v.Messages {
+		p.problems = append(p.problems, problem{m.said(), loggedAt(m.Raw)})
 	}
 	if v.Roles != nil {
 		for _, r := range *v.Roles {
 			p.roles = append(p.roles, r.Role)
-			p.stored += int64(r.Stored)
 			p.lag = max(p.lag, r.Lag.Seconds)
+			if r.Stored != nil {
+				p.stored += int64(*r.Stored)
+			}
+			switch r.Role {
+			case "storage":
+				p.ids = append(p.ids, roleID{r.Role, r.ID, r.Stored != nil})
+			case "log":
+				p.ids = append(p.ids, roleID{r.Role, r.ID, true})
+			}
 		}
 	}
 	s.processes = append(s.processes, p)
 	return nil
+}
+
+// ghost reports whether this is an entry of a process that has just ended, or that has not said yet
+// who it is: it is listed for a moment by its address alone. It is no process of any pod.
+func (p *process) ghost() bool {
+	return p.instance == "" && p.zone == "" && p.dc == "" && p.hall == "" && p.uptime == nil
 }

@@ -2,6 +2,7 @@ package foundationdb
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,7 @@ func (a answer) complaint() string {
 	for _, text := range []string{a.stderr, a.stdout} {
 		for line := range strings.Lines(text) {
 			line = strings.TrimSpace(line)
-			for _, sign := range []string{"ERROR:", "Usage:", "usage:", "Unable to", "FATAL"} {
+			for _, sign := range []string{"ERROR:", "Usage:", "usage:", "Unable to", "FATAL", "The database is unavailable"} {
 				if strings.HasPrefix(line, sign) {
 					return line
 				}
@@ -30,7 +31,7 @@ func (a answer) complaint() string {
 // done is nil unless fdbcli complained.
 func (a answer) done(command string) error {
 	if words := a.complaint(); words != "" {
-		return fmt.Errorf("%s: %w: %s", command, ErrCommand, engines.OneLine(words))
+		return refusal{command, words}
 	}
 	return nil
 }
@@ -121,7 +122,7 @@ func (e exclusion) freesAbsent() (bool, string) {
 func (e exclusion) objection() string {
 	switch {
 	case e.refusals != "":
-		return e.refusals
+		return refusal{"exclude", e.refusals}.why()
 	case e.noSpace:
 		return noSpaceWords
 	case e.unknown:
@@ -141,29 +142,59 @@ func (e exclusion) mentions(address string) bool {
 	return false
 }
 
-// readMaintenance reads what maintenance without arguments prints: the zone, empty
-// when there is none, and the seconds that are left.
-func readMaintenance(text string) (zone string, seconds float64, err error) {
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if line == "No ongoing maintenance." {
-			return "", 0, nil
-		}
-		rest, ok := strings.CutPrefix(line, "Maintenance for zone ")
-		if !ok {
-			continue
-		}
-		zone, left, ok := cutLast(rest, " will continue for ")
-		if !ok || zone == "" {
-			continue
-		}
-		number, ok := strings.CutSuffix(left, " seconds.")
-		if seconds, err = strconv.ParseFloat(number, 64); !ok || err != nil || seconds < 0 {
-			continue
-		}
-		return zone, seconds, nil
+// maintenance is the zone under maintenance, empty when there is none, and for how long it is.
+type maintenance struct {
+	zone    string
+	seconds float64
+}
+
+// noFailures is the zone that FoundationDB itself puts under maintenance while data distribution is
+// disabled for failures of storage servers.
+const noFailures = "IgnoreSSFailures"
+
+// another reports whether it is of a zone that is not this one.
+func (m maintenance) another(zone string) bool { return m.zone != "" && m.zone != zone }
+
+// words says what whoever needs another zone waits for.
+func (m maintenance) words() string {
+	if m.zone == noFailures {
+		return "data distribution is disabled for failures of storage servers, so that no zone can be under maintenance: say datadistribution enable ssfailure"
 	}
-	return "", 0, fmt.Errorf("maintenance: %w: want the zone or that there is none", ErrCommand)
+	return fmt.Sprintf("zone %s is under maintenance for %d s more: until that ends, or somebody says maintenance off, no other zone can be", engines.OneLine(m.zone), int(m.seconds))
+}
+
+// readMaintenance reads what maintenance without arguments prints, as often as it was said.
+func readMaintenance(text string, times int) ([]maintenance, error) {
+	var list []maintenance
+	for line := range strings.Lines(text) {
+		if m, ok := readMaintained(strings.TrimSpace(line)); ok {
+			list = append(list, m)
+		}
+	}
+	if len(list) != times {
+		return nil, fmt.Errorf("maintenance: %w: want the zone or that there is none, %d times, and it was said %d times", ErrCommand, times, len(list))
+	}
+	return list, nil
+}
+
+func readMaintained(line string) (m maintenance, ok bool) {
+	if line == "No ongoing maintenance." {
+		return maintenance{}, true
+	}
+	if strings.HasPrefix(line, "Data distribution has been disabled for all storage server failures in this cluster") {
+		return maintenance{zone: noFailures}, true
+	}
+	rest, ok := strings.CutPrefix(line, "Maintenance for zone ")
+	if !ok {
+		return maintenance{}, false
+	}
+	zone, left, ok := cutLast(rest, " will continue for ")
+	number, told := strings.CutSuffix(left, " seconds.")
+	seconds, err := strconv.ParseFloat(number, 64)
+	if !ok || !told || zone == "" || err != nil || !(seconds >= 0) || seconds > math.MaxInt32 {
+		return maintenance{}, false
+	}
+	return maintenance{zone, seconds}, true
 }
 
 // cutLast cuts around the last separator: zones are named by people.
@@ -173,33 +204,6 @@ func cutLast(text, sep string) (before, after string, ok bool) {
 		return text, "", false
 	}
 	return text[:i], text[i+len(sep):], true
-}
-
-// readCoordinators reads what coordinators without arguments prints.
-func readCoordinators(text string) ([]string, error) {
-	for line := range strings.Lines(text) {
-		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "Cluster coordinators (")
-		if !ok {
-			continue
-		}
-		count, list, ok := strings.Cut(rest, "): ")
-		n, err := strconv.Atoi(count)
-		if !ok || err != nil {
-			continue
-		}
-		seats := strings.Split(list, ",")
-		for i := range seats {
-			seats[i] = strings.TrimSpace(seats[i])
-			if seats[i] == "" || strings.ContainsFunc(seats[i], unfit) {
-				return nil, fmt.Errorf("coordinators: %w: %q: must be addresses", ErrCommand, engines.OneLine(list))
-			}
-		}
-		if len(seats) != n {
-			return nil, fmt.Errorf("coordinators: %w: %d are listed and %d counted", ErrCommand, len(seats), n)
-		}
-		return seats, nil
-	}
-	return nil, fmt.Errorf("coordinators: %w: want the list of them", ErrCommand)
 }
 
 // readSeatChange reads what a change of the coordinators prints.
@@ -213,5 +217,5 @@ func readSeatChange(a answer) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("coordinators: %w: it did not say that they changed", ErrCommand)
+	return refusal{"coordinators", "it did not say that they changed"}
 }

@@ -57,35 +57,36 @@ func TestReadExclusion(t *testing.T) {
 
 func TestReadMaintenance(t *testing.T) {
 	for text, want := range map[string]struct {
-		zone    string
-		seconds float64
-		fails   bool
+		maintenance
+		fails bool
 	}{
-		"No ongoing maintenance.\n":                                                       {"", 0, false},
-		"Maintenance for zone rack-a will continue for 540 seconds.\n":                    {"rack-a", 540, false},
-		"Maintenance for zone a will continue for 1 will continue for 7 seconds.\n":       {"a will continue for 1", 7, false},
-		">>> maintenance on rack-a 900\n>>> maintenance\nNo ongoing maintenance.\n":       {"", 0, false},
-		">>> maintenance\nMaintenance for zone rack-b will continue for 899.5 seconds.\n": {"rack-b", 899.5, false},
+		"No ongoing maintenance.\n":                                                                                                      {},
+		"Maintenance for zone rack-a will continue for 540 seconds.\n":                                                                   {maintenance: maintenance{"rack-a", 540}},
+		"Maintenance for zone a will continue for 1 will continue for 7 seconds.\n":                                                      {maintenance: maintenance{"a will continue for 1", 7}},
+		">>> maintenance on rack-a 900\n>>> maintenance\nNo ongoing maintenance.\n":                                                      {},
+		">>> maintenance\nMaintenance for zone rack-b will continue for 899.5 seconds.\n":                                                {maintenance: maintenance{"rack-b", 899.5}},
+		"Data distribution has been disabled for all storage server failures in this cluster and thus maintenance mode is not active.\n": {maintenance: maintenance{zone: noFailures}},
 		"": {fails: true},
-		"Maintenance for zone  will continue for 5 seconds.\n":                                                                           {fails: true},
-		"Maintenance for zone a will continue for ever.\n":                                                                               {fails: true},
-		"Data distribution has been disabled for all storage server failures in this cluster and thus maintenance mode is not active.\n": {fails: true},
+		"No ongoing maintenance.\nNo ongoing maintenance.\n":             {fails: true},
+		"Maintenance for zone  will continue for 5 seconds.\n":           {fails: true},
+		"Maintenance for zone a will continue for ever.\n":               {fails: true},
+		"Maintenance for zone a will continue for NaN seconds.\n":        {fails: true},
+		"Maintenance for zone a will continue for 1e300 seconds.\n":      {fails: true},
+		"Maintenance for zone a will continue for -5 seconds.\n":         {fails: true},
+		"Maintenance for zone a will continue for 5 seconds and more.\n": {fails: true},
 	} {
-		zone, seconds, err := readMaintenance(text)
+		list, err := readMaintenance(text, 1)
 		require.Equal(t, want.fails, err != nil, text)
-		require.Equal(t, want.zone, zone, text)
-		require.Equal(t, want.seconds, seconds, text)
+		if !want.fails {
+			require.Equal(t, []maintenance{want.maintenance}, list, text)
+		}
 	}
+	list, err := readMaintenance(">>> maintenance\nNo ongoing maintenance.\n>>> maintenance on a 5\n>>> maintenance\nMaintenance for zone a will continue for 5 seconds.\n", 2)
+	require.NoError(t, err)
+	require.Equal(t, []maintenance{{}, {"a", 5}}, list)
 }
 
-func TestReadCoordinators(t *testing.T) {
-	seats, err := readCoordinators("Cluster description: fdb\nCluster coordinators (3): 10.0.0.1:4500,fdb-1.fdb:4500:tls, 10.0.0.3:4500\nType `help coordinators' to learn how to change this information.\n")
-	require.NoError(t, err)
-	require.Equal(t, []string{"10.0.0.1:4500", "fdb-1.fdb:4500:tls", "10.0.0.3:4500"}, seats)
-	for _, text := range []string{"", "Cluster coordinators (2): a:1", "Cluster coordinators (x): a:1", "Cluster coordinators (1): ", "Cluster coordinators (1): a;kill\n"} {
-		_, err := readCoordinators(text)
-		require.ErrorIs(t, err, ErrCommand, text)
-	}
+func TestReadSeatChange(t *testing.T) {
 	require.NoError(t, readSeatChange(answer{stdout: "Coordination state changed\n"}))
 	require.NoError(t, readSeatChange(answer{stdout: "No change (existing configuration satisfies request)\n"}))
 	require.Error(t, readSeatChange(answer{}))
@@ -99,7 +100,7 @@ func TestComplaints(t *testing.T) {
 }
 
 func FuzzTexts(f *testing.F) {
-	for _, text := range []string{safeProcess, openProcess, missing, noMatch, noSpace, "No ongoing maintenance.\n", "Cluster coordinators (1): a:1\n"} {
+	for _, text := range []string{safeProcess, openProcess, missing, noMatch, noSpace, "No ongoing maintenance.\n"} {
 		f.Add(text, "10.0.0.1:4500")
 	}
 	f.Fuzz(func(t *testing.T, text, address string) {
@@ -109,12 +110,9 @@ func FuzzTexts(f *testing.F) {
 		} else {
 			require.NotEmpty(t, why)
 		}
-		if zone, seconds, err := readMaintenance(text); err == nil {
-			require.GreaterOrEqual(t, seconds, 0.0)
-			require.Contains(t, text, zone)
-		}
-		if seats, err := readCoordinators(text); err == nil {
-			require.NotEmpty(t, seats)
+		if list, err := readMaintenance(text, 1); err == nil && list[0].zone != noFailures {
+			require.GreaterOrEqual(t, list[0].seconds, 0.0)
+			require.Contains(t, text, list[0].zone)
 		}
 	})
 }

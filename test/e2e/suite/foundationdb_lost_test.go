@@ -176,7 +176,7 @@ func (f *fdb) taintedNode(t *testing.T) {
 		}
 		return f.bed.Eventually(ctx, "the seat to be told of", 3*time.Minute, func(ctx context.Context) error {
 			said, err := f.bed.Rollcall(ctx, "explain", seated[0], "-n", fdbcluster.Namespace)
-			if err == nil && !strings.Contains(said, "no process in a zone without a coordinator can take the seat of "+seated[0]) {
+			if err == nil && !strings.Contains(said, "no process in a zone with room for a coordinator can take the seat of "+seated[0]) {
 				err = errors.New(said)
 			}
 			return err

@@ -35,6 +35,18 @@ func (b *Bed) LoadImages(ctx context.Context, names ...string) error {
 	return b.Load(ctx, archives...)
 }
 
+// LoadFoundationDB makes an image of the FoundationDB of a folder and brings it into every node.
+func (b *Bed) LoadFoundationDB(ctx context.Context, folder string) error {
+	if err := b.tool(ctx, "rollcall-images", "foundationdb", folder); err != nil {
+		return fmt.Errorf("images: %w", err)
+	}
+	dir, err := b.run(ctx, "", b.Program("rollcall-images"), "dir")
+	if err != nil {
+		return err
+	}
+	return b.Load(ctx, filepath.Join(strings.TrimSpace(dir), "foundationdb-real.tar"))
+}
+
 // Install applies the plain manifests and waits for the coordinators.
 func (b *Bed) Install(ctx context.Context) error {
 	manifest, err := os.ReadFile(b.Path("deploy", "manifests", "rollcall.yaml"))

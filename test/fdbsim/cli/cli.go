@@ -28,8 +28,16 @@ type Program struct {
 	Poll time.Duration
 	// Patience is how long a status waits for coordinators; one second by default. The real one waits for some five.
 	Patience time.Duration
+	// WarnAfter is how long a command takes until a long delay is told; 5 s by default, and 2 s more for status.
+	WarnAfter time.Duration
+	// LookAfter is how much later the database was looked at, of which a long delay is told as well; 5 s by default.
+	LookAfter time.Duration
+	// Reach is for how long a coordinator that is to be one is tried; 5 s by default.
+	Reach time.Duration
 	// KillDelay is how long 7.3 and later wait after a kill; 3 s by default.
 	KillDelay time.Duration
+	// Clock tells the time; time.Now by default.
+	Clock func() time.Time
 	// Deaf makes the program ignore SIGTERM, for the fault that hangs for ever.
 	Deaf func()
 }
@@ -79,7 +87,7 @@ func (p Program) Run(ctx context.Context, args []string) int {
 		ctx, cancel = context.WithTimeout(ctx, o.timeout)
 		defer cancel()
 	}
-	s := &session{Program: p, db: db, begun: time.Now(), warnAt: 5 * time.Second}
+	s := &session{Program: p, db: db, begun: time.Now(), warnAt: p.WarnAfter}
 	code, err := s.run(ctx, *o.exec)
 	if err != nil {
 		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
@@ -96,6 +104,18 @@ func (p Program) withDefaults() Program {
 	}
 	if p.Patience == 0 {
 		p.Patience = time.Second
+	}
+	if p.WarnAfter == 0 {
+		p.WarnAfter = 5 * time.Second
+	}
+	if p.LookAfter == 0 {
+		p.LookAfter = 5 * time.Second
+	}
+	if p.Reach == 0 {
+		p.Reach = 5*time.Second + 100*time.Millisecond
+	}
+	if p.Clock == nil {
+		p.Clock = time.Now
 	}
 	if p.KillDelay == 0 {
 		p.KillDelay = 3 * time.Second
@@ -118,12 +138,15 @@ func clusterFileError(file string, isDefault bool, err error) string {
 // session is one call with --exec.
 type session struct {
 	Program
-	db     Database
-	begun  time.Time
-	warnAt time.Duration // after which the long delay is told; 0 when it was, or is not to be
-	status bool          // the command is status, whose warning is another
-	fault  wire.Fault
-	killed map[string]bool // addresses that kill may name
+	db      Database
+	begun   time.Time
+	warnAt  time.Duration // after which the long delay is told; 0 when it was, or is not to be
+	lookAt  time.Duration // after which is told how the database is; 0 when it was, or is not to be
+	status  bool          // the command is status, whose warning is another
+	fault   wire.Fault
+	killed  map[string]bool // addresses that kill may name
+	writes  bool            // writemode on
+	options map[string]bool // of transactions
 }
 
 // perform does the commands of a line, until one fails.
@@ -195,6 +218,13 @@ var commands = map[string]func(*session, context.Context, []string) (bool, error
 	"coordinators":     (*session).coordinatorsCommand,
 	"kill":             (*session).killCommand,
 	"sleep":            (*session).sleepCommand,
+	"writemode":        (*session).writemodeCommand,
+	"set":              (*session).setCommand,
+	"get":              (*session).getCommand,
+	"getversion":       (*session).getVersionCommand,
+	"getrangekeys":     (*session).rangeKeysCommand,
+	"option":           (*session).optionCommand,
+	"lock":             (*session).lockCommand,
 }
 
 func (s *session) command(ctx context.Context, tokens []string) (bool, error) {
@@ -203,9 +233,9 @@ func (s *session) command(ctx context.Context, tokens []string) (bool, error) {
 		fmt.Fprintf(s.Stderr, "ERROR: Unknown command `%s'. Try `help'?\n", printable(tokens[0]))
 		return false, nil
 	}
-	s.begun, s.warnAt, s.status = time.Now(), 5*time.Second, tokens[0] == "status"
+	s.begun, s.warnAt, s.lookAt, s.status = time.Now(), s.WarnAfter, 0, tokens[0] == "status"
 	if s.status {
-		s.warnAt = 7 * time.Second
+		s.warnAt = s.WarnAfter * 7 / 5
 	}
 	return run(s, ctx, tokens)
 }
@@ -235,19 +265,27 @@ func (s *session) pause(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	case <-time.After(d):
 	}
-	if s.warnAt > 0 && time.Since(s.begun) > s.warnAt {
-		s.warn(ctx)
+	switch age := time.Since(s.begun); {
+	case s.warnAt > 0 && age > s.warnAt:
+		s.warn()
+	case s.lookAt > 0 && age > s.lookAt:
+		s.lookAt = 0
+		s.tellOfDatabase(ctx)
 	}
 	return nil
 }
 
-// warn tells of a long delay: on stderr, and of the database on stdout unless the command is status anyway.
-func (s *session) warn(ctx context.Context) {
-	s.warnAt = 0
+// warn tells of a long delay on stderr, and has the database looked at unless the command is status anyway.
+func (s *session) warn() {
 	fmt.Fprint(s.Stderr, "\nWARNING: Long delay (Ctrl-C to interrupt)\n")
-	if s.status {
-		return
+	if !s.status {
+		s.lookAt = s.warnAt + s.LookAfter
 	}
+	s.warnAt = 0
+}
+
+// tellOfDatabase says on stdout how the database is, for a command that takes long.
+func (s *session) tellOfDatabase(ctx context.Context) {
 	reply, err := s.db.Ask(ctx, s.signed(wire.Request{Op: wire.Status}))
 	fmt.Fprintln(s.Stdout)
 	switch {
@@ -263,6 +301,13 @@ func (s *session) warn(ctx context.Context) {
 
 var usages = map[string]string{
 	"status":           "status [minimal|details|json]",
+	"writemode":        "writemode <on|off>",
+	"set":              "set <KEY> <VALUE>",
+	"get":              "get <KEY>",
+	"getversion":       "getversion",
+	"getrangekeys":     "getrangekeys <BEGINKEY> [ENDKEY] [LIMIT]",
+	"option":           "option <STATE> <OPTION> <ARG>",
+	"lock":             "lock",
 	"include":          "include all|[<ADDRESS...>] [locality_dcid:<excludedcid>] [locality_zoneid:<excludezoneid>] [locality_machineid:<excludemachineid>] [locality_processid:<excludeprocessid>] or any locality data",
 	"maintenance":      "maintenance [on|off] [ZONEID] [SECONDS]",
 	"datadistribution": "datadistribution <on|off|disable <ssfailure|rebalance>|enable <ssfailure|rebalance>>",

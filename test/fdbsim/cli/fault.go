@@ -38,7 +38,10 @@ func (s *session) run(ctx context.Context, line string) (int, error) {
 		return exitFailed, nil
 	case wire.LongDelay:
 		s.status = strings.HasPrefix(strings.TrimSpace(line), "status")
-		s.warn(ctx)
+		s.warn()
+		if !s.status {
+			s.tellOfDatabase(ctx)
+		}
 	case wire.Truncated:
 		return s.half(ctx, line)
 	case wire.LostAnswer:

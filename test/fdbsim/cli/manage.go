@@ -64,6 +64,8 @@ func (s *session) distributionCommand(ctx context.Context, tokens []string) (boo
 		"on": "Data distribution is turned on.\n", "off": "Data distribution is turned off.\n",
 		"disable ssfailure": "Data distribution is disabled for storage server failures.\n",
 		"enable ssfailure":  "Data distribution is enabled for storage server failures.\n",
+		"disable rebalance": "Data distribution is disabled for rebalance.\n",
+		"enable rebalance":  "Data distribution is enabled for rebalance.\n",
 	}[mode]
 	if !known {
 		return s.misused("datadistribution")
@@ -118,6 +120,13 @@ func (s *session) coordinatorsCommand(ctx context.Context, tokens []string) (boo
 	if err != nil {
 		return false, err
 	}
+	if reply.Problem == wire.Unreachable {
+		for begun := time.Now(); time.Since(begun) < s.Reach; {
+			if err := s.pause(ctx, s.Poll); err != nil {
+				return false, err
+			}
+		}
+	}
 	return s.coordinatorsChanged(reply.Problem), nil
 }
 
@@ -131,7 +140,6 @@ func (s *session) coordinatorsChanged(p wire.Problem) bool {
 		return true
 	}
 	fmt.Fprintf(s.Stderr, "ERROR: %s\n", map[wire.Problem]string{
-		wire.NotRunning:  "Coordination servers are not running on the specified network addresses",
 		wire.Unreachable: "One of the specified coordinators is unreachable",
 		wire.FewMachines: "Too few fdbserver machines to provide coordination at the current redundancy level",
 	}[p])

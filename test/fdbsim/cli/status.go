@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/test/fdbsim/model"
@@ -10,8 +12,8 @@ import (
 )
 
 func (s *session) statusCommand(ctx context.Context, tokens []string) (bool, error) {
-	if len(tokens) != 2 || tokens[1] != "json" && tokens[1] != "minimal" {
-		// status and status details are for people; nobody here reads them.
+	kind := strings.Join(tokens[1:], " ")
+	if !slices.Contains([]string{"", "json", "minimal", "details"}, kind) {
 		return s.misused("status")
 	}
 	document, available, err := s.fetchStatus(ctx)
@@ -19,14 +21,16 @@ func (s *session) statusCommand(ctx context.Context, tokens []string) (bool, err
 		return false, err
 	}
 	switch {
-	case tokens[1] == "minimal" && available:
+	case kind == "minimal" && available:
 		fmt.Fprint(s.Stdout, "The database is available.\n")
-	case tokens[1] == "minimal":
+	case kind == "minimal":
 		fmt.Fprint(s.Stdout, "The database is unavailable; type `status' for more information.\n")
 	case s.fault == wire.NoDocument:
 		fmt.Fprint(s.Stdout, "Could not retrieve status json.\n\n")
-	default:
+	case kind == "json":
 		fmt.Fprintln(s.Stdout, document)
+	default:
+		return true, s.tellPeople(document, kind == "details")
 	}
 	return true, nil
 }
@@ -36,6 +40,9 @@ func (s *session) fetchStatus(ctx context.Context) (document string, available b
 	for {
 		reply, err := s.db.Ask(ctx, s.signed(wire.Request{Op: wire.Status}))
 		if err == nil && reply.Problem == wire.NoProblem {
+			if err := s.pause(ctx, reply.Delay); err != nil {
+				return "", false, err
+			}
 			return reply.Document, reply.Available, nil
 		}
 		if time.Since(s.begun) > s.Patience {
@@ -48,4 +55,4 @@ func (s *session) fetchStatus(ctx context.Context) (document string, available b
 }
 
 // alone is the document when no coordinator answers.
-func (s *session) alone() string { return string(model.AloneJSON(s.db.Coordinators())) }
+func (s *session) alone() string { return string(model.AloneJSON(s.db.Coordinators(), s.Clock())) }

@@ -105,6 +105,10 @@ func (s *stage) event(words []string) {
 				m.Kill(i)
 			}
 		})
+	case "lock":
+		do(func(m *model.Cluster) { m.LockUID = "1" })
+	case "lose-name":
+		do(func(m *model.Cluster) { m.Unresolved = words[1:] })
 	case "advance":
 		do(func(m *model.Cluster) { m.Advance(duration()) })
 	case "settle":
@@ -133,7 +137,7 @@ func (s *stage) run(args ...string) string {
 	require.NoError(s.t, err)
 	p := Program{
 		Version: version, Stdout: stdout, Stderr: stderr, ClusterFile: "/etc/foundationdb/fdb.cluster", IsDefault: true,
-		Poll: time.Millisecond, Patience: time.Millisecond, KillDelay: time.Millisecond,
+		Poll: time.Millisecond, Patience: time.Millisecond, KillDelay: time.Millisecond, WarnAfter: time.Minute, Reach: time.Millisecond, Clock: func() time.Time { return time.Unix(1, 0) },
 		Open: func(file string) (Database, error) {
 			switch file {
 			case "/missing":

@@ -1,6 +1,9 @@
 package model
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // tickLength is the longest step of virtual time while something happens.
 const tickLength = time.Second
@@ -37,6 +40,7 @@ func (c *Cluster) tick(step time.Duration) {
 		c.settleWrites()
 		c.distribute(step)
 	}
+	c.report()
 }
 
 // deadline is the next time at which something happens by itself although nothing changed last.
@@ -52,18 +56,22 @@ func (c *Cluster) deadline() time.Duration {
 	}
 	for _, s := range c.Servers {
 		if s.Gone != 0 {
-			sooner(s.Gone + c.Pace.Heal)
+			sooner(c.failsAt(s))
 		}
+	}
+	if since := c.Distributor.Since; since > 0 {
+		sooner(since + tickLength)
+		sooner(since + c.Pace.Initialize)
 	}
 	return next
 }
 
-// Settle advances until nothing moves, nothing is about to count as failed, and the newest generation is fully recovered;
-// at most d. It reports whether it came to that.
+// Settle advances until nothing moves, nothing is about to count as failed, status tells what is, and the newest generation
+// is fully recovered; at most d. It reports whether it came to that.
 func (c *Cluster) Settle(d time.Duration) bool {
 	for end := c.Now + d; ; {
 		c.Advance(tickLength)
-		if c.still && !c.healing() && c.Accepting() && c.Recovery.Phase == FullyRecovered {
+		if c.still && !c.healing() && c.Accepting() && c.Recovery.Phase == FullyRecovered && (c.distributing() || c.Distributor.Off) {
 			return true
 		}
 		if c.Now >= end {
@@ -75,19 +83,28 @@ func (c *Cluster) Settle(d time.Duration) bool {
 // healing reports whether a storage server is unavailable and does not count as failed yet.
 func (c *Cluster) healing() bool {
 	for _, s := range c.Servers {
-		if s.Gone != 0 && c.Now < s.Gone+c.Pace.Heal {
+		if s.Gone != 0 && c.Now < c.failsAt(s) {
 			return true
 		}
 	}
 	return false
 }
 
-// Noticed reports whether all that went away has been noticed, so that status may tell the truth.
+// Noticed reports whether all that went away has been noticed and told, so that status may tell the truth. While somebody has told
+// the cluster not to look, what goes away is never noticed.
 func (c *Cluster) Noticed() bool {
 	for _, p := range c.Processes {
 		if !p.Up && c.Now-p.Since < max(c.Pace.Notice, tickLength) || p.Up && c.Now-p.Since < max(c.Pace.Register, tickLength) {
 			return false
 		}
+	}
+	told, now := c.Distributor.Told, c.findings()
+	silent := told.State == "" || told.State == initializing
+	if c.Accepting() && (silent || told.State != now.State || told.Replicas != now.Replicas || told.Off != now.Off) {
+		return false
+	}
+	if c.Blind() {
+		return !slices.ContainsFunc(c.Servers, func(s *Server) bool { return s.Gone != 0 })
 	}
 	return !c.healing()
 }

@@ -38,9 +38,17 @@ type Cluster struct {
 	Excluded    []string // targets as they were given: IP, IP:port, locality_key:value
 	Failed      []string // the same, excluded as failed
 	Maintenance Maintenance
-	// IgnoreFailures are the ignore failures of storage servers: datadistribution disable
-	// ssfailure.
+	Distributor Distributor
+	// IgnoreFailures is what datadistribution disable ssfailure asks for: no storage server counts as failed.
 	IgnoreFailures bool
+	// LockUID is whose lock is on the database, or "".
+	LockUID string
+	// Unresolved are host names that lead nowhere now.
+	Unresolved []string
+	// Origin is the time of day, in seconds since 1970, when Now was zero.
+	Origin float64
+	// Skipped is how much of Now did not go by in real time. Uptimes are without it: no process is older than its pod.
+	Skipped time.Duration
 	// Messages are the messages of cluster.messages, as a fault; see Say.
 	Messages []string
 
@@ -66,10 +74,15 @@ type Process struct {
 	Volume string // identity of what its data directory is on
 	Disk   int64  // bytes that fit there
 	Up     bool
-	// Since is when it came up, or went away.
-	Since time.Duration
-	// Messages are the messages of the process: io_error, io_timeout.
+	// Since is when it came up, or went away; Skipped is what had been skipped by then.
+	Since   time.Duration
+	Skipped time.Duration
+	// Messages are the messages of the process: io_error, io_timeout. A process never takes back its latest error.
 	Messages []string
+	// MessagesAt is when it had that error.
+	MessagesAt time.Duration
+	// Vacant says since when it could be a storage server and is none; zero when it is, or could not.
+	Vacant time.Duration
 	// Command is how it was started.
 	Command string
 }
@@ -87,9 +100,14 @@ const (
 	CoordClass  Class = "coordinator"
 )
 
+// stores reports whether the class takes storage at any time; see storesInNeed.
 func (c Class) stores() bool { return c == Unset || c == Storage }
 
-func (c Class) logs() bool { return c == Unset || c == LogClass || c == Transaction }
+// storesInNeed are the classes that take storage when there are too few zones with storage else.
+func (c Class) storesInNeed() bool { return c == LogClass || c == Transaction }
+
+// logs reports whether the class can have a log, if only when nothing better is to be had.
+func (c Class) logs() bool { return c == Unset || c == LogClass || c == Transaction || c == Storage }
 
 // Server is a storage server: the copies that a process has on one volume. It is in the cluster's list until nothing is
 // counted on it any more, whether its process is there or not.
@@ -100,6 +118,8 @@ type Server struct {
 	Address string // where it was last
 	// Gone says since when it is not there; zero while it is.
 	Gone time.Duration
+	// Begun is when it was made.
+	Begun time.Duration
 }
 
 // Shard is a part of the data.
@@ -130,21 +150,27 @@ type Maintenance struct {
 	Until time.Duration
 }
 
-// Pace is how long things take.
+// Pace is how long things take. What is said of a real server is 7.1.68 in the recordings; the package recordings holds
+// the simulation to them.
 type Pace struct {
-	Register  time.Duration // until a process that started is known
-	Notice    time.Duration // until one that went away is missing in status
-	Heal      time.Duration // until a storage server that is unavailable counts as failed
-	Recover   time.Duration // a recovery, at best
-	Retire    time.Duration // until an old generation of logs is not needed
-	Durable   time.Duration // until a write is not only in logs
-	BytesPerS int64         // that move to one server
+	Register   time.Duration // for which a process that started is listed without its locality
+	Notice     time.Duration // for which one that went away is listed without its locality
+	Heal       time.Duration // until a storage server that is unavailable counts as failed
+	Initialize time.Duration // for which a data distributor that has just begun does nothing
+	Look       time.Duration // between two reports of the data distributor, which is what status shows of the data
+	Enlist     time.Duration // until a process that could be a storage server becomes one
+	Recover    time.Duration // a recovery, at best
+	Retire     time.Duration // until an old generation of logs is not needed, at best
+	Durable    time.Duration // until a write is not only in logs
+	BytesPerS  int64         // that move to one server
+	// StatusDelay is how much later a status is answered while a recovery is under way. The real one was seen to take 6.7 s.
+	StatusDelay time.Duration
 }
 
-// DefaultPace is roughly that of a small idle cluster.
+// DefaultPace is that of a small idle cluster.
 var DefaultPace = Pace{
-	Register: time.Second, Notice: time.Second, Heal: 60 * time.Second, Recover: 2 * time.Second, Retire: 5 * time.Second,
-	Durable: 5 * time.Second, BytesPerS: 50 << 20,
+	Register: 2 * time.Second, Notice: 4 * time.Second, Heal: 65 * time.Second, Initialize: 35 * time.Second, Look: 10 * time.Second,
+	Enlist: 18 * time.Second, Recover: 3 * time.Second, Retire: 8 * time.Second, Durable: 5 * time.Second, BytesPerS: 50 << 20,
 }
 
 // Process finds a process by its instance, or gives nil.
@@ -236,6 +262,7 @@ func (c *Cluster) Clone() *Cluster {
 		g.Pending = slices.Clone(g.Pending)
 	}
 	d.Keys, d.Seats, d.Excluded, d.Failed, d.Messages = slices.Clone(c.Keys), slices.Clone(c.Seats), slices.Clone(c.Excluded), slices.Clone(c.Failed), slices.Clone(c.Messages)
+	d.Unresolved = slices.Clone(c.Unresolved)
 	d.Recovery.Roles = slices.Clone(c.Recovery.Roles)
 	return &d
 }

@@ -84,7 +84,7 @@ func TestAProcessThatIsAwayIsNoticedByAndBy(t *testing.T) {
 	require.True(t, listed(), "nobody has noticed yet")
 	require.False(t, m.Accepting(), "but it was part of the transaction system")
 	require.False(t, m.Noticed())
-	m.Advance(3 * time.Second)
+	m.Advance(m.Pace.Notice)
 	require.False(t, listed())
 	require.True(t, m.Accepting())
 	healthy, state, replicas := m.dataState()
@@ -92,7 +92,7 @@ func TestAProcessThatIsAwayIsNoticedByAndBy(t *testing.T) {
 	require.Equal(t, "healthy", state)
 	require.Equal(t, 2, replicas)
 	require.Equal(t, 0, m.Truth().SpareCopies, "in truth there is one copy of some shards")
-	m.Advance(57500 * time.Millisecond)
+	m.Advance(m.Pace.Heal + m.Pace.Recover - m.Pace.Notice)
 	_, state, replicas = m.dataState()
 	require.Equal(t, "healing", state)
 	require.Equal(t, 1, replicas)
@@ -101,7 +101,7 @@ func TestAProcessThatIsAwayIsNoticedByAndBy(t *testing.T) {
 	require.Nil(t, m.serverOf(m.Process(victim)), "all that it had is elsewhere")
 
 	m.Start(victim)
-	m.Advance(time.Second)
+	m.Advance(m.Pace.Recover + m.Pace.Initialize + m.Pace.Enlist + 5*time.Second)
 	require.NotNil(t, m.serverOf(m.Process(victim)))
 	require.True(t, m.Settle(time.Hour))
 	require.Positive(t, m.copiesOn(m.serverOf(m.Process(victim)).ID), "balance brings data back")
@@ -214,66 +214,13 @@ func seatsApart(t *testing.T, m *Cluster) {
 	}
 }
 
-func TestRecoveryPhases(t *testing.T) {
-	m := New(Spec{})
-	epoch := m.Recovery.Epoch
-	m.Kill(m.current().Logs[0].Process)
-	var seen []Phase
-	for range 12 {
-		if len(seen) == 0 || seen[len(seen)-1] != m.Recovery.Phase {
-			seen = append(seen, m.Recovery.Phase)
-		}
-		if m.Recovery.Phase == AcceptingCommits {
-			require.Len(t, m.Generations, 2)
-		}
-		m.Advance(500 * time.Millisecond)
-	}
-	m.Advance(3 * time.Second)
-	seen = append(seen, m.Recovery.Phase)
-	require.Equal(t, []Phase{
-		FullyRecovered, RecruitingTransactionServers, AcceptingCommits, AllLogsRecruited, StorageRecovered, FullyRecovered,
-	}, seen)
-	require.Equal(t, epoch+1, m.Recovery.Epoch)
-	require.Len(t, m.Generations, 1)
-}
-
-func TestRecoveryWaitsForWhatItNeeds(t *testing.T) {
-	m := New(Spec{})
-	seatsApart(t, m)
-	for _, l := range m.current().Logs[:2] {
-		m.Kill(l.Process)
-	}
-	m.Advance(time.Hour)
-	require.Equal(t, LockingOldTransactionServers, m.Recovery.Phase)
-	m.Start(m.current().Logs[0].Process)
-	require.True(t, m.Settle(24*time.Hour))
-
-	m = New(Spec{})
-	for _, seat := range m.Seats[:2] {
-		m.Kill(seat.Process)
-	}
-	m.Advance(time.Hour)
-	require.Equal(t, ReadingCoordinatedState, m.Recovery.Phase)
-
-	m = New(Spec{Zones: 3, PerZone: 1})
-	m.Exclude([]string{"locality_zoneid:zone-a"}, false)
-	require.True(t, m.Settle(time.Hour))
-	m.Exclude([]string{"locality_zoneid:zone-b"}, false)
-	m.Advance(time.Minute)
-	require.True(t, m.Accepting(), "nothing better can be had, so all stays as it is")
-	m.Kill("fdb-1")
-	m.Advance(time.Minute)
-	require.False(t, m.Accepting(), "what is excluded is not used again, and one zone is too few")
-	require.Equal(t, RecruitingTransactionServers, m.Recovery.Phase)
-}
-
 func TestCoordinators(t *testing.T) {
 	m := New(Spec{})
 	require.Equal(t, []string{"10.8.0.10:4500", "10.8.0.11:4500", "10.8.0.12:4500"}, m.coordinatorAddresses())
 	_, err := m.AutoCoordinators()
 	require.ErrorIs(t, err, ErrSameCoordinators)
 	require.ErrorIs(t, m.SetCoordinators(m.coordinatorAddresses(), ""), ErrSameCoordinators)
-	require.ErrorIs(t, m.SetCoordinators([]string{"10.8.0.99:4500"}, ""), ErrNotCoordinators)
+	require.ErrorIs(t, m.SetCoordinators([]string{"10.8.0.99:4500"}, ""), ErrCoordinatorUnreachable, "nothing runs there")
 	key, epoch := m.Key(), m.Recovery.Epoch
 
 	m.Kill("fdb-1")

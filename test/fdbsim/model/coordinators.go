@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -10,7 +11,6 @@ import (
 // Why coordinators are not changed.
 var (
 	ErrSameCoordinators       = errors.New("the coordinators are these already")
-	ErrNotCoordinators        = errors.New("nothing runs at one of the addresses")
 	ErrCoordinatorUnreachable = errors.New("one of the coordinators cannot be reached")
 	ErrNotEnoughMachines      = errors.New("too few machines for the redundancy")
 )
@@ -30,7 +30,16 @@ func (c *Cluster) At(address string) *Process {
 
 func (c *Cluster) reachable(seat Seat) bool {
 	p := c.sitting(seat)
-	return p != nil && c.joined(p)
+	return p != nil && c.joined(p) && c.resolves(seat.Address)
+}
+
+// resolves reports whether an address is one, or a name that leads to one.
+func (c *Cluster) resolves(address string) bool {
+	if _, err := netip.ParseAddrPort(address); err == nil {
+		return true
+	}
+	host, _, _ := strings.Cut(address, ":")
+	return c.At(address) != nil && !slices.Contains(c.Unresolved, host)
 }
 
 // quorum reports whether a majority of the coordinators answers.
@@ -87,14 +96,11 @@ func (c *Cluster) setSeats(addresses []string) {
 	c.still = false
 }
 
-// SetCoordinators changes where the coordinators are, and their description when it is not empty. It begins a recovery.
+// SetCoordinators changes where the coordinators are, and their description when it is not empty. All of them must answer. It
+// begins a recovery.
 func (c *Cluster) SetCoordinators(addresses []string, description string) error {
 	for _, a := range addresses {
-		p := c.At(a)
-		switch {
-		case p == nil:
-			return ErrNotCoordinators
-		case !c.joined(p):
+		if p := c.At(a); p == nil || !c.joined(p) || !c.resolves(a) {
 			return ErrCoordinatorUnreachable
 		}
 	}
@@ -108,7 +114,7 @@ func (c *Cluster) SetCoordinators(addresses []string, description string) error 
 		c.Description = description
 	}
 	c.setSeats(addresses)
-	c.Recovery.Phase, c.Recovery.Since = ReadingCoordinatedState, c.Now
+	c.Recovery.Phase, c.Recovery.Since, c.Recovery.Asked = ReadingCoordinatedState, c.Now, true
 	return nil
 }
 
@@ -204,14 +210,39 @@ func (c *Cluster) pickSeats(want int) []string {
 	return out
 }
 
-// SeatAddresses are the coordinators as IP:port, where a process is known there.
+// Resolved reports whether the names of all coordinators lead somewhere. When one does not, status gets nowhere.
+func (c *Cluster) Resolved() bool {
+	return !slices.ContainsFunc(c.Seats, func(s Seat) bool { return !c.resolves(s.Address) })
+}
+
+// SeatAddresses are the coordinators as IP:port. What does not resolve is left out.
 func (c *Cluster) SeatAddresses() []string {
 	var out []string
 	for _, seat := range c.Seats {
-		if p := c.sitting(seat); p != nil {
-			out = append(out, p.Address)
-		} else {
-			out = append(out, seat.Address)
+		if c.resolves(seat.Address) {
+			out = append(out, strings.TrimSuffix(c.seatAddress(seat), fromHostname))
+		}
+	}
+	return out
+}
+
+// fromHostname marks an address that a name led to.
+const fromHostname = "(fromHostname)"
+
+// seatAddress is an address, with a mark when it comes from a name.
+func (c *Cluster) seatAddress(seat Seat) string {
+	if p := c.sitting(seat); p != nil && seat.Address != p.Address {
+		return p.Address + fromHostname
+	}
+	return seat.Address
+}
+
+// ShownSeats are the coordinators as the command of that name prints them: addresses, and none where a name leads nowhere.
+func (c *Cluster) ShownSeats() []string {
+	var out []string
+	for _, seat := range c.Seats {
+		if c.resolves(seat.Address) {
+			out = append(out, c.seatAddress(seat))
 		}
 	}
 	return out

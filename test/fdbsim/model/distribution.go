@@ -22,36 +22,78 @@ func (c *Cluster) noticeServers() {
 	}
 }
 
+// failsAt is when a storage server that is gone counts as failed: for a data distributor that began later, it went away
+// when that began.
+func (c *Cluster) failsAt(s *Server) time.Duration {
+	return max(s.Gone, c.Distributor.Since) + c.Pace.Heal
+}
+
 // failed reports whether data distribution counts on a storage server no more.
 func (c *Cluster) failed(s *Server) bool {
-	if s.Gone == 0 || c.Now-s.Gone < c.Pace.Heal || c.IgnoreFailures {
+	if s.Gone == 0 || c.Now < c.failsAt(s) || c.Blind() {
 		return false
 	}
 	return c.Maintenance.Zone == "" || c.zoneOf(s) != c.Maintenance.Zone
 }
 
-// distribute makes copies where there are too few, and gives up those that are too many.
+// distribute makes copies where there are too few, and gives up those that are too many. What was begun goes on without
+// the data distributor; nothing else does.
 func (c *Cluster) distribute(step time.Duration) {
-	c.recruitServers()
-	for _, s := range c.Shards {
-		c.plan(s)
+	c.tickDistributor()
+	working := c.distributing()
+	if working {
+		c.recruitServers()
+		for _, s := range c.Shards {
+			c.plan(s)
+		}
 	}
 	c.move(step)
+	if !working {
+		return
+	}
 	for _, s := range c.Shards {
 		c.finish(s)
 	}
 	c.retireServers()
-	c.balance()
+	if !c.Distributor.NoRebalance {
+		c.balance()
+	}
 }
 
-// recruitServers makes storage servers on processes that have none.
+// recruitServers makes storage servers on processes that have none, some while after they could have one.
 func (c *Cluster) recruitServers() {
+	short := !c.placeable()
 	for _, p := range c.Processes {
-		if c.joined(p) && p.Class.stores() && !c.isExcluded(p) && c.serverOf(p) == nil {
-			c.Servers = append(c.Servers, &Server{ID: c.next(), Process: p.Instance, Volume: p.Volume, Address: p.Address})
-			c.changed()
+		fits := p.Class.stores() || short && p.Class.storesInNeed()
+		switch {
+		case !c.joined(p) || !fits || c.isExcluded(p) || c.serverOf(p) != nil:
+			p.Vacant = 0
+			continue
+		case p.Vacant == 0:
+			p.Vacant = max(c.Now, 1)
+		}
+		c.changed()
+		if c.Now-p.Vacant >= c.Pace.Enlist {
+			c.enlist(p)
 		}
 	}
+}
+
+func (c *Cluster) enlist(p *Process) {
+	p.Vacant = 0
+	c.Servers = append(c.Servers, &Server{ID: c.next(), Process: p.Instance, Volume: p.Volume, Address: p.Address, Begun: c.Now})
+	c.changed()
+}
+
+// placeable reports whether the storage servers that may be used could have all copies of a shard.
+func (c *Cluster) placeable() bool {
+	var usable []*Process
+	for _, s := range c.Servers {
+		if p := c.Process(s.Process); c.alive(s) && !c.serverExcluded(s) && !slices.ContainsFunc(usable, func(q *Process) bool { return !c.Redundancy.apart(p, q) }) {
+			usable = append(usable, p)
+		}
+	}
+	return len(usable) >= c.Redundancy.Copies()
 }
 
 // good reports whether a copy is one that may stay.
@@ -190,12 +232,21 @@ func (c *Cluster) finish(s *Shard) {
 	if len(standing) < c.Redundancy.Copies() {
 		return
 	}
+	slices.SortStableFunc(standing, func(a, b Copy) int { return c.absent(a) - c.absent(b) })
 	standing = standing[:c.Redundancy.Copies()]
 	if len(standing) != len(s.Copies) {
 		s.Copies = standing
 		c.changed()
 	}
 	s.Leaving = 0
+}
+
+// absent is 1 for a copy whose server is not there, and else 0.
+func (c *Cluster) absent(copy Copy) int {
+	if c.alive(c.Server(copy.Server)) {
+		return 0
+	}
+	return 1
 }
 
 // retireServers strikes storage servers from the list that have nothing and will get nothing.

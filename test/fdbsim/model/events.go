@@ -6,7 +6,7 @@ func (c *Cluster) Join(p Process) {
 	if p.Disk == 0 {
 		p.Disk = 1 << 40
 	}
-	p.Up, p.Since = true, c.Now
+	p.Up, p.Since, p.Skipped = true, c.Now, c.Skipped
 	c.still = false
 	old := c.Process(p.Instance)
 	if old == nil {
@@ -23,7 +23,7 @@ func (c *Cluster) Join(p Process) {
 // Kill takes a process away. Its volume stays.
 func (c *Cluster) Kill(instance string) {
 	if p := c.Process(instance); p != nil && p.Up {
-		p.Up, p.Since = false, c.Now
+		p.Up, p.Since, p.Skipped = false, c.Now, c.Skipped
 		c.still = false
 	}
 }
@@ -31,7 +31,7 @@ func (c *Cluster) Kill(instance string) {
 // Start brings a process back on its volume, as it was.
 func (c *Cluster) Start(instance string) {
 	if p := c.Process(instance); p != nil && !p.Up {
-		p.Up, p.Since = true, c.Now
+		p.Up, p.Since, p.Skipped, p.Messages = true, c.Now, c.Skipped, nil
 		c.still = false
 	}
 }

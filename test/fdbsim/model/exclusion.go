@@ -157,23 +157,20 @@ func (c *Cluster) Workers() []*Process {
 	return out
 }
 
-// registered reports whether status lists a process: a while after it came, and a while after it went.
+// registered reports whether status lists a process: from when it comes until a while after it went.
 func (c *Cluster) registered(p *Process) bool {
-	if !p.Version.SameLine(c.Version) {
-		return false
-	}
-	if p.Up {
-		return c.Now-p.Since >= c.Pace.Register
-	}
-	return c.Now-p.Since < c.Pace.Notice
+	return p.Version.SameLine(c.Version) && (p.Up || c.Now-p.Since < c.Pace.Notice)
 }
+
+// answers reports whether a process that is listed says anything of itself: not when it went away, and not just after it came.
+func (c *Cluster) answers(p *Process) bool { return c.joined(p) && c.Now-p.Since >= c.Pace.Register }
 
 // Stands gives the addresses that a locality stands for: of processes and, from some versions on,
 // also of storage servers whose process is unavailable.
 func (c *Cluster) Stands(locality string) []string {
 	var out []string
 	for _, p := range c.Workers() {
-		if p.Matches(locality, p.Address) {
+		if p.Matches(locality, p.Address) && c.answers(p) {
 			out = append(out, p.Address)
 		}
 	}

@@ -1,8 +1,8 @@
 package model
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
-	"hash/fnv"
 	"strconv"
 )
 
@@ -10,11 +10,8 @@ import (
 func (p *Process) ProcessID() string { return hexID("process", p.Instance, p.Volume, 32) }
 
 func hexID(kind, a, b string, digits int) string {
-	h := fnv.New128a()
-	for _, part := range []string{kind, a, b} {
-		_, _ = h.Write([]byte(part + "/"))
-	}
-	return hex.EncodeToString(h.Sum(nil))[:digits]
+	sum := sha256.Sum256([]byte(kind + "/" + a + "/" + b))
+	return hex.EncodeToString(sum[:])[:digits]
 }
 
 func roleID(id int) string { return hexID("role", strconv.Itoa(id), "", 16) }

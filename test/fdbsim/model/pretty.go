@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,8 +50,9 @@ func write(b *bytes.Buffer, value any, depth int) {
 
 func enclose(b *bytes.Buffer, open, end string, depth, count int, item func(int)) {
 	b.WriteString(open + "\n")
+	indent := strings.Repeat("    ", depth+1)
 	for i := range count {
-		b.WriteString(strings.Repeat("    ", depth+1))
+		b.WriteString(indent)
 		item(i)
 		if i < count-1 {
 			b.WriteByte(',')
@@ -64,6 +64,9 @@ func enclose(b *bytes.Buffer, open, end string, depth, count int, item func(int)
 
 // quote escapes as JSON asks.
 func quote(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune("\"\\<>&", r) }) {
+		return `"` + s + `"`
+	}
 	text, err := json.Marshal(s)
 	if err != nil {
 		panic(err)
@@ -71,11 +74,5 @@ func quote(s string) string {
 	return string(text)
 }
 
-// number is a real number, with a point even when it is whole.
-func number(f float64) string {
-	text := strconv.FormatFloat(f, 'f', 6, 64)
-	if f == math.Trunc(f) {
-		text = strconv.FormatFloat(f, 'f', 1, 64)
-	}
-	return text
-}
+// number is a real number, with all its digits.
+func number(f float64) string { return strconv.FormatFloat(f, 'g', 17, 64) }

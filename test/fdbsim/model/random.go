@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -31,6 +33,10 @@ func randomSpec(r *rand.Rand) Spec {
 		spec.Zones *= 2
 	}
 	spec.Coordinators = pick(r, 0, 0, 1, 3, 5)
+	spec.ShardBytes = pick[int64](r, 100<<20, 100<<20, 2<<30)
+	if r.IntN(3) == 0 {
+		spec.Host = func(n int) string { return fmt.Sprintf("fdb-%d.fdb:4500", n) }
+	}
 	classes := pick(r, []Class{Unset}, []Class{Unset}, []Class{Unset, Unset, Storage}, []Class{Storage, Transaction, Unset, Unset},
 		[]Class{Storage, LogClass, Stateless, Unset, Unset, Unset})
 	if len(classes) > 1 {
@@ -51,7 +57,7 @@ func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 // Disturb lets something happen to the cluster, and mostly some time go by.
 func (c *Cluster) Disturb(r *rand.Rand) {
 	p := pick(r, c.Processes...)
-	switch r.IntN(14) {
+	switch r.IntN(20) {
 	case 0, 1:
 		c.Kill(p.Instance)
 	case 2, 3, 4:
@@ -82,6 +88,15 @@ func (c *Cluster) Disturb(r *rand.Rand) {
 		c.moveSeat(r, p)
 	case 13:
 		c.Reboot(p.Instance)
+	case 14:
+		c.restrict(r)
+	case 15, 16:
+		c.rebootDistributor()
+		c.Advance(time.Duration(r.IntN(60)) * time.Second)
+	case 17:
+		p.Messages, p.MessagesAt = []string{pick(r, "io_error", "io_timeout", "file_corrupt")}, c.Now
+	case 18, 19:
+		c.misname(r, p)
 	}
 	switch r.IntN(4) {
 	case 0:
@@ -93,6 +108,42 @@ func (c *Cluster) Disturb(r *rand.Rand) {
 	}
 }
 
+// restrict is what a person does to data distribution, and mostly undoes.
+func (c *Cluster) restrict(r *rand.Rand) {
+	switch r.IntN(8) {
+	case 0, 1:
+		c.SetDistribution(false)
+	case 2, 3:
+		c.IgnoreFailures = true
+	case 4:
+		c.Distributor.NoRebalance = true
+	case 5:
+		c.LockUID = hexID("lock", strconv.Itoa(c.next()), "", 32)
+	default:
+		c.SetDistribution(true)
+		c.IgnoreFailures, c.Distributor.NoRebalance, c.LockUID = false, false, ""
+	}
+	c.still = false
+}
+
+// rebootDistributor lets what the data distributor has noticed be forgotten.
+func (c *Cluster) rebootDistributor() {
+	for _, role := range c.Recovery.Roles {
+		if role.Name == distributorRole {
+			c.Reboot(role.Process)
+		}
+	}
+}
+
+// misname lets the name of a process lead nowhere, or all of them somewhere again.
+func (c *Cluster) misname(r *rand.Rand, p *Process) {
+	host, _, _ := strings.Cut(p.Host, ":")
+	if c.Unresolved = nil; host != "" && r.IntN(3) > 0 {
+		c.Unresolved = []string{host}
+	}
+	c.still = false
+}
+
 // moveSeat puts a coordinator somewhere else.
 func (c *Cluster) moveSeat(r *rand.Rand, to *Process) {
 	if !c.Accepting() {
@@ -100,6 +151,9 @@ func (c *Cluster) moveSeat(r *rand.Rand, to *Process) {
 	}
 	addresses := c.coordinatorAddresses()
 	addresses[r.IntN(len(addresses))] = to.Address
+	if to.Host != "" && c.Version.Hostnames() {
+		addresses[r.IntN(len(addresses))] = to.Host
+	}
 	if len(distinct(addresses, func(a string) string { return a })) == len(addresses) {
 		_ = c.SetCoordinators(addresses, "") // not while the process is unavailable
 	}

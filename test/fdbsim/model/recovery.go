@@ -19,6 +19,17 @@ const (
 	FullyRecovered               Phase = "fully_recovered"
 )
 
+// descriptions are what status says of the phases.
+var descriptions = map[Phase]string{
+	ReadingCoordinatedState:      "Requesting information from coordination servers. Verify that a majority of coordination server processes are active.",
+	LockingOldTransactionServers: "Locking old transaction servers. Verify that at least one transaction server from the previous generation is running.",
+	RecruitingTransactionServers: "Recruiting new transaction servers.",
+	AcceptingCommits:             "Accepting commits.",
+	AllLogsRecruited:             "Accepting commits. All logs recruited.",
+	StorageRecovered:             "Accepting commits. All storage servers are reading from the new logs.",
+	FullyRecovered:               "Recovery complete.",
+}
+
 func (p Phase) accepting() bool {
 	return slices.Contains([]Phase{AcceptingCommits, AllLogsRecruited, StorageRecovered, FullyRecovered}, p)
 }
@@ -29,6 +40,8 @@ type Recovery struct {
 	Since time.Duration // when it began, or when commits were accepted
 	Epoch int
 	Roles []Role
+	// Asked says that somebody asked for it with other coordinators: the data distributor goes on.
+	Asked bool
 }
 
 // Role is the role of the transaction system but for logs.
@@ -83,12 +96,13 @@ func (c *Cluster) broken() bool {
 			return true
 		}
 	}
-	for _, r := range c.Recovery.Roles {
-		if p := c.Process(r.Process); p == nil || !c.joined(p) || p.Since != r.Started {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Recovery.Roles, func(r Role) bool { return !singleton(r.Name) && !c.holds(r) })
+}
+
+// holds reports whether the process of a role still runs as it did when it got it.
+func (c *Cluster) holds(r Role) bool {
+	p := c.Process(r.Process)
+	return p != nil && c.joined(p) && p.Since == r.Started
 }
 
 // misplaced reports whether a part of the transaction system is where it should not be, and could be elsewhere.
@@ -97,7 +111,18 @@ func (c *Cluster) misplaced() bool {
 	if len(logs) == 0 {
 		return false
 	}
-	if len(c.current().Logs) < len(logs) {
+	inNeed := 0
+	for _, p := range logs {
+		if p.Class == Storage {
+			inNeed++
+		}
+	}
+	for _, l := range c.current().Logs {
+		if p := c.Process(l.Process); p != nil && p.Class == Storage {
+			inNeed--
+		}
+	}
+	if len(c.current().Logs) < len(logs) || inNeed < 0 {
 		return true
 	}
 	for _, l := range c.current().Logs {
@@ -178,21 +203,35 @@ func (c *Cluster) accept() {
 	for _, p := range c.recruitLogs() {
 		g.Logs = append(g.Logs, Log{ID: c.next(), Process: p.Instance, Volume: p.Volume, Started: p.Since})
 	}
+	before := r.Roles
 	r.Roles = nil
 	for i, p := range c.recruitRoles() {
-		r.Roles = append(r.Roles, Role{Name: c.roleNames()[i], ID: c.next(), Process: p.Instance, Started: p.Since})
+		role := Role{Name: c.roleNames()[i], ID: c.next(), Process: p.Instance, Started: p.Since}
+		if old := slices.IndexFunc(before, func(o Role) bool { return o.Name == role.Name }); r.Asked && singleton(role.Name) && old >= 0 {
+			role = before[old]
+		}
+		r.Roles = append(r.Roles, role)
 	}
+	if !r.Asked {
+		c.restartDistributor()
+	}
+	r.Asked = false
 	c.Generations = append(c.Generations, g)
 	r.Phase, r.Since = AcceptingCommits, c.Now
 	c.writeSeats()
 	c.changed()
 }
 
-// retire lets the old generations go once the new logs have what only those had.
+// retire lets the old generations go once the new logs have what only those had. As long as a storage server is counted on
+// that is not there, it may need them.
 func (c *Cluster) retire() {
 	r := &c.Recovery
 	age, before := c.Now-r.Since, r.Phase
 	switch {
+	case r.Phase == FullyRecovered:
+		return
+	case len(c.Generations) > 1 && slices.ContainsFunc(c.Servers, func(s *Server) bool { return !c.alive(s) }) && age > 0:
+		r.Phase = AllLogsRecruited
 	case age >= c.Pace.Retire:
 		r.Phase = FullyRecovered
 		for _, g := range c.Generations[:len(c.Generations)-1] {
@@ -202,20 +241,24 @@ func (c *Cluster) retire() {
 			}
 		}
 		c.Generations = c.Generations[len(c.Generations)-1:]
-	case age >= c.Pace.Retire/2:
+	case age >= c.Pace.Retire-tickLength:
 		r.Phase = StorageRecovered
-	case age >= time.Second:
+	case age > 0:
 		r.Phase = AllLogsRecruited
 	}
-	if r.Phase != before || r.Phase != FullyRecovered {
+	if r.Phase != before || r.Phase != FullyRecovered && r.Phase != AllLogsRecruited || age < c.Pace.Retire {
 		c.changed()
 	}
 }
 
-// recruitLogs chooses processes for the logs of a generation: one zone after the other, or none when there are too few.
+// recruitLogs chooses processes for the logs of a generation: one zone after the other, or none when there are too few. Those
+// of class storage are taken when there are too few others.
 func (c *Cluster) recruitLogs() []*Process {
 	var eligible []*Process
-	for _, class := range []Class{LogClass, Transaction, Unset} {
+	for _, class := range []Class{LogClass, Transaction, Unset, Storage} {
+		if class == Storage && c.Redundancy.pushable(eligible) {
+			break // only in need
+		}
 		for _, p := range c.Processes {
 			if p.Class == class && c.joined(p) && !c.isExcluded(p) {
 				eligible = append(eligible, p)
@@ -252,33 +295,4 @@ func spread(from []*Process, count int) []*Process {
 		}
 	}
 	return out
-}
-
-func (c *Cluster) roleNames() []string {
-	if c.Version.SplitProxies() {
-		return []string{"cluster_controller", "master", "data_distributor", "ratekeeper", "commit_proxy", "grv_proxy", "resolver"}
-	}
-	return []string{"cluster_controller", "master", "data_distributor", "ratekeeper", "proxy", "resolver"}
-}
-
-// recruitRoles gives a process for each of roleNames. What is excluded is taken when there is nothing else.
-func (c *Cluster) recruitRoles() []*Process {
-	var best []*Process
-	for _, excluded := range []bool{false, true} {
-		for _, class := range []Class{Stateless, Transaction, LogClass, Unset, Storage} {
-			for _, p := range c.Processes {
-				if p.Class == class && c.joined(p) && c.isExcluded(p) == excluded {
-					best = append(best, p)
-				}
-			}
-			if len(best) > 0 {
-				out := make([]*Process, len(c.roleNames()))
-				for i := range out {
-					out[i] = best[len(best)-1-i%len(best)]
-				}
-				return out
-			}
-		}
-	}
-	return nil
 }

@@ -110,7 +110,7 @@ func Empty(spec Spec) *Cluster {
 	}
 	c := &Cluster{
 		Description: spec.Description, Version: version, Redundancy: spec.Redundancy, Pace: spec.Pace, Logs: spec.Logs,
-		Recovery: Recovery{Phase: ReadingCoordinatedState},
+		Recovery: Recovery{Phase: ReadingCoordinatedState}, Origin: 1795546800,
 	}
 	for range spec.Shards {
 		c.Shards = append(c.Shards, &Shard{Bytes: spec.ShardBytes})
@@ -127,7 +127,11 @@ func (c *Cluster) Create(coordinators int) {
 	for _, s := range c.Shards {
 		s.Copies = nil
 	}
-	c.recruitServers()
+	for _, p := range c.Processes {
+		if c.joined(p) && p.Class.stores() && !c.isExcluded(p) && c.serverOf(p) == nil {
+			c.enlist(p)
+		}
+	}
 	for _, s := range c.Shards {
 		for len(s.Copies) < c.Redundancy.Copies() {
 			to := c.destination(s)

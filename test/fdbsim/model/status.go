@@ -2,77 +2,91 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
+	"time"
 )
 
 // StatusJSON is what status json prints of the cluster, without the line's end.
 func (c *Cluster) StatusJSON() []byte { return pretty(c.status()) }
 
 // DownJSON is what it prints when the coordinators answer and the cluster does not.
-func (c *Cluster) DownJSON() []byte {
-	return pretty(object{"client": c.clientStatus(false), "cluster": object{}})
+func (c *Cluster) DownJSON() []byte { return pretty(c.down()) }
+
+func (c *Cluster) down() object {
+	return object{"client": c.clientStatus(false), "cluster": noLayers}
 }
 
 // AloneJSON is what it prints when no coordinator answers: the client knows nothing but its cluster file.
-func AloneJSON(coordinators []string) []byte {
+func AloneJSON(coordinators []string, now time.Time) []byte {
+	return pretty(alone(coordinators, now.Unix()))
+}
+
+func alone(coordinators []string, now int64) object {
 	var seats list
 	for _, a := range coordinators {
 		seats = append(seats, object{"address": a, "reachable": false})
 	}
-	return pretty(object{
+	return object{
 		"client": object{
+			"cluster_file":    clusterFile,
 			"coordinators":    object{"coordinators": seats, "quorum_reachable": false},
 			"database_status": object{"available": false, "healthy": false},
 			"messages":        list{quorumNotReachable},
+			"timestamp":       now,
 		},
-		"cluster": object{"layers": object{"_valid": false}},
-	})
+		"cluster": noLayers,
+	}
 }
 
-var quorumNotReachable = object{"name": "quorum_not_reachable", "description": "Unable to reach a quorum of coordinators."}
+var (
+	quorumNotReachable = object{"name": "quorum_not_reachable", "description": "Unable to reach a quorum of coordinators."}
+	clusterFile        = object{"path": "/var/dynamic-conf/fdb.cluster", "up_to_date": true}
+	noLayers           = object{"layers": object{"_valid": false}}
+)
 
 func (c *Cluster) status() object {
+	if !c.Resolved() {
+		return alone(c.ShownSeats(), int64(c.time()))
+	}
 	if !c.Created() || !c.quorum() {
-		return object{"client": c.clientStatus(false), "cluster": object{}}
+		return c.down()
 	}
 	return object{"client": c.clientStatus(c.Accepting()), "cluster": c.clusterStatus()}
 }
+
+// time is the time of day, in seconds since 1970.
+func (c *Cluster) time() float64 { return c.Origin + c.Now.Seconds() }
 
 func (c *Cluster) clientStatus(available bool) object {
 	var seats, messages list
 	for _, seat := range c.Seats {
 		s := object{"address": c.seatAddress(seat), "reachable": c.reachable(seat)}
-		if c.Version.Hostnames() {
-			s["protocol"] = fmt.Sprintf("0fdb00b0%d%d010000", c.Version.Major, c.Version.Minor)
+		if c.Version.Hostnames() && c.reachable(seat) {
+			s["protocol"] = "0" + c.protocol()
 		}
 		seats = append(seats, s)
 	}
 	if !c.quorum() {
 		messages = list{quorumNotReachable}
 	}
-	healthy, _, _ := c.dataState()
+	told := c.Distributor.Told
+	healthy := available && (told.State == "" || told.State == initializing || told.Healthy) && len(c.messages()) == 0
 	return object{
-		"cluster_file":    object{"path": "/var/fdb/fdb.cluster", "up_to_date": true},
+		"cluster_file":    clusterFile,
 		"coordinators":    object{"coordinators": seats, "quorum_reachable": c.quorum()},
-		"database_status": object{"available": available, "healthy": available && healthy},
-		"messages":        messages,
+		"database_status": object{"available": available, "healthy": healthy},
+		"messages":        messages, "timestamp": int64(c.time()),
 	}
 }
 
-// seatAddress is an address, with a mark when it comes from a name.
-func (c *Cluster) seatAddress(seat Seat) string {
-	if p := c.sitting(seat); p != nil && seat.Address != p.Address {
-		return p.Address + "(fromHostname)"
-	}
-	return seat.Address
+func (c *Cluster) protocol() string {
+	return fmt.Sprintf("fdb00b0%d%d010000", c.Version.Major, c.Version.Minor)
 }
 
 func (c *Cluster) clusterStatus() object {
-	flying, waiting := c.Moving()
 	recovery := object{
-		"name": string(c.Recovery.Phase), "description": strings.ReplaceAll(string(c.Recovery.Phase), "_", " ") + ".",
-		"active_generations": c.activeGenerations(),
+		"name": string(c.Recovery.Phase), "description": descriptions[c.Recovery.Phase], "active_generations": c.activeGenerations(),
 	}
 	if c.Version.RecoveryAge() {
 		recovery["seconds_since_last_recovered"] = -1.0
@@ -81,42 +95,54 @@ func (c *Cluster) clusterStatus() object {
 		}
 	}
 	out := object{
-		"generation": c.Recovery.Epoch, "recovery_state": recovery, "processes": c.processes(),
-		"messages": c.messages(), "incompatible_connections": c.incompatible(),
-		"connection_string": c.Connection(), "database_available": c.Accepting(), "database_lock_state": object{"locked": false},
-		"bounce_impact":      object{"can_clean_bounce": c.Recovery.Phase.accepting()},
-		"protocol_version":   fmt.Sprintf("fdb00b0%d%d010000", c.Version.Major, c.Version.Minor),
-		"degraded_processes": 0,
+		"generation": c.Recovery.Epoch, "recovery_state": recovery, "processes": c.processes(), "machines": c.machines(),
+		"messages": c.messages(), "incompatible_connections": c.incompatible(), "bounce_impact": c.bounce(),
+		"connection_string": c.Connection(), "database_available": c.Accepting(), "database_lock_state": c.lockState(),
+		"protocol_version": c.protocol(), "degraded_processes": 0, "cluster_controller_timestamp": int64(c.time()),
+		"clients": c.clients(), "layers": object{"_valid": c.Accepting()},
 	}
 	if !c.Accepting() {
 		return out // nobody can read the configuration, and data distribution does not run
 	}
-	healthy, name, replicas := c.dataState()
-	state := object{"healthy": healthy, "name": name, "min_replicas_remaining": replicas}
 	lossless, available := c.tolerance()
-	out["configuration"] = c.configuration()
-	out["full_replication"] = replicas >= c.Redundancy.Copies()
-	out["data"] = object{
-		"state": state,
-		"moving_data": object{
-			"in_flight_bytes": flying, "in_queue_bytes": waiting, "highest_priority": c.priority(name, replicas), "total_written_bytes": 0,
+	maps.Copy(out, object{
+		"configuration": c.configuration(), "full_replication": true, "data": c.data(), "logs": c.logSets(), "qos": qos(), "workload": workload(),
+		"fault_tolerance": object{
+			"max_zone_failures_without_losing_data": lossless, "max_zone_failures_without_losing_availability": available,
 		},
-		"team_trackers": list{object{"primary": true, "unhealthy_servers": c.unhealthyServers(), "in_flight_bytes": flying, "state": state}},
-	}
-	out["logs"] = c.logSets()
-	out["fault_tolerance"] = object{
-		"max_zone_failures_without_losing_data": lossless, "max_zone_failures_without_losing_availability": available,
-	}
-	out["qos"] = object{
-		"worst_data_lag_storage_server":       object{"seconds": 0.4, "versions": 400000},
-		"worst_durability_lag_storage_server": object{"seconds": 5.1, "versions": 5100000},
-		"worst_queue_bytes_log_server":        120, "worst_queue_bytes_storage_server": 2048,
+		"active_primary_dc": "", "active_tss_count": 0, "datacenter_lag": lag(0), "latency_probe": latencyProbe(),
+	})
+	if !c.unheard() {
+		out["page_cache"] = object{"log_hit_rate": 1, "storage_hit_rate": 1}
 	}
 	if c.Maintenance.Zone != "" {
 		out["maintenance_zone"] = c.Maintenance.Zone
-		out["maintenance_seconds_remaining"] = (c.Maintenance.Until - c.Now).Seconds()
+		out["maintenance_seconds_remaining"] = int64((c.Maintenance.Until - c.Now).Seconds())
+	}
+	if c.Distributor.Off {
+		out["data_distribution_disabled"] = true
+	}
+	if c.IgnoreFailures {
+		out["data_distribution_disabled_for_ss_failures"] = true
+	}
+	if c.Distributor.NoRebalance {
+		out["data_distribution_disabled_for_rebalance"] = true
 	}
 	return out
+}
+
+func (c *Cluster) lockState() object {
+	if c.LockUID == "" {
+		return object{"locked": false}
+	}
+	return object{"locked": true, "lock_uid": c.LockUID}
+}
+
+func (c *Cluster) bounce() object {
+	if c.Recovery.Phase == FullyRecovered {
+		return object{"can_clean_bounce": true}
+	}
+	return object{"can_clean_bounce": false, "reason": "cluster hasn't fully recovered yet"}
 }
 
 func (c *Cluster) activeGenerations() int {
@@ -126,15 +152,42 @@ func (c *Cluster) activeGenerations() int {
 	return len(c.Generations) + 1
 }
 
+// messages of the cluster: of what could not be asked, and what it was told to say.
 func (c *Cluster) messages() list {
-	var out list
+	var out, away, reasons list
 	if !c.Accepting() {
 		out = append(out, object{"name": "unreadable_configuration", "description": "Unable to read database configuration."})
 	}
+	silent := false
+	for _, p := range c.Workers() {
+		silent = silent || !c.answers(p)
+		if !p.Up {
+			away = append(away, object{"address": p.Address})
+		}
+	}
+	if len(away) > 0 {
+		out = append(out, object{
+			"name": "unreachable_processes", "description": "The cluster has some unreachable processes.", "unreachable_processes": away,
+		})
+	}
+	if silent {
+		reasons = append(reasons, object{"description": "Cannot retrieve all process status information."})
+	}
+	if c.unheard() {
+		reasons = append(reasons, object{"description": "Unknown cache statistics."})
+	}
+	if len(reasons) > 0 {
+		out = append(out, object{"name": "status_incomplete", "description": "Unable to retrieve all status information.", "reasons": reasons})
+	}
 	for _, name := range c.Messages {
-		out = append(out, object{"name": name, "description": strings.ReplaceAll(name, "_", " ")})
+		out = append(out, object{"name": name, "description": said(name)})
 	}
 	return out
+}
+
+// unheard reports whether a storage server is listed whose process is gone.
+func (c *Cluster) unheard() bool {
+	return slices.ContainsFunc(c.Workers(), func(p *Process) bool { return !p.Up && c.serverOf(p) != nil })
 }
 
 func (c *Cluster) incompatible() list {
@@ -145,154 +198,4 @@ func (c *Cluster) incompatible() list {
 		}
 	}
 	return out
-}
-
-func (c *Cluster) configuration() object {
-	var excluded list
-	for _, targets := range [][]string{c.Excluded, c.Failed} {
-		for _, t := range targets {
-			if Locality(t) {
-				excluded = append(excluded, object{"locality": strings.TrimPrefix(t, localityPrefix)})
-			} else {
-				excluded = append(excluded, object{"address": t})
-			}
-		}
-	}
-	return object{
-		"redundancy_mode": string(c.Redundancy), "usable_regions": 1, "coordinators_count": len(c.Seats), "excluded_servers": excluded,
-		"logs": c.Logs, "storage_engine": "ssd-2",
-	}
-}
-
-// dataState is what data distribution thinks of the data: it counts on a server until it counts as failed.
-func (c *Cluster) dataState() (healthy bool, name string, replicas int) {
-	replicas = c.Redundancy.Copies()
-	moving, balancing := false, false
-	for _, s := range c.Shards {
-		n := 0
-		for _, copy := range s.Copies {
-			if server := c.Server(copy.Server); s.whole(copy) && server != nil && !c.failed(server) {
-				n++
-			}
-		}
-		replicas = min(replicas, n)
-		moving = moving || len(c.standing(s)) < c.Redundancy.Copies() && s.Leaving == 0
-		balancing = balancing || s.Leaving != 0
-	}
-	switch {
-	case replicas == 0:
-		return false, "missing_data", 0
-	case replicas < c.Redundancy.Copies() || moving:
-		return false, "healing", replicas
-	case balancing:
-		return true, "healthy_rebalancing", replicas
-	default:
-		return true, "healthy", replicas
-	}
-}
-
-func (c *Cluster) priority(state string, replicas int) int {
-	switch {
-	case state == "missing_data":
-		return 999
-	case replicas < c.Redundancy.Copies():
-		return max(700, 1000-100*replicas)
-	case state == "healing":
-		return 700
-	case state == "healthy_rebalancing":
-		return 122
-	default:
-		return 0
-	}
-}
-
-func (c *Cluster) unhealthyServers() int {
-	n := 0
-	for _, s := range c.Servers {
-		if c.failed(s) || c.serverExcluded(s) {
-			n++
-		}
-	}
-	return n
-}
-
-func (c *Cluster) logSets() list {
-	var out list
-	for i, g := range slices.Backward(c.Generations) {
-		out = append(out, object{
-			"current": i == len(c.Generations)-1, "epoch": g.Epoch, "begin_version": g.Epoch * 100000000,
-			"log_replication_factor": c.Redundancy.LogCopies(), "log_fault_tolerance": c.logTolerance(g), "possibly_losing_data": c.unreadable(g),
-			"remote_log_fault_tolerance": 0, "remote_log_replication_factor": 0,
-			"satellite_log_fault_tolerance": 0, "satellite_log_replication_factor": 0, "log_interfaces": c.logInterfaces(g),
-		})
-	}
-	return out
-}
-
-func (c *Cluster) logTolerance(g *Generation) int {
-	n := c.Redundancy.LogCopies() - 1
-	for _, l := range g.Logs {
-		if !c.logAlive(l) {
-			n--
-		}
-	}
-	return n
-}
-
-func (c *Cluster) logInterfaces(g *Generation) list {
-	var out list
-	for _, l := range g.Logs {
-		i := object{"id": roleID(l.ID), "healthy": c.logAlive(l)}
-		if p := c.Process(l.Process); p != nil && i["healthy"] == true {
-			i["address"] = p.Address
-		}
-		out = append(out, i)
-	}
-	return out
-}
-
-// tolerance is how many zones may fail, as the cluster itself reckons.
-func (c *Cluster) tolerance() (lossless, available int) {
-	_, _, replicas := c.dataState()
-	lossless = min(c.Redundancy.Copies()-1, replicas-1, c.seatTolerance())
-	if c.Maintenance.Zone != "" {
-		lossless = min(lossless, c.Redundancy.Copies()-2)
-	}
-	for _, g := range c.Generations {
-		lossless = min(lossless, c.logTolerance(g))
-	}
-	var zones []string
-	for _, p := range c.Workers() {
-		if p.Class.logs() && !c.isExcluded(p) && !slices.Contains(zones, p.Zone) {
-			zones = append(zones, p.Zone)
-		}
-	}
-	return lossless, min(lossless, len(zones)-c.Redundancy.LogCopies())
-}
-
-// seatTolerance is how many zones can go until the coordinators that are left are no majority.
-func (c *Cluster) seatTolerance() int {
-	zones := map[string]int{}
-	reachable := 0
-	for _, seat := range c.Seats {
-		if c.reachable(seat) {
-			zones[c.sitting(seat).Zone]++
-			reachable++
-		}
-	}
-	var counts []int
-	for _, n := range zones {
-		counts = append(counts, n)
-	}
-	slices.Sort(counts)
-	n := -1
-	for reachable > len(c.Seats)/2 {
-		n++
-		if len(counts) == 0 {
-			break
-		}
-		reachable -= counts[len(counts)-1]
-		counts = counts[:len(counts)-1]
-	}
-	return n
 }

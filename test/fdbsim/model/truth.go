@@ -83,6 +83,37 @@ func (c *Cluster) Losing(instances ...string) Truth {
 	return d.Truth()
 }
 
+// Loss is what is gone for good when processes go for good, whatever status says.
+type Loss struct {
+	Shards    int  // ranges of keys with no copy left on any volume
+	Unreached int  // ranges of keys with no copy on a process that runs
+	Logs      bool // a generation of logs may have lost all copies of a mutation
+	Majority  bool // the coordinators that are left are no majority, or have not what was written
+}
+
+// Loss is what would be lost if these processes went now, with their volumes, and never came back. With none of them it is
+// what is lost already.
+func (c *Cluster) Loss(instances ...string) Loss {
+	d := c.Clone()
+	for _, i := range instances {
+		d.Kill(i)
+		d.LoseVolume(i, "")
+	}
+	loss := Loss{Logs: slices.ContainsFunc(d.Generations, d.unkept), Majority: !d.quorum() || !d.seatsKept()}
+	for _, s := range d.Shards {
+		if !d.readable(s) {
+			loss.Unreached++
+		}
+		if !slices.ContainsFunc(s.Copies, func(copy Copy) bool {
+			server := d.Server(copy.Server)
+			return server != nil && s.whole(copy) && d.kept(server)
+		}) {
+			loss.Shards++
+		}
+	}
+	return loss
+}
+
 // InZone are the instances of a zone.
 func (c *Cluster) InZone(zone string) []string {
 	var out []string

@@ -32,6 +32,8 @@ const (
 	Kill            Op = "kill"
 	Commit          Op = "commit"
 	Read            Op = "read"
+	ReadKeys        Op = "read-keys"
+	Lock            Op = "lock"
 )
 
 // What processes and those in control ask of the world.
@@ -86,6 +88,8 @@ type Request struct {
 	Mode        string // of data distribution
 	Description string
 	Key, Value  string
+	Begin, End  []byte // of keys that may be no text
+	LockAware   bool
 }
 
 // Problem is why a request was not done.
@@ -95,11 +99,11 @@ type Problem string
 const (
 	NoProblem    Problem = ""
 	Unavailable  Problem = "unavailable" // ask again
-	Stranger     Problem = "stranger"    // this is not the database of the connection string, or not its version
+	Locked       Problem = "locked"
+	Stranger     Problem = "stranger" // this is not the database of the connection string, or not its version
 	NoRoom       Problem = "no-room"
 	Ignored      Problem = "ignored-failures" // maintenance while failures of storage servers are ignored
 	Unchanged    Problem = "unchanged"
-	NotRunning   Problem = "not-running"
 	Unreachable  Problem = "unreachable"
 	FewMachines  Problem = "few-machines"
 	Unrecognised Problem = "unrecognised"
@@ -127,6 +131,9 @@ type Reply struct {
 	Seconds      float64
 	IgnoresFails bool
 	Value        string
+	Keys         [][]byte // of ReadKeys, sorted
+	ReadVersion  int64
+	Delay        time.Duration // of Status: how much longer it takes, in real time
 }
 
 // Member is a process that joins or beats.

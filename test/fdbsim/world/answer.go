@@ -26,7 +26,7 @@ func (w *World) Ask(_ context.Context, r wire.Request) (wire.Reply, error) {
 	} else if !w.ours(r.Connection) {
 		return wire.Reply{Problem: wire.Stranger}, nil
 	}
-	reply.Version = c.Version.String()
+	reply.Version, reply.ReadVersion = c.Version.String(), c.ReadVersion()
 	if r.Line != "" && r.Line != c.Version.Line() {
 		return wire.Reply{Problem: wire.Stranger, Version: reply.Version}, nil
 	}
@@ -40,6 +40,8 @@ func (w *World) Ask(_ context.Context, r wire.Request) (wire.Reply, error) {
 	case r.Op == wire.Status && down:
 		reply.Document = string(c.DownJSON())
 	case r.Op == wire.Status:
+		reply.Delay = w.statusDelay(c)
+		reply.Available = reply.Available && c.Resolved()
 		reply.Document = string(c.StatusJSON())
 	case !reply.Available:
 		reply.Problem = wire.Unavailable
@@ -52,6 +54,14 @@ func (w *World) Ask(_ context.Context, r wire.Request) (wire.Reply, error) {
 	}
 	reply.Healthy = reply.Available && c.Truth().SpareCopies == c.Redundancy.Copies()-1
 	return reply, nil
+}
+
+// statusDelay is how much later a status comes while a recovery is under way. What it says is what was when it was asked.
+func (w *World) statusDelay(c *model.Cluster) time.Duration {
+	if c.Accepting() || w.scale <= 0 {
+		return 0
+	}
+	return time.Duration(float64(c.Pace.StatusDelay) / w.scale)
 }
 
 func (w *World) faultOf(via string) wire.Fault {
@@ -114,16 +124,36 @@ func do(c *model.Cluster, r wire.Request, reply *wire.Reply) wire.Problem {
 			c.Maintain(r.Zone, time.Duration(r.Seconds*float64(time.Second)))
 		}
 	case wire.Distribution:
-		c.IgnoreFailures = r.Mode == "disable ssfailure"
+		distribution(c, r.Mode)
 	case wire.Coordinators:
 		reply.Description = c.Description
-		for _, s := range c.Seats {
-			reply.Addresses = append(reply.Addresses, s.Address)
-		}
+		reply.Addresses = c.ShownSeats()
 	case wire.SetCoordinators:
 		return setCoordinators(c, r)
 	case wire.Kill:
 		return kill(c, r.Targets)
+	case wire.ReadKeys:
+		if c.LockUID != "" && !r.LockAware {
+			return wire.Locked
+		}
+		reply.Keys = c.KeysBetween(r.Begin, r.End)
+	case wire.Lock:
+		if c.LockUID != "" {
+			return wire.Locked
+		}
+		c.LockUID = r.Key
+	case wire.Commit, wire.Read:
+		return data(c, r, reply)
+	}
+	return wire.NoProblem
+}
+
+// data is what clients write and read.
+func data(c *model.Cluster, r wire.Request, reply *wire.Reply) wire.Problem {
+	if c.LockUID != "" && !r.LockAware {
+		return wire.Locked
+	}
+	switch r.Op {
 	case wire.Commit:
 		return problem(c.Commit(r.Key, r.Value))
 	case wire.Read:
@@ -132,6 +162,17 @@ func do(c *model.Cluster, r wire.Request, reply *wire.Reply) wire.Problem {
 		return problem(err)
 	}
 	return wire.NoProblem
+}
+
+func distribution(c *model.Cluster, mode string) {
+	switch mode {
+	case "on", "off":
+		c.SetDistribution(mode == "on")
+	case "disable ssfailure", "enable ssfailure":
+		c.IgnoreFailures = mode == "disable ssfailure"
+	case "disable rebalance", "enable rebalance":
+		c.Distributor.NoRebalance = mode == "disable rebalance"
+	}
 }
 
 func setCoordinators(c *model.Cluster, r wire.Request) wire.Problem {
@@ -163,8 +204,6 @@ func problem(err error) wire.Problem {
 		return wire.NoProblem
 	case errors.Is(err, model.ErrSameCoordinators):
 		return wire.Unchanged
-	case errors.Is(err, model.ErrNotCoordinators):
-		return wire.NotRunning
 	case errors.Is(err, model.ErrCoordinatorUnreachable):
 		return wire.Unreachable
 	case errors.Is(err, model.ErrNotEnoughMachines):

@@ -75,11 +75,14 @@ func (w *World) Do(f func(*model.Cluster)) {
 func (w *World) catchUp() {
 	now := w.opts.Clock()
 	if real := now.Sub(w.asOf); real > 0 {
-		w.cluster.Advance(time.Duration(float64(real) * w.scale))
+		virtual := time.Duration(float64(real) * w.scale)
+		w.cluster.Advance(virtual)
+		w.cluster.Skipped += max(0, virtual-real)
 		w.asOf = now
 	} else {
 		w.cluster.Advance(0)
 	}
+	w.cluster.Origin = float64(now.UnixMilli())/1000 - w.cluster.Now.Seconds()
 	if w.opts.Silence > 0 {
 		for _, p := range w.cluster.Processes {
 			if p.Up && now.Sub(w.beats[p.Instance].last) > w.opts.Silence {
@@ -163,7 +166,9 @@ func (w *World) Control(_ context.Context, c wire.Command) (wire.View, error) {
 		if c.Message {
 			w.cluster.Say(c.Messages...)
 		}
-		w.cluster.Advance(time.Duration(c.Advance * float64(time.Second)))
+		skipped := time.Duration(c.Advance * float64(time.Second))
+		w.cluster.Advance(skipped)
+		w.cluster.Skipped += skipped
 	}
 	t := w.cluster.Truth()
 	view := wire.View{

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"testing"
 	"time"
@@ -49,6 +50,45 @@ func TestTimeGoesByScale(t *testing.T) {
 	w.Scale(1)
 	c.advance(time.Second)
 	require.Equal(t, 31*time.Second, w.now()-begin)
+}
+
+// However fast time goes, a process is not older than it is in real time, and the time of day is the real one.
+func TestUptimesAndTheTimeOfDayAreReal(t *testing.T) {
+	w, c := newWorld(Options{Scale: 60})
+	w.Do(func(m *model.Cluster) { m.Reboot("fdb-4") })
+	c.advance(12 * time.Second)
+	_, err := w.Control(t.Context(), wire.Command{Op: wire.Order, Advance: 3600})
+	require.NoError(t, err)
+	var status struct {
+		Client  struct{ Timestamp int64 }
+		Cluster struct {
+			Processes map[string]struct {
+				Locality map[string]string
+				Uptime   float64 `json:"uptime_seconds"`
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(ask(t, w, wire.Request{Op: wire.Status}).Document), &status))
+	require.Equal(t, c.now.Unix(), status.Client.Timestamp)
+	found := false
+	for _, p := range status.Cluster.Processes {
+		if p.Locality["instance_id"] == "fdb-4" {
+			found = true
+			require.InDelta(t, 10, p.Uptime, 0)
+		}
+	}
+	require.True(t, found)
+}
+
+func TestAStatusIsLateDuringARecovery(t *testing.T) {
+	w, c := newWorld(Options{Scale: 2})
+	w.Do(func(m *model.Cluster) {
+		m.Pace.StatusDelay = 6700 * time.Millisecond
+		m.Kill("fdb-0")
+	})
+	require.Equal(t, 3350*time.Millisecond, ask(t, w, wire.Request{Op: wire.Status}).Delay)
+	c.advance(10 * time.Second)
+	require.Zero(t, ask(t, w, wire.Request{Op: wire.Status}).Delay)
 }
 
 func TestOnlyItsOwnConnectionStringsLeadToIt(t *testing.T) {

@@ -69,7 +69,17 @@ func command() *cobra.Command {
 			return err
 		},
 	}
-	root.AddCommand(buildCmd, dir,
+	foundationDB := &cobra.Command{
+		Use: "foundationdb FOLDER", Short: "Pack the fdbserver and fdbcli of a folder into an image, for tests on a real FoundationDB", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			built, err := b.FoundationDBOf(cmd.Context(), args[0])
+			if err == nil {
+				print(cmd, built)
+			}
+			return err
+		},
+	}
+	root.AddCommand(buildCmd, dir, foundationDB,
 		homeCommand(b, "solr-home", "Solr", image.Builder.SolrHome),
 		homeCommand(b, "opensearch-home", "OpenSearch", image.Builder.OpenSearchHome),
 		sqlHomeCommand(b, "mysql-home", "MySQL", image.MySQLHomes),

@@ -45,6 +45,8 @@ func runWorld(ctx context.Context, args []string) error {
 	scale := flags.Float64("scale", 1, "virtual seconds in a real one")
 	silence := flags.Duration("silence", 3*time.Second, "after which a process counts as gone that says nothing")
 	shard := flags.Int64("shard-bytes", 100<<20, "size of each of the 24 shards")
+	pace := model.DefaultPace
+	paceFlags(flags, &pace)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -64,8 +66,25 @@ func runWorld(ctx context.Context, args []string) error {
 	if cluster == nil {
 		cluster = model.Empty(model.Spec{Version: *version, Redundancy: model.Redundancy(*redundancy), ShardBytes: *shard})
 	}
+	cluster.Pace = pace
 	w := world.New(cluster, world.Options{Scale: *scale, Silence: *silence, Expect: *expect, Coordinators: *coordinators})
 	return serve(ctx, w, *listen, *state)
+}
+
+// paceFlags shorten what takes a real cluster a minute, in real time, so that uptimes stay true.
+func paceFlags(flags *flag.FlagSet, pace *model.Pace) {
+	for name, f := range map[string]struct {
+		value *time.Duration
+		usage string
+	}{
+		"heal":         {&pace.Heal, "until a storage server that is unavailable counts as failed"},
+		"initialize":   {&pace.Initialize, "until a data distributor that has just begun works"},
+		"look":         {&pace.Look, "between two reports of the data distributor"},
+		"enlist":       {&pace.Enlist, "until a process that could be a storage server becomes one"},
+		"status-delay": {&pace.StatusDelay, "how much later a status comes while a recovery is under way"},
+	} {
+		flags.DurationVar(f.value, name, *f.value, f.usage)
+	}
 }
 
 // serve serves the world until the context ends, and writes it down now and then.

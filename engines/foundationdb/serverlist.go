@@ -1,0 +1,165 @@
+package foundationdb
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// The database keeps a list of its storage servers. A server is on it from when it is recruited
+// until the last shard has been moved off it, whether it runs or not. So it says from the first
+// second on what is missing, to whoever looks, when the status document does not: it takes a minute
+// to count copies as missing, another one after each restart of data distribution, and for ever
+// where that is disabled.
+//
+// Invariant: a server that is on the list and does not run is missing, and a list that could not be
+// read leaves everything unknown. (TestServerList, TestRecordings)
+
+// serverList are the storage servers on which the database counts, by the ids of their roles.
+type serverList struct {
+	ids  []string // sorted
+	read bool
+	why  string // why it is not known, where it is not read
+}
+
+const (
+	serverListBegin = `\xff/serverList/`
+	serverListEnd   = `\xff/serverList0`
+	// serversAtOnce is how many keys are asked for at once.
+	serversAtOnce = 2000
+	maxServers    = 2 * maxProcesses
+)
+
+// serverListFrom is the command that lists servers from a key on.
+func serverListFrom(begin string) string {
+	return fmt.Sprintf("option on READ_SYSTEM_KEYS; option on LOCK_AWARE; getrangekeys %s %s %d", begin, serverListEnd, serversAtOnce)
+}
+
+// servers reads the list. Only an end of the context, or of the client, is an error.
+func (c *client) servers(ctx context.Context) (serverList, error) {
+	var out serverList
+	begin := serverListBegin
+	for {
+		a, err := c.run(ctx, serverListFrom(begin))
+		if err == nil {
+			err = a.done("getrangekeys")
+		}
+		if ctx.Err() != nil || errors.Is(err, ErrClosed) {
+			return serverList{}, err
+		}
+		var keys []string
+		if err == nil {
+			keys, err = readServerKeys(a.stdout)
+		}
+		if err != nil {
+			return serverList{why: "the list of storage servers could not be read: " + engines.OneLine(strings.TrimPrefix(err.Error(), "option: "))}, nil
+		}
+		for _, key := range keys {
+			id := binary.LittleEndian.Uint64([]byte(key))
+			out.ids = append(out.ids, fmt.Sprintf("%016x", id))
+		}
+		if len(keys) < serversAtOnce {
+			slices.Sort(out.ids)
+			out.ids, out.read = slices.Compact(out.ids), true
+			return out, nil
+		}
+		if len(out.ids) > maxServers {
+			engines.CountTooLarge()
+			return serverList{why: fmt.Sprintf("the list of storage servers has more than %d", maxServers)}, nil
+		}
+		begin = serverListBegin + escaped(keys[len(keys)-1]) + `\x00`
+	}
+}
+
+// readServerKeys reads what getrangekeys prints, and returns the 16 bytes of each key.
+func readServerKeys(text string) ([]string, error) {
+	var keys []string
+	listed := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		if strings.HasPrefix(line, "Range limited to ") {
+			listed = true
+			continue
+		}
+		key, ok := strings.CutPrefix(line, "`")
+		if !ok {
+			continue
+		}
+		key, ok = strings.CutSuffix(key, "'")
+		id, of := strings.CutPrefix(strings.ToLower(key[:min(len(key), len(serverListBegin))]), strings.ToLower(serverListBegin))
+		if !ok || !of || id != "" {
+			return nil, fmt.Errorf("%w: %q is no key of it", ErrCommand, engines.OneLine(line))
+		}
+		raw, err := unescaped(key[len(serverListBegin):])
+		if err != nil || len(raw) != 16 {
+			return nil, fmt.Errorf("%w: %q is no key of 16 bytes", ErrCommand, engines.OneLine(line))
+		}
+		keys = append(keys, raw)
+	}
+	if !listed {
+		return nil, fmt.Errorf("%w: fdbcli did not list it", ErrCommand)
+	}
+	return keys, nil
+}
+
+// unescaped reads a key as fdbcli prints it: what cannot be printed as \x and two digits, and \ twice.
+func unescaped(text string) (string, error) {
+	var out strings.Builder
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] != '\\':
+			out.WriteByte(text[i])
+		case strings.HasPrefix(text[i:], `\\`):
+			out.WriteByte('\\')
+			i++
+		case strings.HasPrefix(text[i:], `\x`) && len(text) >= i+4:
+			b, err := strconv.ParseUint(text[i+2:i+4], 16, 8)
+			if err != nil {
+				return "", err
+			}
+			out.WriteByte(byte(b))
+			i += 3
+		default:
+			return "", strconv.ErrSyntax
+		}
+	}
+	return out.String(), nil
+}
+
+// escaped is a key as fdbcli reads it.
+func escaped(raw string) string {
+	var out strings.Builder
+	for _, b := range []byte(raw) {
+		fmt.Fprintf(&out, `\x%02x`, b)
+	}
+	return out.String()
+}
+
+// unnamed is a process with a storage server that has no id; empty means there is none.
+func (s *status) unnamed() string {
+	for _, p := range s.processes {
+		if slices.ContainsFunc(p.ids, func(r roleID) bool { return r.role == "storage" && r.id == "" }) {
+			return endpoint(p.address)
+		}
+	}
+	return ""
+}
+
+// unlisted is why it is not known which storage servers are missing; empty means that it is.
+func (s *status) unlisted() string {
+	switch at := s.unnamed(); {
+	case at != "":
+		return "the storage server at " + engines.OneLine(at) + " has no id in the status"
+	case s.list.read:
+		return ""
+	case s.list.why != "":
+		return s.list.why
+	}
+	return "the list of storage servers has not been read"
+}
