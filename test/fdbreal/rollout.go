@@ -174,7 +174,7 @@ func (o *Rollout) plan(c *model.Claim) {
 func (o *Rollout) record(claim string, setting engines.Setting) bool {
 	for i := range o.status.ClusterSettings {
 		if record := &o.status.ClusterSettings[i]; record.Name == setting.Name {
-			if slices.ContainsFunc(record.Claims, func(id string) bool { return o.open(id) == nil }) {
+			if slices.ContainsFunc(record.Claims, func(id string) bool { return !o.relies(id) }) {
 				return false
 			}
 			record.Claims = append(record.Claims, claim)
@@ -183,6 +183,12 @@ func (o *Rollout) record(claim string, setting engines.Setting) bool {
 	}
 	o.status.ClusterSettings = append(o.status.ClusterSettings, model.ClusterSetting{Name: setting.Name, Undo: setting.Undo, Claims: []string{claim}})
 	return true
+}
+
+// relies tells whether a claim still needs its setting: until its pod is live again.
+func (o *Rollout) relies(claim string) bool {
+	c := o.open(claim)
+	return c != nil && c.Phase != model.PhaseRestoring && c.Phase != model.PhaseSettling
 }
 
 func (o *Rollout) drain(c *model.Claim) error {
@@ -298,7 +304,7 @@ func (o *Rollout) release(id string) {
 // restoreSettings puts settings back on which no claim relies any more.
 func (o *Rollout) restoreSettings() {
 	for _, record := range slices.Clone(o.status.ClusterSettings) {
-		if slices.ContainsFunc(record.Claims, func(id string) bool { return o.open(id) != nil }) {
+		if slices.ContainsFunc(record.Claims, o.relies) {
 			continue
 		}
 		for _, a := range o.agents {
