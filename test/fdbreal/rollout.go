@@ -121,10 +121,13 @@ func (o *Rollout) advance(s model.Snapshot, id string) error {
 	case model.PhaseRestoring:
 		o.restore(c)
 	case model.PhaseSettling:
-		if policy.Returned(s, *c).Done {
-			o.t.Logf("%s %s is back", clock(), c.Pod)
-			o.release(c.ID)
+		back := policy.Returned(s, *c)
+		if !back.Done {
+			o.hold(c, "settling: "+back.Why.Reason)
+			return nil
 		}
+		o.t.Logf("%s %s is back", clock(), c.Pod)
+		o.release(c.ID)
 	}
 	return nil
 }
@@ -171,7 +174,7 @@ func (o *Rollout) plan(c *model.Claim) {
 func (o *Rollout) record(claim string, setting engines.Setting) bool {
 	for i := range o.status.ClusterSettings {
 		if record := &o.status.ClusterSettings[i]; record.Name == setting.Name {
-			if slices.ContainsFunc(record.Claims, func(id string) bool { return o.open(id) == nil }) {
+			if slices.ContainsFunc(record.Claims, func(id string) bool { return !o.relies(id) }) {
 				return false
 			}
 			record.Claims = append(record.Claims, claim)
@@ -180,6 +183,12 @@ func (o *Rollout) record(claim string, setting engines.Setting) bool {
 	}
 	o.status.ClusterSettings = append(o.status.ClusterSettings, model.ClusterSetting{Name: setting.Name, Undo: setting.Undo, Claims: []string{claim}})
 	return true
+}
+
+// relies tells whether a claim still needs its setting: until its pod is live again.
+func (o *Rollout) relies(claim string) bool {
+	c := o.open(claim)
+	return c != nil && c.Phase != model.PhaseRestoring && c.Phase != model.PhaseSettling
 }
 
 func (o *Rollout) drain(c *model.Claim) error {
@@ -265,7 +274,9 @@ func (o *Rollout) await(s model.Snapshot, c *model.Claim) {
 	if back.Joined {
 		o.t.Logf("%s %s has joined", clock(), c.Pod)
 		c.Phase = model.PhaseRestoring
+		return
 	}
+	o.hold(c, "gone: "+back.Why.Reason)
 }
 
 func (o *Rollout) restore(c *model.Claim) {
@@ -293,7 +304,7 @@ func (o *Rollout) release(id string) {
 // restoreSettings puts settings back on which no claim relies any more.
 func (o *Rollout) restoreSettings() {
 	for _, record := range slices.Clone(o.status.ClusterSettings) {
-		if slices.ContainsFunc(record.Claims, func(id string) bool { return o.open(id) != nil }) {
+		if slices.ContainsFunc(record.Claims, o.relies) {
 			continue
 		}
 		for _, a := range o.agents {
