@@ -58,7 +58,7 @@ func prepare(t *testing.T, e engines.Engine, order engines.Order, limit time.Dur
 func TestEvacuation(t *testing.T) {
 	c := Start(t, Options{Data: 50})
 	r := NewRollcall(t, c)
-	r.RequireAnybody(3 * time.Minute)
+	r.RequireAnybody(6 * time.Minute)
 	writer := c.StartWriter(t)
 	p := c.Holder()
 	e := r.agents[p.Name].engine
