@@ -20,7 +20,7 @@ func TestDataDistributionDisabled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := Start(t, Options{Data: 50})
 			r := NewRollcall(t, c)
-			r.RequireAnybody(3 * time.Minute)
+			r.RequireAnybody(6 * time.Minute)
 			r.Notices = time.Hour
 			t.Log(c.Admin.must(t, way.off))
 			time.Sleep(3 * time.Second)
@@ -50,7 +50,7 @@ func TestDataDistributionDisabled(t *testing.T) {
 func TestDistributorKilledInMidRepair(t *testing.T) {
 	c := Start(t, Options{Data: 700})
 	r := NewRollcall(t, c)
-	r.RequireAnybody(3 * time.Minute)
+	r.RequireAnybody(6 * time.Minute)
 	r.Notices = time.Hour
 	watch := c.StartWatch(t)
 	killed := time.Now()

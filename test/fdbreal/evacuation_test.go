@@ -36,14 +36,19 @@ func repeat(t *testing.T, limit time.Duration, f func(context.Context) (engines.
 // prepare plans and drains.
 func prepare(t *testing.T, e engines.Engine, order engines.Order, limit time.Duration) (undo []byte, said []string, last engines.Progress) {
 	t.Helper()
-	require.Eventually(t, func() bool {
-		var err error
-		if undo, err = e.PlanDrain(t.Context(), order); err != nil {
-			said = append(said, err.Error())
-			t.Log(clock(), "plan:", err)
+	var err error
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(time.Second) {
+		if undo, err = e.PlanDrain(t.Context(), order); err == nil {
+			break
 		}
-		return err == nil
-	}, limit, time.Second)
+		if text := err.Error(); len(said) == 0 || said[len(said)-1] != text {
+			said = append(said, text)
+			t.Log(clock(), "plan:", text)
+		}
+	}
+	if err != nil {
+		return nil, said, engines.Progress{State: engines.ProgressRunning, Detail: err.Error()} // it waits
+	}
 	said2, last := repeat(t, limit, func(ctx context.Context) (engines.Progress, error) { return e.Drain(ctx, order, undo) })
 	return undo, append(said, said2...), last
 }
@@ -53,7 +58,7 @@ func prepare(t *testing.T, e engines.Engine, order engines.Order, limit time.Dur
 func TestEvacuation(t *testing.T) {
 	c := Start(t, Options{Data: 50})
 	r := NewRollcall(t, c)
-	r.RequireAnybody(3 * time.Minute)
+	r.RequireAnybody(6 * time.Minute)
 	writer := c.StartWriter(t)
 	p := c.Holder()
 	e := r.agents[p.Name].engine

@@ -12,7 +12,7 @@ import (
 func TestAPersonsMaintenance(t *testing.T) {
 	c := Start(t, Options{})
 	r := NewRollcall(t, c)
-	r.RequireAnybody(3 * time.Minute)
+	r.RequireAnybody(6 * time.Minute)
 	c.Admin.must(t, "maintenance on zone-b 600")
 	time.Sleep(2 * time.Second)
 	o := NewRollout(t.Context(), r)
@@ -34,7 +34,7 @@ func TestAPersonsMaintenance(t *testing.T) {
 func TestAPersonsExclusion(t *testing.T) {
 	c := Start(t, Options{})
 	r := NewRollcall(t, c)
-	r.RequireAnybody(3 * time.Minute)
+	r.RequireAnybody(6 * time.Minute)
 	c.Admin.must(t, "exclude 127.0.0.1:1 locality_instance_id:fdb-2")
 	had := c.excluded(t)
 	asked := r.AskUntil(30*time.Second, nil, zones...)
@@ -65,7 +65,7 @@ func TestAPersonsExclusion(t *testing.T) {
 func TestAPersonsLock(t *testing.T) {
 	c := Start(t, Options{})
 	r := NewRollcall(t, c)
-	r.RequireAnybody(3 * time.Minute)
+	r.RequireAnybody(6 * time.Minute)
 	said := c.Admin.must(t, "lock")
 	t.Log(said)
 	held := r.RequireNobody(30 * time.Second)

@@ -27,7 +27,7 @@ func requireNames(t *testing.T, seats []string) {
 func TestSeatsKeepTheirNames(t *testing.T) {
 	c := Start(t, Options{Hosts: true})
 	r := NewRollcall(t, c)
-	r.RequireAnybody(3 * time.Minute)
+	r.RequireAnybody(6 * time.Minute)
 	had := c.seats(t)
 	requireNames(t, had)
 	p := c.Pod("fdb-3")
@@ -52,7 +52,7 @@ func TestSeatsKeepTheirNames(t *testing.T) {
 func TestSeatsWithADeadCoordinator(t *testing.T) {
 	c := Start(t, Options{})
 	r := NewRollcall(t, c)
-	r.RequireAnybody(3 * time.Minute)
+	r.RequireAnybody(6 * time.Minute)
 	had := c.seats(t)
 	dead, p := c.Pod("fdb-4"), c.Pod("fdb-3")
 	r.Notices = time.Second
@@ -77,7 +77,7 @@ func TestSeatsWithADeadCoordinator(t *testing.T) {
 func TestSeatThatDoesNotResolve(t *testing.T) {
 	c := Start(t, Options{Hosts: true})
 	r := NewRollcall(t, c)
-	r.RequireAnybody(3 * time.Minute)
+	r.RequireAnybody(6 * time.Minute)
 	had := c.seats(t)
 	unknown, p := c.Pod("fdb-5"), c.Pod("fdb-3")
 	dropHosts(t, hostOf(unknown.Name))

@@ -14,7 +14,7 @@ import (
 func TestZoneLost(t *testing.T) {
 	c := Start(t, Options{Data: 50})
 	r := NewRollcall(t, c)
-	r.RequireAnybody(3 * time.Minute)
+	r.RequireAnybody(6 * time.Minute)
 	watch, writer := c.StartWatch(t), c.StartWriter(t)
 	r.Notices = 40 * time.Second
 	lost := c.InZone("zone-b")
@@ -52,7 +52,7 @@ func TestZoneLost(t *testing.T) {
 func TestZoneAwayAndAgentsSpeak(t *testing.T) {
 	c := Start(t, Options{Data: 50})
 	r := NewRollcall(t, c)
-	r.RequireAnybody(3 * time.Minute)
+	r.RequireAnybody(6 * time.Minute)
 	r.Notices = time.Hour
 	watch := c.StartWatch(t)
 	c.Kill(c.InZone("zone-c")...)
@@ -66,7 +66,7 @@ func TestZoneAwayAndAgentsSpeak(t *testing.T) {
 func TestStorageLostAndRepaired(t *testing.T) {
 	c := Start(t, Options{Data: 50})
 	r := NewRollcall(t, c)
-	r.RequireAnybody(3 * time.Minute)
+	r.RequireAnybody(6 * time.Minute)
 	r.Notices = time.Hour
 	watch := c.StartWatch(t)
 	p := c.Holder()
@@ -85,7 +85,7 @@ func TestPaused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := Start(t, Options{Data: 50})
 			r := NewRollcall(t, c)
-			r.RequireAnybody(3 * time.Minute)
+			r.RequireAnybody(6 * time.Minute)
 			writer := c.StartWriter(t)
 			p := c.Pod(name)
 			resume := c.Pause(p)
