@@ -51,7 +51,30 @@ type snapshot struct {
 	last      map[string]whereabouts
 }
 
+// recent is how long ago a look may have begun that a plan still uses.
+const recent = 3 * time.Second
+
+// lastLook is the newest look that succeeded, or nothing where the newest failed.
+type lastLook struct {
+	snapshot
+	began   time.Time
+	changes int64 // what this client had asked for before
+}
+
+// look looks at the database, and keeps what it saw for a plan that is asked for next.
 func (e *Engine) look(ctx context.Context) (snapshot, error) {
+	last := lastLook{began: e.now(), changes: e.client.changes.Load()}
+	s, err := e.lookNow(ctx)
+	if err == nil {
+		last.snapshot = s
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.last = last
+	return s, err
+}
+
+func (e *Engine) lookNow(ctx context.Context) (snapshot, error) {
 	s, err := e.client.status(ctx)
 	if err != nil {
 		return snapshot{}, err

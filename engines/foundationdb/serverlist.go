@@ -46,7 +46,7 @@ func (c *client) servers(ctx context.Context) (serverList, error) {
 	var out serverList
 	begin := serverListBegin
 	for {
-		a, err := c.run(ctx, serverListFrom(begin))
+		a, err := c.ask(ctx, serverListFrom(begin))
 		if err == nil {
 			err = a.done("getrangekeys")
 		}
