@@ -1,6 +1,8 @@
 package foundationdb
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,4 +82,44 @@ func TestPlansUseTheLastLook(t *testing.T) {
 	})
 	require.Zero(t, looksFor(handoff))
 	require.Equal(t, 1, looksFor(evacuation))
+}
+
+// TestOneRunForALook checks that a look is one run of fdbcli, whatever the keys and the lines of the
+// document are, and that fdbcli is not waited for where there is no database to list anything.
+func TestOneRunForALook(t *testing.T) {
+	e, dir := scripted(t, `echo "$4" >>$d/runs; echo ">>> status json"; cat $d/document; echo; cat $d/keys; [ ! -e $d/hangs ] || exec sleep 1000`, nil)
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	brackets := []string{"5b5b5b5b5b5b5b5b", "7b7b7b7b22222222"} // of a list, an object and a text
+	for i := range 200 {
+		brackets = append(brackets, fmt.Sprintf("%08x5b5b7b7b", i))
+	}
+	write("keys", printedKeys(brackets...))
+	indented, err := json.MarshalIndent(healthy(t), "", "  ")
+	require.NoError(t, err)
+	long := healthy(t)
+	long.at("cluster")["layers"] = map[string]any{">>> option on": strings.Repeat("x", 100_000)}
+	for i, document := range []string{healthy(t).text(), string(indented), long.text()} {
+		write("document", document)
+		s, err := e.client.status(t.Context())
+		require.NoError(t, err)
+		require.Len(t, s.processes, 4)
+		require.True(t, s.list.read, s.list.why)
+		require.Len(t, s.list.ids, len(brackets))
+		runs, err := os.ReadFile(filepath.Join(dir, "runs"))
+		require.NoError(t, err)
+		require.Equal(t, strings.Repeat(`status json; option on READ_SYSTEM_KEYS; option on LOCK_AWARE; getrangekeys \xff/serverList/ \xff/serverList0 2000`+"\n", i+1), string(runs))
+	}
+
+	down := healthy(t)
+	down.at("client.database_status")["available"] = false
+	write("document", down.text())
+	write("keys", ">>> option on READ_SYSTEM_KEYS\n")
+	write("hangs", "")
+	began := time.Now()
+	o, err := e.Observe(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, engines.VerdictRed, o.Health.Verdict, o.Health.Reason)
+	require.Less(t, time.Since(began), e.options.Timeout, "fdbcli is ended")
 }
