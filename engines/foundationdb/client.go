@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -33,6 +34,8 @@ type client struct {
 	turn   chan struct{}
 	closed chan struct{}
 	once   sync.Once
+
+	changes atomic.Int64 // how many commands have ended that may have changed something
 }
 
 func newClient(o Options, file *clusterFile) *client {
@@ -49,8 +52,14 @@ const maxText = 1 << 20
 // when it is well.
 const grace = time.Second
 
-// run runs a command and returns its words.
+// run runs a command that may change something, and returns its words.
 func (c *client) run(ctx context.Context, command string) (answer, error) {
+	defer c.changes.Add(1)
+	return c.ask(ctx, command)
+}
+
+// ask runs a command and returns its words.
+func (c *client) ask(ctx context.Context, command string) (answer, error) {
 	var out bytes.Buffer
 	stderr, err := c.start(ctx, command, func(stdout io.Reader) error {
 		_, err := io.Copy(&out, &bounded{reader: stdout, left: min(maxText, c.options.MaxBytes)})

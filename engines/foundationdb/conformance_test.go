@@ -85,6 +85,7 @@ func (s *simulated) engine(pod string) *Engine {
 	e, err := New(s.options(pod))
 	require.NoError(s.t, err)
 	s.t.Cleanup(func() { require.NoError(s.t, e.Close()) })
+	e.now = func() time.Time { return time.Now().Add(s.Model().Now) } // so that what was seen before an Advance is old
 	return e
 }
 

@@ -23,6 +23,7 @@ type Engine struct {
 
 	mu     sync.Mutex
 	memory memory
+	last   lastLook
 }
 
 var _ engines.SettingChanger = (*Engine)(nil)
@@ -87,7 +88,7 @@ func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, er
 	if err := order.CheckAny(); err != nil {
 		return nil, err
 	}
-	s, err := e.asked(ctx)
+	s, err := e.recently(ctx, func(s snapshot) bool { return order.Kind == engines.Handoff || len(s.excluded) == 0 })
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +100,20 @@ func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, er
 		}
 	}
 	return u.encode()
+}
+
+// recently is the last look where that began a moment ago, succeeded, and still holds; else a new
+// one. It is for plans alone: who asks for one has looked just before, and has little time.
+// (TestPlansUseTheLastLook)
+func (e *Engine) recently(ctx context.Context, holds func(snapshot) bool) (snapshot, error) {
+	e.mu.Lock()
+	last, now := e.last, e.now()
+	e.mu.Unlock()
+	age := now.Sub(last.began)
+	if last.status != nil && is(last.available) && age >= 0 && age < recent && last.changes == e.client.changes.Load() && holds(last.snapshot) {
+		return last.snapshot, ctx.Err()
+	}
+	return e.asked(ctx)
 }
 
 // asked looks at the database, which must be available for a change.

@@ -34,7 +34,8 @@ func (e *Engine) PlanSetting(ctx context.Context, order engines.Order) (engines.
 	if order.Kind != engines.Handoff {
 		return engines.Setting{}, nil
 	}
-	s, err := e.asked(ctx)
+	// Whose a maintenance is that was there a moment ago, a look of now has to say.
+	s, err := e.recently(ctx, func(s snapshot) bool { return s.maintenance == "" })
 	if err != nil {
 		return engines.Setting{}, err
 	}

@@ -1,6 +1,8 @@
 package foundationdb
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,23 +14,39 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// status asks for the document and reads it as it comes.
+// status looks with one run of fdbcli: it reads the document as it comes, and then the list of storage
+// servers. fdbcli is ended where the document says that there is no database to list them.
+// (TestOneRunForALook)
 func (c *client) status(ctx context.Context) (*status, error) {
 	var s *status
-	_, err := c.start(ctx, "status json", func(stdout io.Reader) error {
-		var err error
+	var listed answer
+	var err error
+	listed.stderr, err = c.start(ctx, "status json; "+serverListFrom(serverListBegin), func(stdout io.Reader) error {
+		out := bufio.NewReader(stdout)
 		limits := statusLimits
 		limits.Bytes = min(limits.Bytes, c.options.MaxBytes)
-		in := web.NewBounded(stdout, limits)
-		if s, err = decodeStatus(in); err == nil {
-			_, err = io.Copy(io.Discard, in) // fdbcli ends by itself
+		in := web.NewBounded(&firstAnswer{in: out, begin: true}, limits)
+		read, err := decodeStatus(in)
+		if err == nil && !is(read.available) {
+			s = read
+			return errNoDatabase
+		}
+		if err == nil {
+			_, err = io.Copy(io.Discard, in)
 		}
 		if errors.Is(err, web.ErrTooLarge) {
 			return fmt.Errorf("%w: %w", ErrTooMuch, err)
 		}
+		if err != nil {
+			return err
+		}
+		s = read
+		var text bytes.Buffer
+		_, err = io.Copy(&text, &bounded{reader: out, left: min(maxText, c.options.MaxBytes)})
+		listed.stdout = text.String()
 		return err
 	})
-	if err != nil {
+	if s == nil || ctx.Err() != nil || errors.Is(err, ErrClosed) {
 		return nil, err
 	}
 	if s.connection != "" {
@@ -38,7 +56,47 @@ func (c *client) status(ctx context.Context) (*status, error) {
 	} else if len(s.processes) > 0 {
 		return nil, fmt.Errorf("%w: it does not say of which database it is", ErrStatus)
 	}
-	return s, nil
+	if !is(s.available) {
+		return s, nil
+	}
+	if err == nil && strings.Contains(listed.stderr, timeoutWords) {
+		err = ErrTimeout
+	}
+	if err != nil {
+		s.list = unread(err)
+		return s, nil
+	}
+	s.list, err = c.servers(ctx, listed)
+	return s, err
+}
+
+// errNoDatabase ends fdbcli where nothing else can be asked.
+var errNoDatabase = errors.New("there is no database")
+
+// firstAnswer is what fdbcli prints of the first of several commands: up to the line that names the
+// next one, which is an option.
+type firstAnswer struct {
+	in    *bufio.Reader
+	left  []byte // of a line, or of its part
+	begin bool   // of a line
+	ended bool
+}
+
+func (f *firstAnswer) Read(p []byte) (int, error) {
+	if len(f.left) == 0 && !f.ended {
+		line, err := f.in.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && len(line) == 0 {
+			return 0, err
+		}
+		f.left, f.ended = line, f.begin && bytes.HasPrefix(line, []byte(">>> option "))
+		f.begin = bytes.HasSuffix(line, []byte("\n"))
+	}
+	if f.ended {
+		return 0, io.EOF
+	}
+	n := copy(p, f.left)
+	f.left = f.left[n:]
+	return n, nil
 }
 
 // snapshot is a status with what is remembered from earlier ones.
@@ -51,15 +109,33 @@ type snapshot struct {
 	last      map[string]whereabouts
 }
 
+// recent is how long ago a look may have begun that a plan still uses.
+const recent = 3 * time.Second
+
+// lastLook is the newest look that succeeded, or nothing where the newest failed.
+type lastLook struct {
+	snapshot
+	began   time.Time
+	changes int64 // what this client had asked for before
+}
+
+// look looks at the database, and keeps what it saw for a plan that is asked for next.
 func (e *Engine) look(ctx context.Context) (snapshot, error) {
+	last := lastLook{began: e.now(), changes: e.client.changes.Load()}
+	s, err := e.lookNow(ctx)
+	if err == nil {
+		last.snapshot = s
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.last = last
+	return s, err
+}
+
+func (e *Engine) lookNow(ctx context.Context) (snapshot, error) {
 	s, err := e.client.status(ctx)
 	if err != nil {
 		return snapshot{}, err
-	}
-	if is(s.available) {
-		if s.list, err = e.client.servers(ctx); err != nil {
-			return snapshot{}, err
-		}
 	}
 	out := snapshot{status: s, now: e.now(), born: e.born}
 	if is(s.available) {

@@ -41,12 +41,19 @@ func serverListFrom(begin string) string {
 	return fmt.Sprintf("option on READ_SYSTEM_KEYS; option on LOCK_AWARE; getrangekeys %s %s %d", begin, serverListEnd, serversAtOnce)
 }
 
-// servers reads the list. Only an end of the context, or of the client, is an error.
-func (c *client) servers(ctx context.Context) (serverList, error) {
-	var out serverList
-	begin := serverListBegin
+// unread is a list that could not be read.
+func unread(err error) serverList {
+	words := err.Error()
+	for _, first := range []string{"option: ", "status: "} {
+		words = strings.TrimPrefix(words, first)
+	}
+	return serverList{why: "the list of storage servers could not be read: " + engines.OneLine(words)}
+}
+
+// servers reads the list, of which a is the first answer. Only an end of the context, or of the
+// client, is an error.
+func (c *client) servers(ctx context.Context, a answer) (out serverList, err error) {
 	for {
-		a, err := c.run(ctx, serverListFrom(begin))
 		if err == nil {
 			err = a.done("getrangekeys")
 		}
@@ -58,7 +65,7 @@ func (c *client) servers(ctx context.Context) (serverList, error) {
 			keys, err = readServerKeys(a.stdout)
 		}
 		if err != nil {
-			return serverList{why: "the list of storage servers could not be read: " + engines.OneLine(strings.TrimPrefix(err.Error(), "option: "))}, nil
+			return unread(err), nil
 		}
 		for _, key := range keys {
 			id := binary.LittleEndian.Uint64([]byte(key))
@@ -73,7 +80,7 @@ func (c *client) servers(ctx context.Context) (serverList, error) {
 			engines.CountTooLarge()
 			return serverList{why: fmt.Sprintf("the list of storage servers has more than %d", maxServers)}, nil
 		}
-		begin = serverListBegin + escaped(keys[len(keys)-1]) + `\x00`
+		a, err = c.ask(ctx, serverListFrom(serverListBegin+escaped(keys[len(keys)-1])+`\x00`))
 	}
 }
 

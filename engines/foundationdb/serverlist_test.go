@@ -71,9 +71,11 @@ func TestServerList(t *testing.T) {
 		"silent":     {`true`, "fdbcli did not list it"},
 		"no timeout": {`echo "Specified timeout reached -- exiting..." >&2; exit 1`, "did not answer in time"},
 	} {
-		e, _ := scripted(t, c.script, nil)
-		list, err := e.client.servers(t.Context())
+		e, dir := scripted(t, `echo ">>> status json"; cat $d/status.json; echo; `+c.script, nil)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "status.json"), []byte(healthy(t).text()), 0o600))
+		seen, err := e.client.status(t.Context())
 		require.NoError(t, err, what)
+		list := seen.list
 		require.False(t, list.read, what)
 		require.Contains(t, list.why, c.want, what)
 		s := &status{list: list}
@@ -90,12 +92,14 @@ func TestServerListInPages(t *testing.T) {
 		first = append(first, fmt.Sprintf("%016x", i+1))
 	}
 	e, dir := scripted(t, `echo "$4" >>$d/calls
-if [ -e $d/later ]; then cat $d/second; else cat $d/first; touch $d/later; fi`, nil)
+if [ -e $d/later ]; then cat $d/second; else cat $d/status.json; echo; cat $d/first; touch $d/later; fi`, nil)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "status.json"), []byte(healthy(t).text()), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "first"), []byte(printedKeys(first...)), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "second"), []byte(printedKeys("ffffffffffffffff")), 0o600))
-	list, err := e.client.servers(t.Context())
+	s, err := e.client.status(t.Context())
 	require.NoError(t, err)
-	require.True(t, list.read)
+	list := s.list
+	require.True(t, list.read, list.why)
 	require.Equal(t, append(first, "ffffffffffffffff"), list.ids)
 	data, err := os.ReadFile(filepath.Join(dir, "calls"))
 	require.NoError(t, err)

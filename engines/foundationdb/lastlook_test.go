@@ -1,0 +1,125 @@
+package foundationdb
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// TestPlansUseTheLastLook checks that a plan right after an observation runs fdbcli no more, unless
+// the look is old or failed, something has been changed since, or the plan rests on whose an
+// exclusion or a maintenance is; and that a drain and a restore look for themselves.
+func TestPlansUseTheLastLook(t *testing.T) {
+	var e *Engine
+	var dir string
+	now := time.Unix(1_000_000, 0)
+	begin := func(change func(document)) {
+		d := healthy(t)
+		if change != nil {
+			change(d)
+		}
+		e, dir = tellingIn(t, d.text(), Options{Instance: "fdb-0"})
+		e.now = func() time.Time { return now }
+		o, err := e.Observe(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "fdb-0", o.Node, o.Health.Reason)
+	}
+	handoff, evacuation := engines.Order{Kind: engines.Handoff, Claim: "h"}, engines.Order{Kind: engines.Evacuate, Claim: "e"}
+	looksFor := func(order engines.Order) int {
+		looks := func() int {
+			data, err := os.ReadFile(filepath.Join(dir, "looks"))
+			require.NoError(t, err)
+			return strings.Count(string(data), "\n")
+		}
+		before := looks()
+		_, err := e.PlanSetting(t.Context(), order)
+		require.NoError(t, err)
+		_, err = e.PlanDrain(t.Context(), order)
+		require.NoError(t, err)
+		return looks() - before
+	}
+	begin(nil)
+	require.Zero(t, looksFor(handoff))
+	require.Zero(t, looksFor(evacuation))
+	now = now.Add(recent)
+	require.Equal(t, 1, looksFor(handoff), "it is too old, and the plan's own is new")
+	now = now.Add(-time.Second)
+	require.Equal(t, 1, looksFor(handoff), "the clock was set back")
+
+	_, err := e.client.run(t.Context(), "include 10.8.0.10:4500")
+	require.NoError(t, err)
+	require.Equal(t, 1, looksFor(handoff), "something was changed")
+
+	file := filepath.Join(dir, "status.json")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
+	_, err = e.Observe(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	require.Equal(t, 1, looksFor(handoff), "it failed")
+
+	for range 2 {
+		before := e.last.began
+		now = now.Add(time.Millisecond)
+		_, err = e.Drain(t.Context(), evacuation, plan(t, e, evacuation))
+		require.NoError(t, err)
+		require.True(t, e.last.began.After(before), "a drain looks for itself")
+	}
+
+	begin(func(d document) { d.at("cluster")["maintenance_zone"] = "rack-a" })
+	require.Equal(t, 1, looksFor(handoff), "whose it is, and whether it has ended")
+	begin(func(d document) {
+		d.at("cluster.configuration")["excluded_servers"] = []any{map[string]any{"address": "10.8.0.12:4500"}}
+	})
+	require.Zero(t, looksFor(handoff))
+	require.Equal(t, 1, looksFor(evacuation))
+}
+
+// TestOneRunForALook checks that a look is one run of fdbcli, whatever the keys and the lines of the
+// document are, and that fdbcli is not waited for where there is no database to list anything.
+func TestOneRunForALook(t *testing.T) {
+	e, dir := scripted(t, `echo "$4" >>$d/runs; echo ">>> status json"; cat $d/document; echo; cat $d/keys; [ ! -e $d/hangs ] || exec sleep 1000`, nil)
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	brackets := []string{"5b5b5b5b5b5b5b5b", "7b7b7b7b22222222"} // of a list, an object and a text
+	for i := range 200 {
+		brackets = append(brackets, fmt.Sprintf("%08x5b5b7b7b", i))
+	}
+	write("keys", printedKeys(brackets...))
+	indented, err := json.MarshalIndent(healthy(t), "", "  ")
+	require.NoError(t, err)
+	long := healthy(t)
+	long.at("cluster")["layers"] = map[string]any{">>> option on": strings.Repeat("x", 100_000)}
+	for i, document := range []string{healthy(t).text(), string(indented), long.text()} {
+		write("document", document)
+		s, err := e.client.status(t.Context())
+		require.NoError(t, err)
+		require.Len(t, s.processes, 4)
+		require.True(t, s.list.read, s.list.why)
+		require.Len(t, s.list.ids, len(brackets))
+		runs, err := os.ReadFile(filepath.Join(dir, "runs"))
+		require.NoError(t, err)
+		require.Equal(t, strings.Repeat(`status json; option on READ_SYSTEM_KEYS; option on LOCK_AWARE; getrangekeys \xff/serverList/ \xff/serverList0 2000`+"\n", i+1), string(runs))
+	}
+
+	down := healthy(t)
+	down.at("client.database_status")["available"] = false
+	write("document", down.text())
+	write("keys", ">>> option on READ_SYSTEM_KEYS\n")
+	write("hangs", "")
+	began := time.Now()
+	o, err := e.Observe(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, engines.VerdictRed, o.Health.Verdict, o.Health.Reason)
+	require.Less(t, time.Since(began), e.options.Timeout, "fdbcli is ended")
+}
