@@ -55,7 +55,7 @@ func TestSeatsOfTwoDeadPods(t *testing.T) {
 	}
 	p := apply(t, e, orders[0], undo[0])
 	require.Contains(t, p.Detail, "of "+dead[1]+" does not answer")
-	require.Equal(t, []string{"locality_rollcall:one/" + dead[0]}, s.Model().Excluded, "a mark only")
+	require.Equal(t, []string{"locality_rollcall:one/" + dead[0] + "/announced"}, s.Model().Excluded, "an announcement only")
 
 	done := map[int]bool{}
 	for range 200 {

@@ -13,7 +13,7 @@ var (
 	ErrStatus = errors.New("not a status document")
 	// ErrUnavailable means that the database itself could not be asked.
 	ErrUnavailable = errors.New("the database is unavailable")
-	// ErrRecovering means that nothing is included while a recovery is under way.
+	// ErrRecovering means that nothing is included until the database has recovered.
 	ErrRecovering = errors.New("the database is recovering")
 	// ErrLocked means that nothing is included while somebody has locked the database.
 	ErrLocked = errors.New("the database is locked")

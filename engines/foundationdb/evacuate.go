@@ -30,6 +30,9 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s sn
 	}
 	excluded := !slices.ContainsFunc(entries, func(t string) bool { return !s.lists(t) })
 	if !excluded {
+		if t := s.foreignSince(u); t != "" {
+			return refused("somebody else has excluded %s since this was planned (%s): it is to be begun again", engines.OneLine(u.Node), engines.OneLine(t)), nil
+		}
 		if why := e.ready(s); why != "" {
 			return running("%s", why), nil
 		}

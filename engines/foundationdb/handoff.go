@@ -37,7 +37,7 @@ func (e *Engine) handoff(ctx context.Context, order engines.Order, node string, 
 	}
 	if stores {
 		wait, err := e.maintain(ctx, order, zone)
-		if errors.Is(err, errForeignEnded) {
+		if errors.Is(err, errForeignEnded) || errors.Is(err, errForeignBegun) {
 			return refused("%s: it is to be begun again", err), nil
 		}
 		if err != nil || wait != "" {

@@ -72,6 +72,16 @@ func readSetting(setting engines.Setting) (maintenanceUndo, error) {
 // record says that it must not be ended.
 var errForeignEnded = errors.New("the zone was under maintenance by somebody else's word, and that has ended")
 
+// errForeignBegun means that somebody else has put the zone under maintenance since the setting was
+// planned. The next plan knows it as foreign.
+var errForeignBegun = errors.New("somebody else has put the zone under maintenance, for longer than Rollcall does")
+
+// outlasts reports whether the maintenance is somebody else's for certain: ours is never for longer.
+// (TestLongerMaintenanceIsNotOurs)
+func (e *Engine) outlasts(m maintenance) bool {
+	return m.zone != "" && m.seconds > math.Ceil(e.options.Maintenance.Seconds())
+}
+
 // maintain is the part of a handoff that makes the database wait for the zone. The second result is
 // what the handoff waits for; empty means that the database waits.
 //
@@ -95,6 +105,8 @@ func (e *Engine) maintain(ctx context.Context, order engines.Order, zone string)
 		return "", err
 	case now.another(zone):
 		return now.words(), nil
+	case !before.Foreign && e.outlasts(now):
+		return "", errForeignBegun
 	case now.zone == zone && (before.Foreign || now.seconds > (e.options.Maintenance/2).Seconds()):
 		return "", nil
 	case before.Foreign:
@@ -109,6 +121,8 @@ func (e *Engine) maintain(ctx context.Context, order engines.Order, zone string)
 		return "", err
 	case now.another(zone):
 		return now.words(), nil
+	case e.outlasts(now):
+		return "", errForeignBegun
 	case now.zone != zone:
 		return fmt.Sprintf("zone %s is not under maintenance yet", zone), nil
 	}
@@ -142,14 +156,16 @@ func (e *Engine) maintenances(ctx context.Context, commands string, times int) (
 
 // maintenanceBy runs a command that changes the maintenance of the zone, between two looks at it in
 // the same run of fdbcli, and returns what there is then. fdbcli has no conditional change: where
-// somebody else has put another zone under maintenance at the same moment, that is given back.
+// somebody else has put another zone under maintenance at the same moment, or this one for longer
+// than we do, that is given back.
 func (e *Engine) maintenanceBy(ctx context.Context, command, zone string) (maintenance, error) {
 	list, err := e.maintenances(ctx, "maintenance; "+command+"; maintenance", 2)
 	if err != nil {
 		return maintenance{}, err
 	}
 	theirs, now := list[0], list[1]
-	if !theirs.another(zone) || now.zone == theirs.zone {
+	kept := now.zone == theirs.zone && (theirs.another(zone) || e.outlasts(now))
+	if kept || !theirs.another(zone) && !e.outlasts(theirs) {
 		return now, nil
 	}
 	back := maintenanceOn(theirs.zone, theirs.seconds)
@@ -159,8 +175,8 @@ func (e *Engine) maintenanceBy(ctx context.Context, command, zone string) (maint
 	return list[0], nil
 }
 
-// RestoreSetting ends the maintenance of the zone, unless another zone is under maintenance now, or
-// it was foreign from the beginning.
+// RestoreSetting ends the maintenance of the zone, unless another zone is under maintenance now, it
+// was foreign from the beginning, or it lasts for longer than ours can.
 func (e *Engine) RestoreSetting(ctx context.Context, setting engines.Setting, notAfter time.Time) (engines.Progress, error) {
 	before, err := readSetting(setting)
 	if err != nil {
@@ -170,7 +186,7 @@ func (e *Engine) RestoreSetting(ctx context.Context, setting engines.Setting, no
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	if now.zone != before.Zone || before.Foreign {
+	if now.zone != before.Zone || before.Foreign || e.outlasts(now) {
 		return engines.Progress{State: engines.ProgressDone}, nil
 	}
 	if err := engines.InTime(notAfter); err != nil {
@@ -179,7 +195,7 @@ func (e *Engine) RestoreSetting(ctx context.Context, setting engines.Setting, no
 	if now, err = e.maintenanceBy(ctx, "maintenance off", before.Zone); err != nil {
 		return engines.Progress{}, err
 	}
-	if now.zone == before.Zone {
+	if now.zone == before.Zone && !e.outlasts(now) {
 		return running("zone %s is still under maintenance", before.Zone), nil
 	}
 	return engines.Progress{State: engines.ProgressDone}, nil

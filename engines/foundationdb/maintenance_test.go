@@ -22,6 +22,8 @@ const (
 	set           = "maintenance; maintenance on rack-a 900; maintenance"
 	off           = "maintenance; maintenance off; maintenance"
 	givenBack     = "maintenance on zone-c 300; maintenance"
+	longer        = "Maintenance for zone rack-a will continue for 3599.5 seconds.\n"
+	longerBack    = "maintenance on rack-a 3600; maintenance"
 )
 
 // TestMaintenanceTakesNoOtherPlace checks that no zone takes the place of another's under
@@ -54,6 +56,14 @@ func TestMaintenanceTakesNoOtherPlace(t *testing.T) {
 		"disabled in between": {
 			handoff, []string{noMaintenance, "ERROR: Maintenance mode cannot be used while data distribution is disabled for storage server failures. Use 'datadistribution on' to reenable data distribution.\n"},
 			[]string{"maintenance", set}, engines.ProgressRunning, "say datadistribution enable ssfailure", "",
+		},
+		"a person's of the same zone": {handoff, []string{longer}, []string{"maintenance"}, engines.ProgressRefused, "for longer than Rollcall does: it is to be begun again", ""},
+		"a person's of the same zone came in between": {
+			handoff, []string{noMaintenance, longer + ofRackA, longer}, []string{"maintenance", set, longerBack}, engines.ProgressRefused, "it is to be begun again", "",
+		},
+		"a person's of the same zone, when it is to end": {restore, []string{longer}, []string{"maintenance"}, engines.ProgressDone, "", ""},
+		"a person's of the same zone before it was ended": {
+			restore, []string{ofRackA, longer + noMaintenance, longer}, []string{"maintenance", off, longerBack}, engines.ProgressDone, "", "",
 		},
 		"ended":                          {restore, []string{ofRackA, ofRackA + noMaintenance}, []string{"maintenance", off}, engines.ProgressDone, "", ""},
 		"another's, when it is to end":   {restore, []string{ofZoneC}, []string{"maintenance"}, engines.ProgressDone, "", ""},
@@ -117,4 +127,32 @@ func TestMaintenanceOfAPersonStays(t *testing.T) {
 	s.Change((*model.Cluster).EndMaintenance)
 	require.Equal(t, engines.ProgressDone, apply(t, e, order, undo).State)
 	require.Equal(t, "zone-a", s.Model().Maintenance.Zone)
+}
+
+// TestLongerMaintenanceIsNotOurs checks that maintenance of the same zone which a person begins after
+// the plan is not ended, where it is for longer than ours: it is begun again, and known as foreign.
+func TestLongerMaintenanceIsNotOurs(t *testing.T) {
+	s := simulate(t, fdbsimtest.Options{Scale: -1})
+	s.Settle()
+	e := s.engine(s.pods[0])
+	order := engines.Order{Kind: engines.Handoff, Claim: "c"}
+	var err error
+	order.Setting, err = e.PlanSetting(t.Context(), order)
+	require.NoError(t, err)
+	undo := plan(t, e, order)
+	s.Change(func(m *model.Cluster) { m.Maintain("zone-a", 200*time.Hour) })
+	ends := func() {
+		p, err := e.RestoreSetting(t.Context(), order.Setting, time.Time{})
+		require.NoError(t, err)
+		require.Equal(t, engines.ProgressDone, p.State)
+		require.Equal(t, "zone-a", s.Model().Maintenance.Zone)
+	}
+	p := apply(t, e, order, undo)
+	require.Equal(t, engines.ProgressRefused, p.State, p.Detail)
+	require.Contains(t, p.Detail, "it is to be begun again")
+	ends()
+	order.Setting, err = e.PlanSetting(t.Context(), order)
+	require.NoError(t, err)
+	require.Equal(t, engines.ProgressDone, apply(t, e, order, undo).State)
+	ends()
 }

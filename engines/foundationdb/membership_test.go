@@ -58,8 +58,8 @@ func TestMissingFromOneStatus(t *testing.T) {
 	}
 }
 
-// What is on the exclusion list stays there while the database recovers, also what a
-// claim that is gone left behind.
+// What is on the exclusion list stays there until the database has been available again for
+// Options.Recovered, also what a claim that is gone left behind.
 func TestNothingIsIncludedDuringARecovery(t *testing.T) {
 	s := simulate(t, fdbsimtest.Options{Scale: 20})
 	s.Settle()
@@ -91,10 +91,11 @@ func TestNothingIsIncludedDuringARecovery(t *testing.T) {
 		s.Advance(100 * time.Millisecond)
 	}
 	require.NotEqual(t, model.FullyRecovered, s.Model().Recovery.Phase)
+	e.options.Recovered = 10 * time.Second
 	p, err := e.Restore(t.Context(), undo)
 	require.NoError(t, err)
 	require.Equal(t, engines.ProgressRunning, p.State)
-	require.Contains(t, p.Detail, "a recovery is under way")
+	require.Contains(t, p.Detail, "s ago, must be at least 10 s")
 	require.ErrorIs(t, e.Sweep(t.Context(), nil), ErrRecovering)
 	require.Equal(t, excluded, s.Model().Excluded)
 	other := engines.Order{Kind: engines.Handoff, Claim: "h"}
@@ -104,6 +105,7 @@ func TestNothingIsIncludedDuringARecovery(t *testing.T) {
 
 	s.Scale(20)
 	s.Settle()
+	s.Advance(10 * time.Second)
 	for range 3 {
 		if p, err = e.Restore(t.Context(), undo); p.State == engines.ProgressDone {
 			break
@@ -112,6 +114,31 @@ func TestNothingIsIncludedDuringARecovery(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, engines.ProgressDone, p.State, p.Detail)
 	require.Empty(t, s.Model().Excluded)
+}
+
+// TestOldLogsHoldNoInclude checks that old logs, which are kept for as long as a storage server is
+// away, hold nothing on the exclusion list, and that an earlier phase does.
+func TestOldLogsHoldNoInclude(t *testing.T) {
+	for phase, goes := range map[string]bool{"all_logs_recruited": true, "storage_recovered": true, "recruiting_transaction_servers": false} {
+		d := healthy(t)
+		r := d.at("cluster.recovery_state")
+		r["name"], r["active_generations"], r["seconds_since_last_recovered"] = phase, 3, 40
+		d.at("cluster.configuration")["excluded_servers"] = []any{map[string]any{"locality": "locality_instance_id:fdb-2"}, map[string]any{"locality": "locality_rollcall:c/fdb-2"}}
+		e, calls := telling(t, d.text(), Options{Instance: "fdb-2"})
+		e.options.Recovered = 10 * time.Second
+		err := e.Sweep(t.Context(), nil)
+		p, again := e.Restore(t.Context(), plan(t, e, engines.Order{Kind: engines.Evacuate, Claim: "c"}))
+		require.NoError(t, again)
+		if !goes {
+			require.ErrorIs(t, err, ErrRecovering)
+			require.Contains(t, p.Detail, "a recovery is under way: "+phase)
+			require.Empty(t, calls())
+			continue
+		}
+		require.NoError(t, err)
+		require.Len(t, calls(), 2, phase)
+		require.Contains(t, calls()[0], "include ")
+	}
 }
 
 // Somebody who works in a zone takes its processes down, so nothing is moved meanwhile:

@@ -43,8 +43,7 @@ func (e *Engine) include(ctx context.Context, s snapshot, entries []string, notA
 	if why := s.lockedWords(); why != "" {
 		return running("%d entries stay on the exclusion list: %s", len(there), why), nil
 	}
-	// An included process may be recruited, and a recovery reads the list.
-	if why := s.recovering(); why != "" {
+	if why := s.notAvailableFor(e.options.Recovered); why != "" {
 		return running("%d entries stay on the exclusion list until the database has recovered: %s", len(there), why), nil
 	}
 	if err := engines.InTime(notAfter); err != nil {
@@ -58,6 +57,19 @@ func (e *Engine) include(ctx context.Context, s snapshot, entries []string, notA
 		return engines.Progress{}, err
 	}
 	return running("%d entries are taken off the exclusion list", len(there)), nil
+}
+
+// notAvailableFor returns why the database has not been available again for so long. An included
+// process may be recruited, and a recovery reads the list. Old logs, which last for as long as any
+// storage server is away, hold nothing. (TestNothingIsIncludedDuringARecovery, TestOldLogsHoldNoInclude)
+func (s snapshot) notAvailableFor(wanted time.Duration) string {
+	if why := s.recoveringYet(); why != "" {
+		return why
+	}
+	if s.recovered < wanted {
+		return s.justRecovered(wanted)
+	}
+	return ""
 }
 
 // Sweep removes exclusions of this pod with our mark whose claim is not open. Exclusions without a
@@ -74,7 +86,7 @@ func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 		return err
 	case s.locked:
 		return fmt.Errorf("%w: %s", ErrLocked, progress.Detail)
-	case s.recovering() != "":
+	case s.notAvailableFor(e.options.Recovered) != "":
 		return fmt.Errorf("%w: %s", ErrRecovering, progress.Detail)
 	}
 	return nil

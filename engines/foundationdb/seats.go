@@ -89,14 +89,14 @@ func (e *Engine) moveSeat(ctx context.Context, order engines.Order, u undo, s sn
 	return running("its seat among the coordinators moved to another pod%s", after.seated(err, now, next)), true, nil
 }
 
-// announce puts the mark of the order alone on the exclusion list. It excludes nothing, and tells
-// the order of another dead coordinator's pod that this one is replaced as well. Where others had
-// part of what is excluded there is none, as it would stand for their entry.
+// announce puts an announcement on the exclusion list. It excludes nothing and stands for no entry,
+// and tells the order of another dead coordinator's pod that this one is replaced as well.
 func (e *Engine) announce(ctx context.Context, order engines.Order, u undo, s snapshot) (engines.Progress, bool, error) {
-	if u.Mark == "" || s.lists(u.Mark) {
+	told := announcement(u.Mark)
+	if told == "" || s.lists(told) || s.lists(u.Mark) {
 		return engines.Progress{}, false, nil
 	}
-	progress, err := e.exclude(ctx, order, []string{u.Mark})
+	progress, err := e.exclude(ctx, order, []string{told})
 	if progress.State == engines.ProgressRunning {
 		progress.Detail = "other coordinators do not answer either, and the exclusion list tells by now that this pod is replaced"
 	}

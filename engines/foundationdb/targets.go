@@ -59,6 +59,16 @@ func markFor(mark, target string) string {
 	return mark + "/" + target
 }
 
+// announcement is the mark that says only that the pod is replaced, of an order whose mark is given.
+// It stands for no entry, so that what somebody else excludes after it stays theirs. There is none
+// where marks are addresses: they stand for whatever the pod has.
+func announcement(mark string) string {
+	if !strings.HasPrefix(mark, markPrefix) {
+		return ""
+	}
+	return mark + "/announced"
+}
+
 // marks reports whether a target is a mark for the pod, and whether it is that of one of the
 // claims.
 func marks(target, instance string, claims []string) (pod, claimed bool) {

@@ -148,6 +148,19 @@ func (s *status) toExclude(u undo) ([]string, error) {
 	return out, err
 }
 
+// foreignSince is a target that somebody else has excluded since the order was planned. Our mark
+// beside it would say that it is ours, and it would be included one day. The next plan knows it as
+// foreign. (TestExcludedByAPersonSinceThePlan)
+func (s *status) foreignSince(u undo) string {
+	u, err := s.withMark(u)
+	for _, t := range u.Targets {
+		if err == nil && s.lists(t) && !s.marksAsOurs(u, t) {
+			return t
+		}
+	}
+	return ""
+}
+
 // toInclude are those of them that the list marks as ours, with their marks. The bytes alone
 // say nothing: they come back from the status of a DatabaseCluster, and whoever writes that must
 // not take off what an operator has excluded. What is on the list without a mark is left there.
@@ -167,6 +180,9 @@ func (s *status) toInclude(u undo) (ours, left []string, err error) {
 		if mark := s.markOn(u, t); mark != "" && !slices.Contains(ours, mark) {
 			ours = append(ours, mark)
 		}
+	}
+	if told := announcement(u.Mark); told != "" && s.lists(told) {
+		ours = append(ours, told)
 	}
 	return ours, left, err
 }
