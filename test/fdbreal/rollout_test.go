@@ -32,6 +32,6 @@ func TestRolling(t *testing.T) {
 			runs = append(runs, g.Zone)
 		}
 	}
-	require.Len(t, runs, len(zones), "each zone is finished before the next begins")
+	require.LessOrEqual(t, len(runs), 3*len(zones), "classes go one after the other, each of them zone by zone")
 	require.GreaterOrEqual(t, seen.Least, 1)
 }
