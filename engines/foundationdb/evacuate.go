@@ -148,14 +148,33 @@ func (s snapshot) held(node string) string {
 	switch {
 	case absent && s.maintenance != "":
 		return fmt.Sprintf("zone %s is in maintenance, during which the database does not count what is missing", engines.OneLine(s.maintenance))
-	case absent && slices.ContainsFunc(s.away, func(r remembered) bool { return r.instance == node }):
-		return "it has not been unavailable for long, and the database may not count its copies as missing yet"
+	case s.disabled.words() != "":
+		return s.disabled.words()
+	case s.unlisted() != "":
+		return s.unlisted()
+	case s.counted(node) != "":
+		return s.counted(node)
 	case absent && !s.whole():
 		return "copies of data are missing, and it may have had them"
 	case s.alarm() != "":
 		return "the database says " + s.alarm()
 	case s.generations == nil || *s.generations != 1:
 		return "there are several generations of logs, or it is not known how many"
+	}
+	return ""
+}
+
+// counted returns what the database still counts on that is, or may be, the pod's and does not run.
+func (s snapshot) counted(node string) string {
+	for _, r := range s.away {
+		switch {
+		case r.instance == node && r.role == "log":
+			return "the database still needs a log of it"
+		case r.instance == node:
+			return "the database still counts on a storage server of it"
+		case r.instance == "" && r.role == "storage":
+			return fmt.Sprintf("the database still counts on a storage server (%s) that does not run, and nobody can tell whether it was in %s", engines.OneLine(r.id), engines.OneLine(node))
+		}
 	}
 	return ""
 }
