@@ -31,8 +31,8 @@ func TestLocked(t *testing.T) {
 	require.Empty(t, calls())
 }
 
-// TestExcludedByAPerson checks that a pod that somebody else has excluded is not restarted, and what
-// excludes it is said; what a mark says is ours is not theirs.
+// TestExcludedByAPerson checks that the restart of a pod that somebody else has excluded is refused,
+// so that it takes no turn, and what excludes it is said; what a mark says is ours is not theirs.
 func TestExcludedByAPerson(t *testing.T) {
 	for name, tt := range map[string]struct {
 		entries []string
@@ -62,7 +62,11 @@ func TestExcludedByAPerson(t *testing.T) {
 		e, _ := telling(t, d.text(), Options{Instance: "fdb-0"})
 		order := engines.Order{Kind: engines.Handoff, Claim: "h"}
 		p := apply(t, e, order, plan(t, e, order))
-		require.Equal(t, tt.says == "", p.State == engines.ProgressDone, "%s: %s", name, p.Detail)
+		want := engines.ProgressRefused
+		if tt.says == "" {
+			want = engines.ProgressDone
+		}
+		require.Equal(t, want, p.State, "%s: %s", name, p.Detail)
 		require.Contains(t, p.Detail, tt.says, name)
 	}
 	yes := true
