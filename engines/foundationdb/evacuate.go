@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
 )
@@ -33,13 +34,16 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s sn
 		if t := s.foreignSince(u); t != "" {
 			return refused("somebody else has excluded %s since this was planned (%s): it is to be begun again", engines.OneLine(u.Node), engines.OneLine(t)), nil
 		}
+		if why := s.never(u.Node, e.options.Recovered); why != "" {
+			return refused("%s", why), nil
+		}
 		if why := e.ready(s); why != "" {
 			return running("%s", why), nil
 		}
 		if s.maintenance != "" {
 			return running("%s", s.noExclusion()), nil
 		}
-		if why := s.noPlace(u.Node); why != "" {
+		if why := s.noPlace(u.Node, 0); why != "" {
 			return refused("%s", why), nil
 		}
 	}
@@ -65,9 +69,27 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s sn
 	return e.confirm(ctx, u, s, own)
 }
 
+// never returns why the data of the pod can be nowhere else even when all that is missing now is back,
+// which does not have to be waited for. Each pod that is away may be a zone. (TestNeverIsSaidAtOnce)
+func (s snapshot) never(node string, recovered time.Duration) string {
+	if s.notAll(recovered) != "" {
+		return ""
+	}
+	pods, nobodys := map[string]bool{}, 0
+	for _, r := range append(slices.Clone(s.away), s.absent...) {
+		switch {
+		case r.instance == "":
+			nobodys++
+		case r.instance != node:
+			pods[r.instance] = true
+		}
+	}
+	return s.noPlace(node, len(pods)+nobodys)
+}
+
 // noPlace returns why the data of the pod can never be elsewhere: there would be fewer zones that can
-// hold some than copies.
-func (s snapshot) noPlace(node string) string {
+// hold some than copies, with as many more as others may bring.
+func (s snapshot) noPlace(node string, more int) string {
 	copies, known := s.copies()
 	if !known {
 		return ""
@@ -78,7 +100,7 @@ func (s snapshot) noPlace(node string) string {
 			zones[p.zone] = true
 		}
 	}
-	if (hasStorage(s.status, node) || len(s.of(node)) == 0) && len(zones) < copies {
+	if (hasStorage(s.status, node) || len(s.of(node)) == 0) && len(zones)+more < copies {
 		return fmt.Sprintf("data have %d copies in as many zones, and without %s there could be storage in %d", copies, engines.OneLine(node), len(zones))
 	}
 	return ""
