@@ -156,6 +156,9 @@ func (s snapshot) uncovered(own []process) string {
 
 // held returns what the pod still has, or why the status cannot be trusted; empty means nothing.
 func (s snapshot) held(node string) string {
+	if why := s.disabled.words(); why != "" { // nothing is moved either
+		return why
+	}
 	for _, p := range s.of(node) {
 		switch {
 		case !is(p.excluded):
@@ -170,8 +173,6 @@ func (s snapshot) held(node string) string {
 	switch {
 	case absent && s.maintenance != "":
 		return fmt.Sprintf("zone %s is in maintenance, during which the database does not count what is missing", engines.OneLine(s.maintenance))
-	case s.disabled.words() != "":
-		return s.disabled.words()
 	case s.unlisted() != "":
 		return s.unlisted()
 	case s.counted(node) != "":

@@ -54,6 +54,11 @@ func TestAnAbsentPodIsNotEmptyWhereNothingIsCounted(t *testing.T) {
 			}
 		})
 	}
+	still := whole(func(s *snapshot) {
+		s.disabled.failures = true
+		s.processes[0].roles = []string{"storage"}
+	})
+	require.Contains(t, still.held("fdb-4"), "say `datadistribution enable ssfailure`", "nothing is moved off it")
 	require.Contains(t, whole(away("fdb-4", "storage")).held("fdb-4"), "the database still counts on a storage server of it")
 }
 
