@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
 )
@@ -33,13 +34,16 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s sn
 		if t := s.foreignSince(u); t != "" {
 			return refused("somebody else has excluded %s since this was planned (%s): it is to be begun again", engines.OneLine(u.Node), engines.OneLine(t)), nil
 		}
+		if why := s.never(u.Node, e.options.Recovered); why != "" {
+			return refused("%s", why), nil
+		}
 		if why := e.ready(s); why != "" {
 			return running("%s", why), nil
 		}
 		if s.maintenance != "" {
 			return running("%s", s.noExclusion()), nil
 		}
-		if why := s.noPlace(u.Node); why != "" {
+		if why := s.noPlace(u.Node, 0); why != "" {
 			return refused("%s", why), nil
 		}
 	}
@@ -65,9 +69,27 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s sn
 	return e.confirm(ctx, u, s, own)
 }
 
+// never returns why the data of the pod can be nowhere else even when all that is missing now is back,
+// which does not have to be waited for. Each pod that is away may be a zone. (TestNeverIsSaidAtOnce)
+func (s snapshot) never(node string, recovered time.Duration) string {
+	if s.notAll(recovered) != "" {
+		return ""
+	}
+	pods, nobodys := map[string]bool{}, 0
+	for _, r := range append(slices.Clone(s.away), s.absent...) {
+		switch {
+		case r.instance == "":
+			nobodys++
+		case r.instance != node:
+			pods[r.instance] = true
+		}
+	}
+	return s.noPlace(node, len(pods)+nobodys)
+}
+
 // noPlace returns why the data of the pod can never be elsewhere: there would be fewer zones that can
-// hold some than copies.
-func (s snapshot) noPlace(node string) string {
+// hold some than copies, with as many more as others may bring.
+func (s snapshot) noPlace(node string, more int) string {
 	copies, known := s.copies()
 	if !known {
 		return ""
@@ -78,7 +100,7 @@ func (s snapshot) noPlace(node string) string {
 			zones[p.zone] = true
 		}
 	}
-	if (hasStorage(s.status, node) || len(s.of(node)) == 0) && len(zones) < copies {
+	if (hasStorage(s.status, node) || len(s.of(node)) == 0) && len(zones)+more < copies {
 		return fmt.Sprintf("data have %d copies in as many zones, and without %s there could be storage in %d", copies, engines.OneLine(node), len(zones))
 	}
 	return ""
@@ -134,6 +156,9 @@ func (s snapshot) uncovered(own []process) string {
 
 // held returns what the pod still has, or why the status cannot be trusted; empty means nothing.
 func (s snapshot) held(node string) string {
+	if why := s.disabled.words(); why != "" { // nothing is moved either
+		return why
+	}
 	for _, p := range s.of(node) {
 		switch {
 		case !is(p.excluded):
@@ -148,14 +173,31 @@ func (s snapshot) held(node string) string {
 	switch {
 	case absent && s.maintenance != "":
 		return fmt.Sprintf("zone %s is in maintenance, during which the database does not count what is missing", engines.OneLine(s.maintenance))
-	case absent && slices.ContainsFunc(s.away, func(r remembered) bool { return r.instance == node }):
-		return "it has not been unavailable for long, and the database may not count its copies as missing yet"
+	case s.unlisted() != "":
+		return s.unlisted()
+	case s.counted(node) != "":
+		return s.counted(node)
 	case absent && !s.whole():
 		return "copies of data are missing, and it may have had them"
 	case s.alarm() != "":
 		return "the database says " + s.alarm()
 	case s.generations == nil || *s.generations != 1:
 		return "there are several generations of logs, or it is not known how many"
+	}
+	return ""
+}
+
+// counted returns what the database still counts on that is, or may be, the pod's and does not run.
+func (s snapshot) counted(node string) string {
+	for _, r := range s.away {
+		switch {
+		case r.instance == node && r.role == "log":
+			return "the database still needs a log of it"
+		case r.instance == node:
+			return "the database still counts on a storage server of it"
+		case r.instance == "" && r.role == "storage":
+			return fmt.Sprintf("the database still counts on a storage server (%s) that does not run, and nobody can tell whether it was in %s", engines.OneLine(r.id), engines.OneLine(node))
+		}
 	}
 	return ""
 }

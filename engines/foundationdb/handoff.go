@@ -18,8 +18,9 @@ func (e *Engine) handoff(ctx context.Context, order engines.Order, node string, 
 	if !known {
 		return refused("the fault domain of %s is not known, or not one: start fdbserver with --locality_zoneid", engines.OneLine(node)), nil
 	}
+	// A person may take days, and another pod could have this one's turn.
 	if entry := s.excludedByPerson(node); entry != "" {
-		return running("somebody else has excluded %s (%s): it is left alone until that is taken off the list with include", engines.OneLine(node), engines.OneLine(entry)), nil
+		return refused("somebody else has excluded %s (%s): it is left alone until that is taken off the list with include", engines.OneLine(node), engines.OneLine(entry)), nil
 	}
 	stores := hasStorage(s.status, node)
 	if stores && !validZone(zone) {

@@ -168,6 +168,9 @@ func (e *Engine) maintenanceBy(ctx context.Context, command, zone string) (maint
 	if kept || !theirs.another(zone) && !e.outlasts(theirs) {
 		return now, nil
 	}
+	if !validZone(theirs.zone) {
+		return maintenance{}, fmt.Errorf("the maintenance of zone %q, which somebody else began at the same moment, has ended, and cannot be given back: its name must be of printable characters without spaces, quotes, commas, semicolons and backslashes; say maintenance on for it, for %d s", engines.OneLine(theirs.zone), int(math.Ceil(theirs.seconds)))
+	}
 	back := maintenanceOn(theirs.zone, theirs.seconds)
 	if list, err = e.maintenances(ctx, back+"; maintenance", 1); err != nil {
 		return maintenance{}, fmt.Errorf("the maintenance of zone %s, which somebody else began at the same moment, has ended, and could not be given back; say %s: %w", engines.OneLine(theirs.zone), engines.OneLine(back), err)

@@ -57,6 +57,9 @@ func TestMaintenanceTakesNoOtherPlace(t *testing.T) {
 			handoff, []string{noMaintenance, "ERROR: Maintenance mode cannot be used while data distribution is disabled for storage server failures. Use 'datadistribution on' to reenable data distribution.\n"},
 			[]string{"maintenance", set}, engines.ProgressRunning, "say datadistribution enable ssfailure", "",
 		},
+		"its name would be another command": {
+			restore, []string{ofRackA, "Maintenance for zone z; writemode on will continue for 299.5 seconds.\n" + noMaintenance}, []string{"maintenance", off}, 0, "", `the maintenance of zone "z; writemode on"`,
+		},
 		"a person's of the same zone": {handoff, []string{longer}, []string{"maintenance"}, engines.ProgressRefused, "for longer than Rollcall does: it is to be begun again", ""},
 		"a person's of the same zone came in between": {
 			handoff, []string{noMaintenance, longer + ofRackA, longer}, []string{"maintenance", set, longerBack}, engines.ProgressRefused, "it is to be begun again", "",

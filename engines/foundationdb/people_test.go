@@ -31,8 +31,8 @@ func TestLocked(t *testing.T) {
 	require.Empty(t, calls())
 }
 
-// TestExcludedByAPerson checks that a pod that somebody else has excluded is not restarted, and what
-// excludes it is said; what a mark says is ours is not theirs.
+// TestExcludedByAPerson checks that the restart of a pod that somebody else has excluded is refused,
+// so that it takes no turn, and what excludes it is said; what a mark says is ours is not theirs.
 func TestExcludedByAPerson(t *testing.T) {
 	for name, tt := range map[string]struct {
 		entries []string
@@ -62,7 +62,11 @@ func TestExcludedByAPerson(t *testing.T) {
 		e, _ := telling(t, d.text(), Options{Instance: "fdb-0"})
 		order := engines.Order{Kind: engines.Handoff, Claim: "h"}
 		p := apply(t, e, order, plan(t, e, order))
-		require.Equal(t, tt.says == "", p.State == engines.ProgressDone, "%s: %s", name, p.Detail)
+		want := engines.ProgressRefused
+		if tt.says == "" {
+			want = engines.ProgressDone
+		}
+		require.Equal(t, want, p.State, "%s: %s", name, p.Detail)
 		require.Contains(t, p.Detail, tt.says, name)
 	}
 	yes := true
@@ -80,9 +84,52 @@ func TestNoPlace(t *testing.T) {
 	for class, takes := range map[string]bool{"storage": true, "unset": true, "log": true, "transaction": true, "stateless": false, "coordinator": false, "": false} {
 		for _, excluded := range []*bool{&no, &yes} {
 			s := snapshot{status: &status{redundancy: "double", processes: []process{at("a", "storage", &no, "storage"), at("b", "storage", &no, "storage"), at("c", class, excluded)}}}
-			require.Equal(t, takes && !*excluded, s.noPlace("a") == "", "%s %v", class, *excluded)
+			require.Equal(t, takes && !*excluded, s.noPlace("a", 0) == "", "%s %v", class, *excluded)
 		}
 	}
+}
+
+// TestNeverIsSaidAtOnce checks that what can never be done is refused while the database is not ready
+// for it, and what could be done once a missing pod is back is waited for.
+func TestNeverIsSaidAtOnce(t *testing.T) {
+	two := func(change func(document)) (*Engine, func() []string) {
+		d := healthy(t)
+		for name, p := range d.at("cluster.processes") {
+			if zone := p.(map[string]any)["locality"].(map[string]any)["zoneid"]; zone != "rack-a" && zone != "rack-b" {
+				delete(d.at("cluster.processes"), name)
+			}
+		}
+		d.at("cluster")["messages"] = []any{map[string]any{"name": "log_servers_error"}}
+		change(d)
+		return telling(t, d.text(), Options{Instance: "fdb-0"})
+	}
+	order := engines.Order{Kind: engines.Evacuate, Claim: "c"}
+	e, calls := two(func(document) {})
+	p := apply(t, e, order, plan(t, e, order))
+	require.Equal(t, engines.ProgressRefused, p.State, p.Detail)
+	require.Contains(t, p.Detail, "copies in as many zones")
+	require.Empty(t, calls())
+
+	e, _ = two(func(d document) {
+		d.at("cluster")["messages"] = []any{map[string]any{"name": "log_servers_error"}, map[string]any{"name": "unreachable_processes"}}
+	})
+	require.Equal(t, engines.ProgressRunning, apply(t, e, order, plan(t, e, order)).State)
+
+	no := false
+	s := snapshot{status: &status{recovery: fullyRecovered, redundancy: "double", processes: []process{
+		{instance: "a", zone: "1", class: "storage", excluded: &no, rolesKnown: true, roles: []string{"storage"}}, {instance: "b", zone: "2", class: "storage", excluded: &no},
+	}}}
+	one := 1
+	s.generations = &one
+	require.NotEmpty(t, s.never("a", 0))
+	s.away = []remembered{{instance: "a", role: "storage"}}
+	require.NotEmpty(t, s.never("a", 0), "its own")
+	for _, r := range []remembered{{instance: "c", role: "storage"}, {role: "storage", id: "0011"}} {
+		s.away = []remembered{r}
+		require.Empty(t, s.never("a", 0))
+	}
+	s.away, s.absent = nil, []remembered{{instance: "c"}}
+	require.Empty(t, s.never("a", 0))
 }
 
 // TestUnknownRefusals checks that words which nobody knows are told as they are, and that somebody

@@ -169,7 +169,7 @@ func TestRecordedExclusions(t *testing.T) {
 	e, calls := playing(t, "09-excluded-address", Options{Instance: "fdb-1"})
 	handoff := engines.Order{Kind: engines.Handoff, Claim: "h"}
 	p := apply(t, e, handoff, plan(t, e, handoff))
-	require.Equal(t, engines.ProgressRunning, p.State)
+	require.Equal(t, engines.ProgressRefused, p.State)
 	require.Contains(t, p.Detail, "somebody else has excluded fdb-1 (127.0.0.1:4901)")
 	require.Empty(t, calls())
 }
@@ -197,14 +197,14 @@ func TestRecordedLock(t *testing.T) {
 // real server, and one of another class does not.
 func TestRecordedPlaces(t *testing.T) {
 	s := snapshot{status: realStatus(t, "01-healthy")}
-	require.Empty(t, s.noPlace("fdb-1"))
+	require.Empty(t, s.noPlace("fdb-1", 0))
 	s.redundancy = "triple"
-	require.Empty(t, s.noPlace("fdb-1"), "fdb-4 in zone-b is for logs, and takes data when nobody else can")
+	require.Empty(t, s.noPlace("fdb-1", 0), "fdb-4 in zone-b is for logs, and takes data when nobody else can")
 	s.at("127.0.0.1:4904").class = "stateless"
-	require.Contains(t, s.noPlace("fdb-1"), "data have 3 copies in as many zones, and without fdb-1 there could be storage in 2")
+	require.Contains(t, s.noPlace("fdb-1", 0), "data have 3 copies in as many zones, and without fdb-1 there could be storage in 2")
 	s.at("127.0.0.1:4904").class = "transaction"
-	require.Empty(t, s.noPlace("fdb-1"))
+	require.Empty(t, s.noPlace("fdb-1", 0))
 	yes := true
 	s.at("127.0.0.1:4904").excluded = &yes
-	require.NotEmpty(t, s.noPlace("fdb-1"))
+	require.NotEmpty(t, s.noPlace("fdb-1", 0))
 }
