@@ -36,9 +36,14 @@ const (
 	maxServers    = 2 * maxProcesses
 )
 
+// listTimeout ends the reading of the list after 2 s: eight bytes, in milliseconds. fdbcli keeps what it
+// has printed until it ends, so without it the document of a database that is not available, which
+// comes first, would come with the end of fdbcli's own time.
+const listTimeout = `\xd0\x07\x00\x00\x00\x00\x00\x00`
+
 // serverListFrom is the command that lists servers from a key on.
 func serverListFrom(begin string) string {
-	return fmt.Sprintf("option on READ_SYSTEM_KEYS; option on LOCK_AWARE; getrangekeys %s %s %d", begin, serverListEnd, serversAtOnce)
+	return fmt.Sprintf("option on READ_SYSTEM_KEYS; option on LOCK_AWARE; option on TIMEOUT %s; getrangekeys %s %s %d", listTimeout, begin, serverListEnd, serversAtOnce)
 }
 
 // unread is a list that could not be read.
