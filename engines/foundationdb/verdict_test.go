@@ -183,7 +183,7 @@ func TestCoordinatorsThatComeBack(t *testing.T) {
 	look := func(d document) engines.Health {
 		s, err := decodeStatus(strings.NewReader(d.text()))
 		require.NoError(t, err)
-		s.list = serverList{read: true, ids: allServers[:2]}
+		s.list = listed(s)
 		now = now.Add(40 * time.Second)
 		return w.look(s, now).Health
 	}
