@@ -160,6 +160,22 @@ func TestTheDatabasesOwnToleranceBinds(t *testing.T) {
 	require.Empty(t, ask(0, 1, nil))
 	require.Empty(t, ask(-1, -1, nil))
 	require.Equal(t, all, ask(5, 5, nil))
+
+	// What only the database knows of is said.
+	d := healthy(t)
+	require.Empty(t, seen(t, d, nil).Health.Reason)
+	d.at("cluster.fault_tolerance")["max_zone_failures_without_losing_availability"] = 0
+	require.Equal(t, "the database says that it can spare no zone, and nothing is seen to be missing", seen(t, d, nil).Health.Reason)
+	d.at("cluster")["maintenance_zone"] = "rack-c"
+	require.Equal(t, "zone rack-c is under maintenance", seen(t, d, nil).Health.Reason)
+	// Logs are recruited in the primary alone, which has no zone to spare even at rest.
+	elsewhere := func(d document) {
+		d.at("cluster")["active_primary_dc"] = "near"
+		for _, name := range []string{"a0", "a1", "a2", "a3"} {
+			d.process(name)["locality"].(map[string]any)["dcid"] = map[bool]string{true: "near", false: "far"}[name < "a2"]
+		}
+	}
+	require.Equal(t, all, ask(0, 0, elsewhere))
 	require.Equal(t, []string{"fdb-2"}, ask(0, 0, func(d document) { d.at("cluster")["maintenance_zone"] = "rack-c" }))
 	// Where there is nothing to spare even at rest, the policy's own rules for that decide.
 	require.Equal(t, all, ask(0, 0, func(d document) {
