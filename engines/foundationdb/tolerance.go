@@ -47,7 +47,7 @@ func (s *status) spared(least int, away []remembered) (hosts []host, spare, unse
 	}
 	all := func(remembered) bool { return true }
 	hosts = without(hosts, seats, inZone, all)
-	if spare == 0 { // where a zone may be missing, who was there says which
+	if spare == 0 && s.spare() > 0 { // where a zone may be missing, who was there says which
 		hosts = without(hosts, s.absent, inZone, func(r remembered) bool { return r.zone != "" })
 	}
 	if spare == 0 && missed(hosts) == 0 && s.spare() > 0 {

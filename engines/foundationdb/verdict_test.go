@@ -182,6 +182,21 @@ func TestTheDatabasesOwnToleranceBinds(t *testing.T) {
 		d.at("cluster.configuration")["redundancy_mode"], tracker0(d)["min_replicas_remaining"] = "single", 1
 		log0(d)["log_replication_factor"], log0(d)["log_fault_tolerance"] = 1, 0
 	}))
+	// Neither does it matter then that there was another pod once.
+	once, w := healthy(t), newWatcher("fdb-0")
+	once.at("cluster.configuration")["redundancy_mode"], tracker0(once)["min_replicas_remaining"] = "single", 1
+	log0(once)["log_replication_factor"], log0(once)["log_fault_tolerance"] = 1, 0
+	once.at("cluster.fault_tolerance")["max_zone_failures_without_losing_data"] = 0
+	once.process("a3")["class_type"], once.process("a3")["roles"] = "stateless", []any{}
+	seat(once, 2)["address"] = "10.8.0.12:4500"
+	for range 2 {
+		s, err := decodeStatus(strings.NewReader(once.text()))
+		require.NoError(t, err)
+		s.list = listed(s)
+		ok, by := permits(w.look(s, time.Unix(1_000_000, 0)).Groups, 1, nil, []string{"fdb-0"}, true)
+		require.True(t, ok, by)
+		delete(once.at("cluster.processes"), "a3")
+	}
 	// A stateless pod waits while another zone misses something, and one that is emptied is no part of it.
 	stateless := func(d document) {
 		d.process("a3")["class_type"], d.process("a3")["roles"] = "stateless", []any{}
