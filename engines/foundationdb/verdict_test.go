@@ -85,8 +85,8 @@ func TestVerdicts(t *testing.T) {
 			log0(d)["log_interfaces"] = told(map[string]any{"id": "0000000000000002", "healthy": false})
 		}, engines.VerdictRecoverable, "a log that is still needed"},
 
-		"a server that does not answer": {func(d document) { delete(process0(d, 1), "stored_bytes") }, engines.VerdictYellow, "fdb-0 (rack-a) does not serve"},
-		"an error of a minute ago":      {logged(1795546761.25), engines.VerdictYellow, "fdb-0 (rack-a) does not serve"},
+		"a server that does not answer": {func(d document) { delete(process0(d, 1), "stored_bytes") }, engines.VerdictYellow, "fdb-0 (rack-a) does not serve: a storage server that the database counts on has no figures"},
+		"an error of a minute ago":      {logged(1795546761.25), engines.VerdictYellow, "fdb-0 (rack-a) does not serve: its process says io_error: StorageServerFailed: io_error at some time"},
 		"an error of an hour ago":       {logged(1795543221.25), engines.VerdictGreen, ""},
 		"an error before it started":    {func(d document) { logged(1795546400)(d); d.process("a0")["uptime_seconds"] = 60 }, engines.VerdictGreen, ""},
 
