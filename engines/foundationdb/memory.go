@@ -83,8 +83,7 @@ func (m *memory) lookAt(now time.Time, s *status) {
 		} else {
 			w.zone, w.dc = p.zone, p.dc
 		}
-		emptied := is(p.excluded) && p.rolesKnown && len(p.roles) == 0
-		w.endpoints, w.at, w.emptied = append(w.endpoints, endpoint(p.address)), now, emptied && (!again || w.emptied)
+		w.endpoints, w.at, w.emptied = append(w.endpoints, endpoint(p.address)), now, p.emptied() && (!again || w.emptied)
 		here[p.instance] = w
 	}
 	for instance, w := range m.last {
