@@ -53,7 +53,6 @@ func TestDecodeStatus(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, s.processes, 4)
 	require.Equal(t, []string{"locality_instance_id:fdb-2"}, s.excluded)
-	require.Equal(t, int64(52428800), s.inFlight)
 	_, err = decodeStatus(&bounded{reader: strings.NewReader(text), left: 1000})
 	require.ErrorIs(t, err, ErrTooMuch)
 	_, err = decodeStatus(io.MultiReader(strings.NewReader("{"), failing{}))

@@ -110,7 +110,7 @@ func (e *Engine) recently(ctx context.Context, holds func(snapshot) bool) (snaps
 	last, now := e.last, e.now()
 	e.mu.Unlock()
 	age := now.Sub(last.began)
-	if last.status != nil && is(last.available) && age >= 0 && age < recent && last.changes == e.client.changes.Load() && holds(last.snapshot) {
+	if last.status != nil && !isClosed(e.client.closed) && is(last.available) && age >= 0 && age < recent && last.changes == e.client.changes.Load() && holds(last.snapshot) {
 		return last.snapshot, ctx.Err()
 	}
 	return e.asked(ctx)

@@ -1,6 +1,7 @@
 package foundationdb
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -109,7 +110,7 @@ func TestOneRunForALook(t *testing.T) {
 		require.Len(t, s.list.ids, len(brackets))
 		runs, err := os.ReadFile(filepath.Join(dir, "runs"))
 		require.NoError(t, err)
-		require.Equal(t, strings.Repeat(`status json; option on READ_SYSTEM_KEYS; option on LOCK_AWARE; getrangekeys \xff/serverList/ \xff/serverList0 2000`+"\n", i+1), string(runs))
+		require.Equal(t, strings.Repeat(`status json; option on READ_SYSTEM_KEYS; option on LOCK_AWARE; option on TIMEOUT \xd0\x07\x00\x00\x00\x00\x00\x00; getrangekeys \xff/serverList/ \xff/serverList0 2000`+"\n", i+1), string(runs))
 	}
 
 	down := healthy(t)
@@ -122,4 +123,38 @@ func TestOneRunForALook(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, engines.VerdictRed, o.Health.Verdict, o.Health.Reason)
 	require.Less(t, time.Since(began), e.options.Timeout, "fdbcli is ended")
+}
+
+// TestSlowLooks checks that a look that its caller's time is too short for says what was missing, and
+// that one that its caller gave up says nothing.
+func TestSlowLooks(t *testing.T) {
+	for script, want := range map[string]string{
+		"sleep 1000":                       "status: fdbcli did not answer in time",
+		"cat $d/document; exec sleep 1000": "the list of storage servers was not read in time",
+		`if [ "${4#status}" = "$4" ]; then exec sleep 1000; fi; cat $d/document; echo; cat $d/keys`: "the list of storage servers was not read in time",
+	} {
+		e, dir := scripted(t, script, nil)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "document"), []byte(healthy(t).text()+"\n"), 0o600))
+		full := make([]string, serversAtOnce)
+		for i := range full {
+			full[i] = fmt.Sprintf("%016x", i)
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "keys"), []byte(printedKeys(full...)), 0o600))
+		o := engines.Observation{}
+		for limit := 2 * time.Second; limit < time.Minute && !strings.Contains(o.Health.Reason, want); limit *= 2 { // of a slow machine
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			var err error
+			o, err = e.Observe(ctx)
+			require.NoError(t, err)
+			require.NoError(t, ctx.Err(), "before its end")
+			cancel()
+		}
+		require.Equal(t, engines.VerdictUnknown, o.Health.Verdict)
+		require.Contains(t, o.Health.Reason, want)
+
+		ctx, giveUp := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, giveUp)
+		_, err := e.Observe(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+	}
 }

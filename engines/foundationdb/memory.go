@@ -44,7 +44,8 @@ const (
 type remembered struct {
 	instance, domain, zone, dc string
 	role, id                   string
-	there                      bool // its process is listed, and does not serve
+	there                      bool   // its process is listed, and does not serve
+	fails                      string // what its process says of why
 }
 
 // words name what is missing.
@@ -54,8 +55,12 @@ func (r remembered) words() string {
 		what = "a log that is still needed"
 	}
 	switch {
+	case r.there && r.fails != "":
+		return r.instance + " (" + r.zone + ") does not serve: its process says " + r.fails
+	case r.there && r.role == "log":
+		return r.instance + " (" + r.zone + ") does not serve: " + what + " does not answer"
 	case r.there:
-		return r.instance + " (" + r.zone + ") does not serve: " + what + " has no figures, or its process fails"
+		return r.instance + " (" + r.zone + ") does not serve: " + what + " has no figures"
 	case r.instance == "":
 		return what + " (" + r.id + ") is not running, and its zone is not known"
 	case r.zone == "":
@@ -78,8 +83,7 @@ func (m *memory) lookAt(now time.Time, s *status) {
 		} else {
 			w.zone, w.dc = p.zone, p.dc
 		}
-		emptied := is(p.excluded) && p.rolesKnown && len(p.roles) == 0
-		w.endpoints, w.at, w.emptied = append(w.endpoints, endpoint(p.address)), now, emptied && (!again || w.emptied)
+		w.endpoints, w.at, w.emptied = append(w.endpoints, endpoint(p.address)), now, p.emptied() && (!again || w.emptied)
 		here[p.instance] = w
 	}
 	for instance, w := range m.last {
@@ -134,7 +138,7 @@ func (m *memory) look(now time.Time, s *status) []remembered {
 	owners, answers, there := map[string]remembered{}, map[string]bool{}, map[string]bool{}
 	for _, p := range s.processes {
 		for _, r := range p.ids {
-			owners[r.id] = remembered{instance: p.instance, domain: s.domain(p), zone: p.zone, dc: p.dc}
+			owners[r.id] = remembered{instance: p.instance, domain: s.domain(p), zone: p.zone, dc: p.dc, fails: p.fails.words()}
 			there[r.id] = true
 			answers[r.id] = answers[r.id] || r.answers && p.failing() == ""
 		}

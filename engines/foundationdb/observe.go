@@ -17,7 +17,39 @@ import (
 // status looks with one run of fdbcli: it reads the document as it comes, and then the list of storage
 // servers. fdbcli is ended where the document says that there is no database to list them.
 // (TestOneRunForALook)
-func (c *client) status(ctx context.Context) (*status, error) {
+//
+// It ends a moment before ctx does, with words for what was not there in time. (TestSlowLooks)
+func (c *client) status(whole context.Context) (*status, error) {
+	ctx, cancel := before(whole)
+	defer cancel()
+	s, err := c.statusAndList(ctx)
+	switch {
+	case whole.Err() != nil:
+		return nil, whole.Err()
+	case s == nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("status: %w", ErrTimeout)
+	case err != nil && !errors.Is(err, ctx.Err()):
+		return nil, err
+	case err != nil:
+		s.list = serverList{why: "the list of storage servers was not read in time"}
+	}
+	return s, nil
+}
+
+// toSay is how long before its end a look is given up.
+const toSay = 500 * time.Millisecond
+
+// before is a context that ends a moment before another.
+func before(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, limited := ctx.Deadline()
+	if !limited {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, end.Add(-min(toSay, time.Until(end)/10)))
+}
+
+// statusAndList returns the document as well where the context ended before the list was read.
+func (c *client) statusAndList(ctx context.Context) (*status, error) {
 	var s *status
 	var listed answer
 	var err error
@@ -27,11 +59,10 @@ func (c *client) status(ctx context.Context) (*status, error) {
 		limits.Bytes = min(limits.Bytes, c.options.MaxBytes)
 		in := web.NewBounded(&firstAnswer{in: out, begin: true}, limits)
 		read, err := decodeStatus(in)
-		if err == nil && !is(read.available) {
-			s = read
-			return errNoDatabase
-		}
 		if err == nil {
+			if s = read; !is(s.available) {
+				return errNoDatabase
+			}
 			_, err = io.Copy(io.Discard, in)
 		}
 		if errors.Is(err, web.ErrTooLarge) {
@@ -40,13 +71,12 @@ func (c *client) status(ctx context.Context) (*status, error) {
 		if err != nil {
 			return err
 		}
-		s = read
 		var text bytes.Buffer
 		_, err = io.Copy(&text, &bounded{reader: out, left: min(maxText, c.options.MaxBytes)})
 		listed.stdout = text.String()
 		return err
 	})
-	if s == nil || ctx.Err() != nil || errors.Is(err, ErrClosed) {
+	if s == nil || errors.Is(err, ErrClosed) {
 		return nil, err
 	}
 	if s.connection != "" {
@@ -61,6 +91,9 @@ func (c *client) status(ctx context.Context) (*status, error) {
 	}
 	if err == nil && strings.Contains(listed.stderr, timeoutWords) {
 		err = ErrTimeout
+	}
+	if err != nil && ctx.Err() != nil {
+		return s, err
 	}
 	if err != nil {
 		s.list = unread(err)

@@ -36,9 +36,14 @@ const (
 	maxServers    = 2 * maxProcesses
 )
 
+// listTimeout ends the reading of the list after 2 s: eight bytes, in milliseconds. fdbcli keeps what it
+// has printed until it ends, so without it the document of a database that is not available, which
+// comes first, would come with the end of fdbcli's own time.
+const listTimeout = `\xd0\x07\x00\x00\x00\x00\x00\x00`
+
 // serverListFrom is the command that lists servers from a key on.
 func serverListFrom(begin string) string {
-	return fmt.Sprintf("option on READ_SYSTEM_KEYS; option on LOCK_AWARE; getrangekeys %s %s %d", begin, serverListEnd, serversAtOnce)
+	return fmt.Sprintf("option on READ_SYSTEM_KEYS; option on LOCK_AWARE; option on TIMEOUT %s; getrangekeys %s %s %d", listTimeout, begin, serverListEnd, serversAtOnce)
 }
 
 // unread is a list that could not be read.
@@ -84,14 +89,19 @@ func (c *client) servers(ctx context.Context, a answer) (out serverList, err err
 	}
 }
 
-// readServerKeys reads what getrangekeys prints, and returns the 16 bytes of each key.
+// readServerKeys reads what getrangekeys prints, and returns the 16 bytes of each key. An empty line
+// ends the list: without it there may be more.
 func readServerKeys(text string) ([]string, error) {
 	var keys []string
-	listed := false
+	listed, ended := false, false
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
 		if strings.HasPrefix(line, "Range limited to ") {
-			listed = true
+			listed, ended = true, false
+			continue
+		}
+		if line == "" {
+			ended = true
 			continue
 		}
 		key, ok := strings.CutPrefix(line, "`")
@@ -107,10 +117,13 @@ func readServerKeys(text string) ([]string, error) {
 		if err != nil || len(raw) != 16 {
 			return nil, fmt.Errorf("%w: %q is no key of 16 bytes", ErrCommand, engines.OneLine(line))
 		}
-		keys = append(keys, raw)
+		keys, ended = append(keys, raw), false
 	}
 	if !listed {
 		return nil, fmt.Errorf("%w: fdbcli did not list it", ErrCommand)
+	}
+	if !ended {
+		return nil, fmt.Errorf("%w: the list breaks off", ErrCommand)
 	}
 	return keys, nil
 }
@@ -158,11 +171,31 @@ func (s *status) unnamed() string {
 	return ""
 }
 
+// stranger is a storage server of the status that is not on its list; empty means there is none. The
+// status has them from the same list, so one that has come or gone in between is on both, or on
+// neither, at the next look.
+func (s *status) stranger() string {
+	listed := map[string]bool{}
+	for _, id := range s.list.ids {
+		listed[id] = true
+	}
+	for _, p := range s.processes {
+		for _, r := range p.ids {
+			if r.role == "storage" && !listed[r.id] {
+				return r.id + " at " + endpoint(p.address)
+			}
+		}
+	}
+	return ""
+}
+
 // unlisted is why it is not known which storage servers are missing; empty means that it is.
 func (s *status) unlisted() string {
-	switch at := s.unnamed(); {
+	switch at, stranger := s.unnamed(), s.stranger(); {
 	case at != "":
 		return "the storage server at " + engines.OneLine(at) + " has no id in the status"
+	case s.list.read && stranger != "":
+		return "storage server " + engines.OneLine(stranger) + " is in the status and not on the list of storage servers"
 	case s.list.read:
 		return ""
 	case s.list.why != "":

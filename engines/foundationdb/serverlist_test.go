@@ -55,13 +55,15 @@ func TestServerList(t *testing.T) {
 	require.Equal(t, uint64(0x99465dcf2a35ee01), binary.LittleEndian.Uint64([]byte(keys[0])))
 	require.Equal(t, uint64(0x8b77199c9803b494), binary.LittleEndian.Uint64([]byte(keys[1])))
 	for name, text := range map[string]string{
-		"nothing":         "",
-		"another key":     printedKeys() + "`" + `\xff/keyServers/'` + "\n",
-		"a longer prefix": printedKeys() + "`" + `\xff/serverList/0123456789abcdefg'` + "\n",
-		"half a key":      printedKeys() + "`" + `\xff/serverList/\x01'` + "\n",
-		"a torn escape":   printedKeys() + "`" + `\xff/serverList/0123456789abcde\x'` + "\n",
-		"a torn line":     printedKeys() + "`" + `\xff/serverList/0123456789abcdef`,
-		"bytes":           "\x00\xff\xfe",
+		"nothing":           "",
+		"another key":       printedKeys() + "`" + `\xff/keyServers/'` + "\n",
+		"a longer prefix":   printedKeys() + "`" + `\xff/serverList/0123456789abcdefg'` + "\n",
+		"half a key":        printedKeys() + "`" + `\xff/serverList/\x01'` + "\n",
+		"a torn escape":     printedKeys() + "`" + `\xff/serverList/0123456789abcde\x'` + "\n",
+		"no list's end":     strings.TrimSuffix(printedKeys("07c50d2e6684333c"), "\n"),
+		"no end, no server": strings.TrimSuffix(printedKeys(), "\n"),
+		"a torn line":       printedKeys() + "`" + `\xff/serverList/0123456789abcdef`,
+		"bytes":             "\x00\xff\xfe",
 	} {
 		_, err := readServerKeys(text)
 		require.ErrorIs(t, err, ErrCommand, name)
@@ -82,6 +84,9 @@ func TestServerList(t *testing.T) {
 		require.Contains(t, s.unlisted(), c.want)
 	}
 	require.NotEmpty(t, (&status{}).unlisted(), "not even asked")
+	o := seen(t, healthy(t), allServers[:3])
+	require.Equal(t, engines.VerdictUnknown, o.Health.Verdict)
+	require.Contains(t, o.Health.Reason, "storage server 0000000000000006 at 10.8.0.13:4500 is in the status and not on the list of storage servers")
 	require.Contains(t, (&status{list: serverList{read: true}, processes: []process{{address: "10.0.0.1:4500", ids: []roleID{{role: "storage"}}}}}).unlisted(), "10.0.0.1:4500 has no id")
 }
 

@@ -36,7 +36,6 @@ type status struct {
 	remaining    float64
 	entries      int       // of processes, with those that are none
 	processes    []process // in the order of their instances, then of their addresses
-	inFlight     int64     // bytes being moved
 	tolerance    tolerance
 	disabled     disabled
 	locked       bool

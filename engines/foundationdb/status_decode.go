@@ -185,10 +185,7 @@ type dataStateJSON struct {
 }
 
 type dataJSON struct {
-	State  dataStateJSON `json:"state"`
-	Moving struct {
-		InFlight float64 `json:"in_flight_bytes"`
-	} `json:"moving_data"`
+	State    dataStateJSON `json:"state"`
 	Trackers []struct {
 		Primary *bool         `json:"primary"`
 		State   dataStateJSON `json:"state"`
@@ -284,7 +281,7 @@ func (d *decoder) cluster(s *status) error {
 			s.excluded = append(s.excluded, e.Address)
 		}
 	}
-	s.dataState, s.inFlight = data.State.Name, int64(data.Moving.InFlight)
+	s.dataState = data.State.Name
 	for _, t := range data.Trackers {
 		s.trackers = append(s.trackers, tracker{t.Primary, t.State.Replicas})
 	}

@@ -17,12 +17,19 @@ import (
 // server late, which is why as many are taken off as the other sources know of.
 // (TestWhatIfAgainstTheTruth, TestRecordings)
 func (s *status) tolerated(least int, away []remembered) engines.Group {
-	hosts := s.hostsBy(func(p process) bool { return !p.emptied() }, func(p process) string { return p.zone })
+	hosts, spare, unseen := s.spared(least, away)
+	return inDomains("fault_tolerance", engines.GroupAcks, hosts, missed(hosts)+unseen+spare, unseen)
+}
+
+// spared are all pods, how many zones the database says that it can spare beside those that are missing,
+// and 1 where it can spare none and nothing is seen to be missing.
+func (s *status) spared(least int, away []remembered) (hosts []host, spare, unseen int) {
+	hosts = s.hostsBy(func(p process) bool { return !p.emptied() }, func(p process) string { return p.zone })
 	hosts = without(hosts, away, inZone, func(remembered) bool { return true })
 	hosts = append(hosts, s.underMaintenance(s.maintenance)...)
 	copies, _ := s.copies()
 	logs, _ := toleranceOf(s.currentLogs())
-	spare := max(min(least, min(copies, logs)-1-missed(hosts)), 0)
+	spare = max(min(least, min(copies, logs)-1-missed(hosts)), 0)
 	if s.regions > 1 {
 		spare = max(least, 0) // a region more
 	}
@@ -40,14 +47,24 @@ func (s *status) tolerated(least int, away []remembered) engines.Group {
 	}
 	all := func(remembered) bool { return true }
 	hosts = without(hosts, seats, inZone, all)
-	if spare == 0 { // where a zone may be missing, who was there says which
+	if spare == 0 && s.spare() > 0 { // where a zone may be missing, who was there says which
 		hosts = without(hosts, s.absent, inZone, func(r remembered) bool { return r.zone != "" })
 	}
-	broken, unseen := missed(hosts), 0
-	if spare == 0 && broken == 0 && s.spare() > 0 {
+	if spare == 0 && missed(hosts) == 0 && s.spare() > 0 {
 		unseen = 1 // the database knows of something that cannot be seen here
 	}
-	return inDomains("fault_tolerance", engines.GroupAcks, hosts, broken+unseen+spare, unseen)
+	return hosts, spare, unseen
+}
+
+// unseen says that the database knows of something that cannot be seen here; empty means that it
+// does not.
+func (s *status) unseen(away []remembered) string {
+	if least, known := s.tolerance.least(); known {
+		if _, _, unseen := s.spared(least, away); unseen > 0 {
+			return "the database says that it can spare no zone, and nothing is seen to be missing"
+		}
+	}
+	return ""
 }
 
 // emptied reports whether the process is excluded and has nothing any more.
@@ -63,7 +80,7 @@ func (s *status) spare() int {
 	}
 	zones := map[string]bool{}
 	for _, p := range s.processes {
-		if recruitable(p) {
+		if recruitable(p) && (s.primaryDC == "" || p.dc == s.primaryDC) { // logs are recruited there
 			zones[p.zone] = true
 		}
 	}

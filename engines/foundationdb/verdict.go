@@ -37,6 +37,9 @@ func (s *status) verdict(away []remembered) engines.Health {
 	if recoverable.Verdict == engines.VerdictGreen {
 		recoverable.Reason = s.personal()
 	}
+	if words := s.unseen(away); words != "" {
+		recoverable.Reason = strings.TrimPrefix(recoverable.Reason+", "+words, ", ")
+	}
 	return recoverable
 }
 

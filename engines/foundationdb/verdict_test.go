@@ -85,8 +85,8 @@ func TestVerdicts(t *testing.T) {
 			log0(d)["log_interfaces"] = told(map[string]any{"id": "0000000000000002", "healthy": false})
 		}, engines.VerdictRecoverable, "a log that is still needed"},
 
-		"a server that does not answer": {func(d document) { delete(process0(d, 1), "stored_bytes") }, engines.VerdictYellow, "fdb-0 (rack-a) does not serve"},
-		"an error of a minute ago":      {logged(1795546761.25), engines.VerdictYellow, "fdb-0 (rack-a) does not serve"},
+		"a server that does not answer": {func(d document) { delete(process0(d, 1), "stored_bytes") }, engines.VerdictYellow, "fdb-0 (rack-a) does not serve: a storage server that the database counts on has no figures"},
+		"an error of a minute ago":      {logged(1795546761.25), engines.VerdictYellow, "fdb-0 (rack-a) does not serve: its process says io_error: StorageServerFailed: io_error at some time"},
 		"an error of an hour ago":       {logged(1795543221.25), engines.VerdictGreen, ""},
 		"an error before it started":    {func(d document) { logged(1795546400)(d); d.process("a0")["uptime_seconds"] = 60 }, engines.VerdictGreen, ""},
 
@@ -160,12 +160,43 @@ func TestTheDatabasesOwnToleranceBinds(t *testing.T) {
 	require.Empty(t, ask(0, 1, nil))
 	require.Empty(t, ask(-1, -1, nil))
 	require.Equal(t, all, ask(5, 5, nil))
+
+	// What only the database knows of is said.
+	d := healthy(t)
+	require.Empty(t, seen(t, d, nil).Health.Reason)
+	d.at("cluster.fault_tolerance")["max_zone_failures_without_losing_availability"] = 0
+	require.Equal(t, "the database says that it can spare no zone, and nothing is seen to be missing", seen(t, d, nil).Health.Reason)
+	d.at("cluster")["maintenance_zone"] = "rack-c"
+	require.Equal(t, "zone rack-c is under maintenance", seen(t, d, nil).Health.Reason)
+	// Logs are recruited in the primary alone, which has no zone to spare even at rest.
+	elsewhere := func(d document) {
+		d.at("cluster")["active_primary_dc"] = "near"
+		for _, name := range []string{"a0", "a1", "a2", "a3"} {
+			d.process(name)["locality"].(map[string]any)["dcid"] = map[bool]string{true: "near", false: "far"}[name < "a2"]
+		}
+	}
+	require.Equal(t, all, ask(0, 0, elsewhere))
 	require.Equal(t, []string{"fdb-2"}, ask(0, 0, func(d document) { d.at("cluster")["maintenance_zone"] = "rack-c" }))
 	// Where there is nothing to spare even at rest, the policy's own rules for that decide.
 	require.Equal(t, all, ask(0, 0, func(d document) {
 		d.at("cluster.configuration")["redundancy_mode"], tracker0(d)["min_replicas_remaining"] = "single", 1
 		log0(d)["log_replication_factor"], log0(d)["log_fault_tolerance"] = 1, 0
 	}))
+	// Neither does it matter then that there was another pod once.
+	once, w := healthy(t), newWatcher("fdb-0")
+	once.at("cluster.configuration")["redundancy_mode"], tracker0(once)["min_replicas_remaining"] = "single", 1
+	log0(once)["log_replication_factor"], log0(once)["log_fault_tolerance"] = 1, 0
+	once.at("cluster.fault_tolerance")["max_zone_failures_without_losing_data"] = 0
+	once.process("a3")["class_type"], once.process("a3")["roles"] = "stateless", []any{}
+	seat(once, 2)["address"] = "10.8.0.12:4500"
+	for range 2 {
+		s, err := decodeStatus(strings.NewReader(once.text()))
+		require.NoError(t, err)
+		s.list = listed(s)
+		ok, by := permits(w.look(s, time.Unix(1_000_000, 0)).Groups, 1, nil, []string{"fdb-0"}, true)
+		require.True(t, ok, by)
+		delete(once.at("cluster.processes"), "a3")
+	}
 	// A stateless pod waits while another zone misses something, and one that is emptied is no part of it.
 	stateless := func(d document) {
 		d.process("a3")["class_type"], d.process("a3")["roles"] = "stateless", []any{}
@@ -183,7 +214,7 @@ func TestCoordinatorsThatComeBack(t *testing.T) {
 	look := func(d document) engines.Health {
 		s, err := decodeStatus(strings.NewReader(d.text()))
 		require.NoError(t, err)
-		s.list = serverList{read: true, ids: allServers[:2]}
+		s.list = listed(s)
 		now = now.Add(40 * time.Second)
 		return w.look(s, now).Health
 	}

@@ -97,7 +97,7 @@ func (s *session) lockCommand(ctx context.Context, tokens []string) (bool, error
 }
 
 // known are the options that change anything here; the others are taken and ignored.
-var known = []string{"READ_SYSTEM_KEYS", "ACCESS_SYSTEM_KEYS", "LOCK_AWARE", "READ_LOCK_AWARE"}
+var known = []string{"READ_SYSTEM_KEYS", "ACCESS_SYSTEM_KEYS", "LOCK_AWARE", "READ_LOCK_AWARE", "TIMEOUT"}
 
 func (s *session) optionCommand(_ context.Context, tokens []string) (bool, error) {
 	if len(tokens) < 3 || tokens[1] != "on" && tokens[1] != "off" {
