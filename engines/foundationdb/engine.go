@@ -104,7 +104,7 @@ func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, er
 
 // recently is the last look where that began a moment ago, succeeded, and still holds; else a new
 // one. It is for plans alone: who asks for one has looked just before, and has little time.
-// (TestPlansUseTheLastLook)
+// (TestPlansUseTheLastLook).
 func (e *Engine) recently(ctx context.Context, holds func(snapshot) bool) (snapshot, error) {
 	e.mu.Lock()
 	last, now := e.last, e.now()

@@ -70,7 +70,7 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s sn
 }
 
 // never returns why the data of the pod can be nowhere else even when all that is missing now is back,
-// which does not have to be waited for. Each pod that is away may be a zone. (TestNeverIsSaidAtOnce)
+// which does not have to be waited for. Each pod that is away may be a zone. (TestNeverIsSaidAtOnce).
 func (s snapshot) never(node string, recovered time.Duration) string {
 	if s.notAll(recovered) != "" {
 		return ""

@@ -77,7 +77,7 @@ var errForeignEnded = errors.New("the zone was under maintenance by somebody els
 var errForeignBegun = errors.New("somebody else has put the zone under maintenance, for longer than Rollcall does")
 
 // outlasts reports whether the maintenance is somebody else's for certain: ours is never for longer.
-// (TestLongerMaintenanceIsNotOurs)
+// (TestLongerMaintenanceIsNotOurs).
 func (e *Engine) outlasts(m maintenance) bool {
 	return m.zone != "" && m.seconds > math.Ceil(e.options.Maintenance.Seconds())
 }
@@ -87,7 +87,7 @@ func (e *Engine) outlasts(m maintenance) bool {
 //
 // maintenance on takes the place of any other zone's without a word. So it is said only where an
 // own run of fdbcli has just shown that there is none, and never where there is another's.
-// (TestMaintenanceTakesNoOtherPlace)
+// (TestMaintenanceTakesNoOtherPlace).
 func (e *Engine) maintain(ctx context.Context, order engines.Order, zone string) (string, error) {
 	if order.Setting.Name == "" {
 		return "", nil

@@ -13,7 +13,7 @@ import (
 // from the database itself.
 //
 // Invariant: memory is about names, and can only make the observation worse: without it what is
-// missing is in a zone of its own. (TestMemory)
+// missing is in a zone of its own. (TestMemory).
 type memory struct {
 	owners map[string]remembered // by the id of a storage server or log
 

@@ -18,7 +18,7 @@ import (
 // servers. fdbcli is ended where the document says that there is no database to list them.
 // (TestOneRunForALook)
 //
-// It ends a moment before ctx does, with words for what was not there in time. (TestSlowLooks)
+// It ends a moment before ctx does, with words for what was not there in time. (TestSlowLooks).
 func (c *client) status(whole context.Context) (*status, error) {
 	ctx, cancel := before(whole)
 	defer cancel()

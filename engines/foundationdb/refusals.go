@@ -7,7 +7,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// refusal is what fdbcli says when it does not do what it is told. (TestRecordedRefusals)
+// refusal is what fdbcli says when it does not do what it is told. (TestRecordedRefusals).
 type refusal struct{ command, text string }
 
 // refusals are the texts that are known, by a part of them, with what they mean. One that only a

@@ -61,7 +61,7 @@ func (e *Engine) include(ctx context.Context, s snapshot, entries []string, notA
 
 // notAvailableFor returns why the database has not been available again for so long. An included
 // process may be recruited, and a recovery reads the list. Old logs, which last for as long as any
-// storage server is away, hold nothing. (TestNothingIsIncludedDuringARecovery, TestOldLogsHoldNoInclude)
+// storage server is away, hold nothing. (TestNothingIsIncludedDuringARecovery, TestOldLogsHoldNoInclude).
 func (s snapshot) notAvailableFor(wanted time.Duration) string {
 	if why := s.recoveringYet(); why != "" {
 		return why

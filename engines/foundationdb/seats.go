@@ -50,7 +50,7 @@ func (s *status) seatList() (seats []string, why string) {
 // if Rollcall replaces these pods as well; else the order waits, and says for whom.
 //
 // It returns false when the pod turns out to have none: the owner of a seat that does not answer is
-// known by its name only. (TestSeatsByName, TestSeatWhileAnotherIsDead)
+// known by its name only. (TestSeatsByName, TestSeatWhileAnotherIsDead).
 func (e *Engine) moveSeat(ctx context.Context, order engines.Order, u undo, s snapshot, now []string) (engines.Progress, bool, error) {
 	absent := len(s.of(u.Node)) == 0
 	if seat := s.nobodys(u.Node, now); absent && seat != "" {

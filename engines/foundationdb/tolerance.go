@@ -15,7 +15,7 @@ import (
 //
 // least is how many more zones may fail than the database has seen to fail. It sees a dead storage
 // server late, which is why as many are taken off as the other sources know of.
-// (TestWhatIfAgainstTheTruth, TestRecordings)
+// (TestWhatIfAgainstTheTruth, TestRecordings).
 func (s *status) tolerated(least int, away []remembered) engines.Group {
 	hosts, spare, unseen := s.spared(least, away)
 	return inDomains("fault_tolerance", engines.GroupAcks, hosts, missed(hosts)+unseen+spare, unseen)

@@ -150,7 +150,7 @@ func (s *status) toExclude(u undo) ([]string, error) {
 
 // foreignSince is a target that somebody else has excluded since the order was planned. Our mark
 // beside it would say that it is ours, and it would be included one day. The next plan knows it as
-// foreign. (TestExcludedByAPersonSinceThePlan)
+// foreign. (TestExcludedByAPersonSinceThePlan).
 func (s *status) foreignSince(u undo) string {
 	u, err := s.withMark(u)
 	for _, t := range u.Targets {

@@ -1,7 +1,6 @@
 package fdbreal
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -134,6 +133,6 @@ func (c *Cluster) hosts(t *testing.T, p *Pod) int {
 	if slices.Contains(s.seats(), p.Seat) {
 		n++
 	}
-	t.Log(fmt.Sprintf("%s has %v", p.Name, s.roles(p.Name)))
+	t.Logf("%s has %v", p.Name, s.roles(p.Name))
 	return n
 }

@@ -2,6 +2,7 @@ package fdbreal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -233,7 +234,7 @@ func (o *Rollout) recheck(s model.Snapshot, c *model.Claim) error {
 		o.hold(c, string(hold.Rule)+": "+hold.Reason)
 		return nil
 	case step == nil:
-		return fmt.Errorf("it should not go any more")
+		return errors.New("it should not go any more")
 	}
 	p := o.c.Pod(c.Pod)
 	g := Going{Pod: p.Name, Zone: p.Zone, At: time.Now()}

@@ -84,26 +84,3 @@ func serverID(raw []byte) string {
 	binary.BigEndian.PutUint64(first[:], binary.LittleEndian.Uint64(raw))
 	return hex.EncodeToString(first[:])
 }
-
-// servers are the ids of all storage servers that the database knows, dead ones included.
-func (c *client) servers(ctx context.Context, limit time.Duration) ([]string, error) {
-	a := c.run(ctx, limit, readSystem, lockAware, fmt.Sprintf(`getrangekeys %s \xff/serverList0 %d`, serverList, mostSystemKeys))
-	if a.code != 0 || strings.Contains(a.stderr, "ERROR") {
-		return nil, fmt.Errorf("read the list of servers: %s", a)
-	}
-	var ids []string
-	for line := range strings.Lines(a.stdout) {
-		key, is := strings.CutPrefix(strings.TrimRight(line, "\n"), "`")
-		if !is {
-			continue
-		}
-		raw, err := unescape(strings.TrimSuffix(key, "'"))
-		if err != nil {
-			return nil, err
-		}
-		if id, ours := strings.CutPrefix(string(raw), "\xff/serverList/"); ours && len(id) == idLength {
-			ids = append(ids, serverID([]byte(id)))
-		}
-	}
-	return ids, nil
-}

@@ -3,6 +3,7 @@ package fdbreal
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,7 +73,7 @@ func (c *client) status(ctx context.Context, limit time.Duration) (status, error
 func (s status) whole(processes int) error {
 	switch d := s.Cluster.Data.State; {
 	case !s.Client.DatabaseStatus.Available:
-		return fmt.Errorf("the database is not available")
+		return errors.New("the database is not available")
 	case len(s.Cluster.Processes) != processes:
 		return fmt.Errorf("%d processes of %d", len(s.Cluster.Processes), processes)
 	case s.Cluster.RecoveryState.Name != "fully_recovered":
