@@ -13,7 +13,6 @@ const (
 	readSystem     = "option on READ_SYSTEM_KEYS"
 	lockAware      = "option on LOCK_AWARE"
 	shardMap       = `\xff/keyServers/`
-	serverList     = `\xff/serverList/`
 	idLength       = 16
 	versionLength  = 8
 	mostSystemKeys = 10000
