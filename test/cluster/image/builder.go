@@ -94,7 +94,7 @@ func (b Builder) Build(ctx context.Context, names ...string) ([]Built, error) {
 	return out, errors.Join(errs...)
 }
 
-// alone makes the folder of a database with these tools, while nobody else makes anything.
+// alone makes the folder or the archive of a database with these tools, while nobody else makes anything.
 func (b Builder) alone(ctx context.Context, tools []host.Tool, home func(context.Context) (string, error)) (string, error) {
 	if err := host.Require(ctx, tools, b.Say); err != nil {
 		return "", err

@@ -27,14 +27,16 @@ func (b Builder) FoundationDBOf(ctx context.Context, folder string) (Built, erro
 	if err != nil {
 		return Built{}, err
 	}
-	if err := host.Require(ctx, host.DebianTools, b.Say); err != nil {
-		return Built{}, err
-	}
-	unlock, err := host.Lock(ctx, filepath.Join(b.Cache, "lock"))
-	if err != nil {
-		return Built{}, err
-	}
-	defer unlock()
+	var built Built
+	_, err = b.alone(ctx, host.DebianTools, func(ctx context.Context) (string, error) {
+		var err error
+		built, err = b.packFoundationDB(ctx, files)
+		return built.Archive, err
+	})
+	return built, err
+}
+
+func (b Builder) packFoundationDB(ctx context.Context, files []archive.File) (Built, error) {
 	const suite, packages = "bookworm", "tini"
 	without := []string{"/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/man/*"}
 	base, err := b.layer("foundationdb-base", keyOf(append([]string{suite, packages}, without...)...), func(w io.Writer) error {
