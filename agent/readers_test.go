@@ -28,9 +28,7 @@ const readersCalls = 16
 // over, and reads none of it. The agent, which has 128 MiB, survives, and its coordinator and
 // another reader still hear it.
 func TestReadersWhoReadNothing(t *testing.T) {
-	if race.Enabled {
-		t.Skip("it measures memory, which the race detector multiplies: test/run.sh runs it without")
-	}
+	race.Heavy(t)
 	database := memory.New(memory.Options{}, node(0), node(1), node(2))
 	for i := range 20000 {
 		database.AddGroup(fmt.Sprintf("books/s%d", i), node(0), node(1), node(2))

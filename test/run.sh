@@ -38,12 +38,15 @@ unit() {
   # One thread for each package: with several, the race detector itself crashes
   # now and then in synctest (golang/go#78156). One package more than there are
   # processors: adapters wait most of the time.
-  # Pure packages start no goroutine (test/arrows), so there is nothing to race: they run without.
-  local pure='/coordinator/(model|policy|rollout)(/|$)|/test/corpus$'
-  timed "unit tests with the race detector" env -u ROLLCALL_REQUIRE CGO_ENABLED=1 go test -race -cpu 1 -p $(($(nproc) + 1)) -timeout 25m $(go list ./... | grep -v -E -e '/test/(e2e/suite|apiserver)' -e "$pure")
-  timed "unit tests of pure packages" go test $plain $(go list ./... | grep -E "$pure")
-  timed "all that the race detector had a part of" env -u ROLLCALL_REQUIRE go test $quiet -count=1 ./coordinator/act ./engines/mysql ./engines/foundationdb
-  timed "what the race detector would disturb: memory and rates" go test $quiet -p 1 -count=1 -run 'TestReadersWhoReadNothing|TestFloodLeavesTheLeaderItsTurns' ./agent ./cmd/rollcall-coordinator
+  # Pure packages start no goroutine (test/arrows), so there is nothing to race, and some do little but
+  # start programs: they run without. Tests that the detector makes take minutes, or that are about
+  # figures, run a part of themselves or nothing with it (test/race), so their packages run again.
+  local without='/coordinator/(model|policy|rollout)(/|$)|/deploy/manifests$|/test/(arrows|built|cmd/[a-z]*|corpus|decoders|documents)$'
+  local alone='^./(agent|cmd/rollcall-coordinator)$'
+  timed "unit tests with the race detector" env -u ROLLCALL_REQUIRE CGO_ENABLED=1 go test -race -cpu 1 -p $(($(nproc) + 1)) -timeout 25m $(go list ./... | grep -v -E -e '/test/(e2e/suite|apiserver)' -e "$without")
+  timed "unit tests of pure packages and of programs" env -u ROLLCALL_REQUIRE go test $plain $(go list ./... | grep -E "$without")
+  timed "all that the race detector had a part of" env -u ROLLCALL_REQUIRE go test $quiet -count=1 $(grep -rl --include=*_test.go 'rollcall/test/race"' ./agent ./cmd ./coordinator ./engines | xargs -n1 dirname | sort -u | grep -v -E -e "$without" -e "$alone")
+  timed "what needs a processor for itself: memory and rates" go test $quiet -p 1 -count=1 -run 'TestReadersWhoReadNothing|TestFloodLeavesTheLeaderItsTurns' ./agent ./cmd/rollcall-coordinator
   # The recordings are beside the checkout, and no part of it: not cached, and required where they are.
   timed "FoundationDB, adapter and simulator, against recordings of a real one" env ROLLCALL_FDB_RECORDINGS_REQUIRED="${ROLLCALL_FDB_RECORDINGS_REQUIRED:-$([ ! -d ../shared/foundationdb ] || echo 1)}" go test $quiet -v -count=1 -run 'Record|RealServer' ./test/fdbsim/recordings ./engines/foundationdb
   timed "the policy and its second implementation" env ROLLCALL_TWIN=100000 go test $quiet -count=1 -run Twin ./coordinator/policy

@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // prey is some real members on loopback, each at its own address.
@@ -210,6 +211,7 @@ func (m *member) attack(streams int, assault func(*member, net.Conn)) {
 // MiB, however many streams there are. Of the 3,000 streams 400 run at a time, so that each sends
 // what it can.
 func TestStrangersCostLittle(t *testing.T) {
+	race.Heavy(t)
 	m := newPrey(t, 1).start()
 	try := func(streams int, name string) {
 		t.Run(fmt.Sprint(streams, " ", name), func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 var speed = flag.Bool("speed", false, "measure at full length and print a table of the figures")
@@ -45,6 +46,7 @@ type figures struct {
 // TestScale holds speed and size of the gossip to the bars, with the real
 // memberlist in virtual time. `make bench` does it with 200 members.
 func TestScale(t *testing.T) {
+	race.Heavy(t)
 	s := testScale()
 	quiet, lossy := s.measure(t, 0), s.measure(t, 0.1)
 	if *speed {

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // What memberlist sends, by its own names.
@@ -218,8 +219,10 @@ func headlines(m *member, members int) []any {
 }
 
 // An exchange of as many members as there may be, each of them as long as it may be,
-// is taken from anybody, and an agent has room for as many as it takes at a time.
+// is taken from anybody, and an agent has room for as many as it takes at a time. It has 5 s for
+// each, which the race detector needs for one.
 func TestLargestExchangeIsTaken(t *testing.T) {
+	race.Heavy(t)
 	p := newPrey(t, 3)
 	require.NoError(t, p.sockets[1].Shutdown()) // named, and not there
 	require.NoError(t, p.sockets[2].Shutdown())

@@ -50,9 +50,7 @@ func TestFloodLeavesTheLeaderItsTurns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("floods of a quarter of a minute")
 	}
-	if race.Enabled {
-		t.Skip("it compares rates, and the detector takes most of the processor")
-	}
+	race.Heavy(t)
 	// Sixty connections are never too many for the listener. Of more some are ended, mostly in the
 	// middle of something.
 	t.Run("as much as is let in", func(t *testing.T) { flooded(t, 12, 48) })

@@ -14,6 +14,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // edit changes the DatabaseCluster as a person would, who tries again when a coordinator
@@ -123,6 +124,7 @@ func TestStuckOnLeftOverSettings(t *testing.T) {
 }
 
 func TestTimeoutReleasesNoClaim(t *testing.T) {
+	race.Heavy(t)
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onDrain = func(effect.Target, effect.Order) (effect.Progress, error) {
 			return effect.Progress{State: model.DrainRunning, Detail: "slow"}, nil

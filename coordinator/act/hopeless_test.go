@@ -11,6 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // adopts: pods without an agent are restarted for one. They have been ready since one went.
@@ -31,6 +32,7 @@ func (w *world) adopts(went *time.Time) {
 // was called empty, can neither be emptied nor left as it is: it is restarted for an agent, not
 // sooner than any other pod would be, and then replaced.
 func TestASuccessorWithoutAnAgentIsRestartedForOne(t *testing.T) {
+	race.Heavy(t)
 	restarted := 0
 	for at := 1; at < 20; at++ {
 		inDiskWorld(t, func(t *testing.T, w *world) {
@@ -97,6 +99,7 @@ func TestSuccessorWithoutAgentIsRestartedWhenNoneHasOne(t *testing.T) {
 // The pod goes by itself when its newest template finds no node. Its successor, on the volume that was
 // called empty, is corrected by the next template like any other pod, keeps its volume, and is then replaced.
 func TestAnEmptiedPodIsCorrectedFirst(t *testing.T) {
+	race.Heavy(t)
 	corrected := 0
 	for at := 1; at < 20; at++ {
 		inDiskWorld(t, func(t *testing.T, w *world) {

@@ -13,6 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // strand takes the node from a pod: its volume is bound to one that is lost, and
@@ -85,6 +86,7 @@ func TestResumesAStrandedPodAfterACrashAtEveryCall(t *testing.T) {
 // Its node is back before, in the middle of or after its emptying; then its own agent has its say,
 // and it is replaced all the same.
 func TestAStrandedPodStarts(t *testing.T) {
+	race.Heavy(t)
 	for _, works := range []bool{true, false} {
 		t.Run(fmt.Sprintf("works %t", works), func(t *testing.T) { strandedStarts(t, works) })
 	}

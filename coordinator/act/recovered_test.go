@@ -10,11 +10,13 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // A pod is claimed without a drain because it is broken, and serves again at any moment before it
 // is removed: it is drained like any other.
 func TestRecoveredPodIsDrained(t *testing.T) {
+	race.Heavy(t)
 	for at := 1; at < 16; at++ {
 		inWorld(t, func(t *testing.T, w *world) {
 			w.broken["v2"] = true

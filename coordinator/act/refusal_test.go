@@ -19,6 +19,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/apiserver"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 func inWorld(t *testing.T, f func(t *testing.T, w *world)) {
@@ -153,6 +154,7 @@ func TestBusyAPIServerIsNotABudget(t *testing.T) {
 // missing, or somebody's webhook says no. It is not asked all the time, every pod gets its turn,
 // and people can see why nothing goes.
 func TestAnEvictionThatIsAlwaysRefusedIsNamed(t *testing.T) {
+	race.Heavy(t)
 	inWorld(t, func(t *testing.T, w *world) {
 		evicted, patches, early, refuse := map[string]int{}, 0, 0, true
 		began, silent := time.Now(), 0

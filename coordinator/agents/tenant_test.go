@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // tenant has many DatabaseClusters in one namespace, each with an agent of his own that says a report of so many groups.
@@ -73,6 +74,7 @@ func (l tricklingPipe) Accept() (net.Conn, error) {
 // Large reports that come slowly, each within its time, of 40 databases; that of another database
 // comes through.
 func TestManyDatabasesOfOneTenantTakeNotAllTurns(t *testing.T) {
+	race.Heavy(t)
 	synctest.Test(t, func(t *testing.T) {
 		h := start(t, nil)
 		h.trickle = true

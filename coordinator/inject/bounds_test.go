@@ -132,6 +132,7 @@ func TestEveryMapIsKnown(t *testing.T) {
 // No review takes more than was reckoned before it was decoded, and none more than one may,
 // whatever is in it.
 func TestWeightHolds(t *testing.T) {
+	race.Heavy(t)
 	h, _ := newWebhook(t, database(nil))
 	allocated(h, of("", one)) // what is made once
 	for _, n := range []int{1, 400, 2000, 9000, 20000, 100000, 300000} {

@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // largePod is far above what runs: 300 containers, each with what a container mostly has.
@@ -208,6 +210,7 @@ func TestLookMissesNothing(t *testing.T) {
 
 // TestLogIsBounded, however many pods are made up, and whatever they are called.
 func TestLogIsBounded(t *testing.T) {
+	race.Heavy(t)
 	synctest.Test(t, func(t *testing.T) {
 		h, _ := newWebhook(t)
 		var log strings.Builder

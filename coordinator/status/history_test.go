@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/journal"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 func entriesOf(t *testing.T, b *Board, key Key, most int) []journal.Entry {
@@ -55,6 +56,7 @@ func TestTheJournalNotesWhatDiffers(t *testing.T) {
 
 // All journals together are bounded, too, however many clusters there are.
 func TestJournalsShareTheirRoom(t *testing.T) {
+	race.Heavy(t)
 	const clusters = 40
 	b := leading()
 	for i := range 30 {

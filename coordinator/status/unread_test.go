@@ -18,10 +18,12 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // Who may read one database asks for its snapshot over and over, and reads none of the answers.
 func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
+	race.Heavy(t)
 	d := search(t, func(s *model.Snapshot) {
 		for i := range s.Pods {
 			s.Pods[i].Report.Veto = strings.Repeat("x", 512<<10) // as thousands of shards are
@@ -42,6 +44,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 // TestSmallAnswersThatNobodyReadsAreBounded, too: each of 60 KiB took 1 MiB, and 512 of them, of 16 connections, more than a
 // coordinator has.
 func TestSmallAnswersThatNobodyReadsAreBounded(t *testing.T) {
+	race.Heavy(t)
 	d := search(t, func(s *model.Snapshot) {
 		for i := range s.Pods {
 			s.Pods[i].Report.Veto = strings.Repeat("x", 11<<10)
@@ -93,6 +96,7 @@ func unreadCalls(t *testing.T, n int, request *rollcallv1.GetSnapshotRequest) []
 // Nine connections hold all that there may be; whoever asks next gets an answer nevertheless, and
 // who reads is not ended.
 func TestWhoReadsNothingMakesRoom(t *testing.T) {
+	race.Heavy(t)
 	d := search(t, func(s *model.Snapshot) {
 		for i := range s.Pods {
 			s.Pods[i].Report.Veto = strings.Repeat("x", 1<<20)

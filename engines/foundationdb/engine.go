@@ -20,6 +20,7 @@ type Engine struct {
 	client  *client
 	born    time.Time
 	now     func() time.Time
+	looking chan struct{} // held by the look that is under way
 
 	mu     sync.Mutex
 	memory memory
@@ -42,7 +43,7 @@ func New(options Options) (*Engine, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("foundationdb options: state directory: %w", err), file.close())
 	}
-	return &Engine{options: options, client: newClient(options, file), born: born, now: time.Now}, nil
+	return &Engine{options: options, client: newClient(options, file), born: born, now: time.Now, looking: make(chan struct{}, 1)}, nil
 }
 
 // bornAt is when the first engine of this pod was made: the directory lives as long
@@ -102,23 +103,43 @@ func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, er
 	return u.encode()
 }
 
-// recently is the last look where that began a moment ago, succeeded, and still holds; else a new
-// one. It is for plans alone: who asks for one has looked just before, and has little time.
-// (TestPlansUseTheLastLook).
+// recently is the last look where that ended a moment ago, succeeded, and still holds, or the one that
+// is under way, which is waited for; else a new one. It is for plans alone: who asks for one has looked
+// just before, and has time for one look. (TestPlansUseTheLastLook, TestPlansWaitForTheLookUnderWay).
 func (e *Engine) recently(ctx context.Context, holds func(snapshot) bool) (snapshot, error) {
-	e.mu.Lock()
-	last, now := e.last, e.now()
-	e.mu.Unlock()
-	age := now.Sub(last.began)
-	if last.status != nil && !isClosed(e.client.closed) && is(last.available) && age >= 0 && age < recent && last.changes == e.client.changes.Load() && holds(last.snapshot) {
-		return last.snapshot, ctx.Err()
+	if s, ok := e.lastThat(holds); ok {
+		return s, ctx.Err()
 	}
-	return e.asked(ctx)
+	select {
+	case e.looking <- struct{}{}:
+		defer func() { <-e.looking }()
+	case <-ctx.Done():
+		return snapshot{}, ctx.Err()
+	}
+	if s, ok := e.lastThat(holds); ok {
+		return s, ctx.Err()
+	}
+	return e.available(ctx, e.lookInTurn)
+}
+
+// lastThat is the last look, where a plan may use it.
+func (e *Engine) lastThat(holds func(snapshot) bool) (snapshot, bool) {
+	e.mu.Lock()
+	last, age := e.last, e.now().Sub(e.last.ended)
+	e.mu.Unlock()
+	if last.status == nil || isClosed(e.client.closed) || !is(last.available) || age < 0 || age >= recent || last.changes != e.client.changes.Load() || !holds(last.snapshot) {
+		return snapshot{}, false
+	}
+	return last.snapshot, true
 }
 
 // asked looks at the database, which must be available for a change.
 func (e *Engine) asked(ctx context.Context) (snapshot, error) {
-	s, err := e.look(ctx)
+	return e.available(ctx, e.look)
+}
+
+func (e *Engine) available(ctx context.Context, look func(context.Context) (snapshot, error)) (snapshot, error) {
+	s, err := look(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return snapshot{}, ctx.Err()

@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
@@ -69,11 +71,11 @@ func TestPlansUseTheLastLook(t *testing.T) {
 	require.Equal(t, 1, looksFor(handoff), "it failed")
 
 	for range 2 {
-		before := e.last.began
+		before := e.last.ended
 		now = now.Add(time.Millisecond)
 		_, err = e.Drain(t.Context(), evacuation, plan(t, e, evacuation))
 		require.NoError(t, err)
-		require.True(t, e.last.began.After(before), "a drain looks for itself")
+		require.True(t, e.last.ended.After(before), "a drain looks for itself")
 	}
 
 	begin(func(d document) { d.at("cluster")["maintenance_zone"] = "rack-a" })
@@ -83,6 +85,44 @@ func TestPlansUseTheLastLook(t *testing.T) {
 	})
 	require.Zero(t, looksFor(handoff))
 	require.Equal(t, 1, looksFor(evacuation))
+}
+
+// TestPlansWaitForTheLookUnderWay checks that a plan that comes in the middle of a slow look needs no
+// second one, and that its caller may give up.
+func TestPlansWaitForTheLookUnderWay(t *testing.T) {
+	e, dir := scripted(t, `echo >>$d/looks; while [ -e $d/slow ]; do sleep 0.05; done; cat $d/document; echo; cat $d/keys`, nil)
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	looks := func() int {
+		text, err := os.ReadFile(filepath.Join(dir, "looks"))
+		if os.IsNotExist(err) {
+			return 0
+		}
+		require.NoError(t, err)
+		return strings.Count(string(text), "\n")
+	}
+	write("document", healthy(t).text()+"\n")
+	write("keys", printedKeys())
+	write("slow", "")
+	var tasks sync.WaitGroup
+	tasks.Go(func() {
+		_, err := e.Observe(t.Context())
+		assert.NoError(t, err)
+	})
+	require.Eventually(t, func() bool { return looks() == 1 }, 10*time.Second, time.Millisecond)
+	impatient, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	_, err := e.PlanSetting(impatient, engines.Order{Kind: engines.Handoff, Claim: "c"})
+	require.ErrorIs(t, err, context.Canceled)
+	tasks.Go(func() {
+		_, err := e.PlanSetting(t.Context(), engines.Order{Kind: engines.Handoff, Claim: "c"})
+		assert.NoError(t, err)
+	})
+	time.Sleep(50 * time.Millisecond) // where it comes later, it finds the look that has just ended
+	require.NoError(t, os.Remove(filepath.Join(dir, "slow")))
+	tasks.Wait()
+	require.Equal(t, 1, looks())
 }
 
 // TestOneRunForALook checks that a look is one run of fdbcli, whatever the keys and the lines of the

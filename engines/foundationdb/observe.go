@@ -142,23 +142,35 @@ type snapshot struct {
 	last      map[string]whereabouts
 }
 
-// recent is how long ago a look may have begun that a plan still uses.
+// recent is how long ago a look may have ended that a plan still uses.
 const recent = 3 * time.Second
 
 // lastLook is the newest look that succeeded, or nothing where the newest failed.
 type lastLook struct {
 	snapshot
-	began   time.Time
+	ended   time.Time
 	changes int64 // what this client had asked for before
 }
 
 // look looks at the database, and keeps what it saw for a plan that is asked for next.
 func (e *Engine) look(ctx context.Context) (snapshot, error) {
-	last := lastLook{began: e.now(), changes: e.client.changes.Load()}
+	select {
+	case e.looking <- struct{}{}:
+		defer func() { <-e.looking }()
+	case <-ctx.Done():
+		return snapshot{}, ctx.Err()
+	}
+	return e.lookInTurn(ctx)
+}
+
+// lookInTurn is for whoever holds looking.
+func (e *Engine) lookInTurn(ctx context.Context) (snapshot, error) {
+	last := lastLook{changes: e.client.changes.Load()}
 	s, err := e.lookNow(ctx)
 	if err == nil {
 		last.snapshot = s
 	}
+	last.ended = e.now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.last = last

@@ -69,6 +69,7 @@ var allBreaks = flag.Bool("breaks.all", false, "try every break at every boundar
 // TestOneBreak breaks one thing at each boundary of a switchover and of the restart
 // that follows; of all these, one in thirteen unless all are wanted.
 func TestOneBreak(t *testing.T) {
+	race.Heavy(t)
 	j := judge{T: t}
 	for _, setup := range setups() {
 		whole := simulate(t, setup).restored + 5
@@ -86,6 +87,7 @@ func TestOneBreak(t *testing.T) {
 
 // TestTwoBreaks breaks two things, at any two boundaries.
 func TestTwoBreaks(t *testing.T) {
+	race.Heavy(t)
 	j := judge{T: t}
 	random := rand.New(rand.NewPCG(1, 2))
 	number := 40
@@ -128,6 +130,7 @@ func TestNobodyTellsTheDomain(t *testing.T) {
 // TestLatePromotion checks that the candidate is told to take over, and hears it when other things
 // have happened.
 func TestLatePromotion(t *testing.T) {
+	race.Heavy(t)
 	j := judge{T: t}
 	for _, setup := range []simSetup{{flavor: replication.MySQL, members: 3}, {flavor: replication.MariaDB, members: 3, acks: 1}} {
 		at := simulate(t, setup).promoted

@@ -31,12 +31,14 @@ func vacated(setup simSetup) *simWorld {
 // point of it: the successor opens, and what clients write there is replicated. Who has more than
 // the successor had is no successor for that.
 func TestNobodyOpensOnAnOldLook(t *testing.T) {
+	race.Heavy(t)
 	whileOneLooks(t, nil)
 }
 
 // TestNobodyOpensOnTwoOldLooks checks that their servers start again, too, so that nothing speaks
 // against the first look when one looks again, and they go on once more during that.
 func TestNobodyOpensOnTwoOldLooks(t *testing.T) {
+	race.Heavy(t)
 	for again := range 4 { // as many as one look has
 		whileOneLooks(t, func(w *simWorld, slow int) {
 			for i, s := range w.list {

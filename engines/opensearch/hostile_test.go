@@ -15,6 +15,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/web"
 	"github.com/rollcall-dev/rollcall/engines/web/webtest"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 const (
@@ -54,6 +55,7 @@ const pathWhole = pathState + "/version,master_node,nodes,routing_table,customs"
 // TestHostileAnswers checks that whatever an OpenSearch answers, its agent stays within its memory
 // and says that it knows nothing, and why.
 func TestHostileAnswers(t *testing.T) {
+	race.Heavy(t)
 	type hostile struct {
 		path   string
 		answer webtest.Hostile
@@ -102,6 +104,7 @@ func TestHostileAnswers(t *testing.T) {
 // TestLargestStates checks that the largest that is legitimate, and the most that the limits let
 // through, are read over and over within an agent's memory.
 func TestLargestStates(t *testing.T) {
+	race.Heavy(t)
 	most := large.Objects/2 - 10
 	for name, c := range map[string]struct {
 		answer func(salt int64) webtest.Hostile

@@ -15,6 +15,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/web"
 	"github.com/rollcall-dev/rollcall/engines/web/webtest"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 const statusHead = `{"cluster":{"live_nodes":["a:1_solr"],"collections":{`
@@ -39,6 +40,7 @@ func hostileEngine(t *testing.T, answer webtest.Hostile) *Engine {
 // TestHostileAnswers checks that whatever a Solr answers, its agent stays within its memory and
 // says that it knows nothing, and why.
 func TestHostileAnswers(t *testing.T) {
+	race.Heavy(t)
 	replica := `"node_name":"a:1_solr"`
 	shapes := webtest.Shapes()
 	shapes["nodes"] = webtest.Endless(`{"cluster":{"live_nodes":[""`, func(int) string { return `,""` })
@@ -93,6 +95,7 @@ func manyReplicas(n, salt int) webtest.Hostile {
 // TestLargestStates checks that the largest that is legitimate, and the most that the limits let
 // through, are read over and over within an agent's memory.
 func TestLargestStates(t *testing.T) {
+	race.Heavy(t)
 	for name, c := range map[string]struct {
 		answer func(salt int) webtest.Hostile
 		groups int

@@ -15,3 +15,12 @@ func TestPart(t *testing.T) {
 	}
 	require.Equal(t, map[bool]int{true: 3, false: 12}[Enabled], tried)
 }
+
+func TestHeavy(t *testing.T) {
+	ran := false
+	t.Run("heavy", func(t *testing.T) {
+		Heavy(t)
+		ran = true
+	})
+	require.NotEqual(t, Enabled, ran)
+}

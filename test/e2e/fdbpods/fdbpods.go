@@ -14,6 +14,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -32,14 +33,22 @@ const (
 	port      = 4500
 )
 
-// Sets are the StatefulSets, one for each process class.
-var Sets = []string{"fdb-storage", "fdb-log", "fdb-stateless"}
+// classes have a StatefulSet each.
+var classes = []string{"storage", "log", "stateless"}
 
 // Cluster is a running FoundationDB.
 type Cluster struct {
 	Bed  *testbed.Bed
 	Pods *testbed.Pods
 	end  context.CancelFunc
+}
+
+func set(class string) string { return "fdb-" + class }
+
+func withoutVolume(spec *appsv1.StatefulSetSpec) {
+	spec.VolumeClaimTemplates = nil
+	pod := &spec.Template.Spec
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 }
 
 // Deploy applies the manifest, makes a database with all data twice, and waits until it is whole.
@@ -51,12 +60,19 @@ func Deploy(ctx context.Context, bed *testbed.Bed) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := manifests.Edit(string(file), func(set *appsv1.StatefulSet) { manifests.LabelAll(set, Name) }, Sets...)
-	if err != nil {
-		return nil, err
-	}
-	if err := bed.Apply(ctx, text); err != nil {
-		return nil, err
+	for _, class := range classes {
+		text, err := manifests.Edit(strings.ReplaceAll(string(file), "CLASS", class), func(set *appsv1.StatefulSet) {
+			manifests.LabelAll(set, Name)
+			if class == "stateless" {
+				withoutVolume(&set.Spec)
+			}
+		}, set(class))
+		if err != nil {
+			return nil, err
+		}
+		if err := bed.Apply(ctx, text); err != nil {
+			return nil, err
+		}
 	}
 	watch, end := context.WithCancel(context.WithoutCancel(ctx))
 	c := &Cluster{Bed: bed, end: end}
@@ -154,8 +170,8 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 // under maintenance, by its own word.
 func (c *Cluster) Whole(ctx context.Context, limit time.Duration) error {
 	return c.Bed.Eventually(ctx, "a whole database", limit, func(ctx context.Context) error {
-		for _, name := range Sets {
-			set, err := c.Bed.Kube.AppsV1().StatefulSets(Namespace).Get(ctx, name, metav1.GetOptions{})
+		for _, class := range classes {
+			set, err := c.Bed.Kube.AppsV1().StatefulSets(Namespace).Get(ctx, set(class), metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
@@ -186,8 +202,8 @@ func (c *Cluster) Whole(ctx context.Context, limit time.Duration) error {
 // Touch changes an annotation of each pod template: a change that only restarts.
 func (c *Cluster) Touch(ctx context.Context, value string) error {
 	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, manifests.Changed, value)
-	for _, name := range Sets {
-		_, err := c.Bed.Kube.AppsV1().StatefulSets(Namespace).Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: "e2e"})
+	for _, class := range classes {
+		_, err := c.Bed.Kube.AppsV1().StatefulSets(Namespace).Patch(ctx, set(class), types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: "e2e"})
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,12 @@
+package race
+
+import "testing"
+
+// Heavy skips a test that is about figures, or takes very long, with the detector. test/run.sh runs all of its
+// package without.
+func Heavy(t testing.TB) {
+	t.Helper()
+	if Enabled {
+		t.Skip("it runs without the race detector: test/run.sh")
+	}
+}
