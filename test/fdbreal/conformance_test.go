@@ -111,12 +111,13 @@ func (c *Cluster) renew(t *testing.T, seats []string) {
 	c.AwaitWhole(5 * time.Minute)
 }
 
-// hosts counts what there is on a pod: storage servers, a log, a seat, and that it can be made a log.
+// hosts counts what there is on a pod: storage servers, a log, a seat, that it can be made a log, and that it
+// is there at all.
 func (c *Cluster) hosts(t *testing.T, p *Pod) int {
 	t.Helper()
 	s, err := c.Admin.status(t.Context(), 20*time.Second)
 	require.NoError(t, err)
-	n := 0
+	n, emptied := 0, true
 	for _, listed := range s.Cluster.Processes {
 		if listed.Locality["instance_id"] != p.Name {
 			continue
@@ -129,9 +130,13 @@ func (c *Cluster) hosts(t *testing.T, p *Pod) int {
 		if p.Class != "stateless" && !listed.Excluded {
 			n++ // a process of class storage is made a log where there is no better one
 		}
+		emptied = listed.Excluded
 	}
 	if slices.Contains(s.seats(), p.Seat) {
 		n++
+	}
+	if n > 0 || !emptied {
+		n++ // the database counts it among what it can spare
 	}
 	t.Logf("%s has %v", p.Name, s.roles(p.Name))
 	return n
