@@ -40,7 +40,7 @@ type Rollout struct {
 	Went []Going
 	// Wipes is true if pods come back with an empty folder.
 	Wipes bool
-	// Held are the reasons for which claimed pods waited.
+	// Held are the reasons for which claimed pods waited, and what was said of the database meanwhile.
 	Held map[string]bool
 
 	goneAt map[string]time.Time // by claim
@@ -76,7 +76,8 @@ func (o *Rollout) Run(limit time.Duration) error {
 
 // say logs a plan that says something new.
 func (o *Rollout) say(s model.Snapshot, plan model.Plan) {
-	text := fmt.Sprintf("%s %v, may go %v", s.Health.Verdict, plan.Phase, o.goers(plan))
+	text := fmt.Sprintf("%s (%s) %v, may go %v", s.Health.Verdict, s.Health.Reason, plan.Phase, o.goers(plan))
+	o.Held["the database is "+string(s.Health.Verdict)+": "+s.Health.Reason] = true
 	if len(plan.Holds) > 0 {
 		h := plan.Holds[0]
 		text += fmt.Sprintf(", %d held: %s %s: %s", len(plan.Holds), h.Pod, h.Rule, h.Reason)
@@ -93,8 +94,21 @@ func (o *Rollout) claim(s model.Snapshot, step model.Step) {
 	}
 	p := o.c.Pod(step.Pod)
 	o.made++
+	partly := map[string]int32{} // what is not full now does not have to be when it is back
+	for _, g := range s.Groups {
+		active := int32(0)
+		for _, m := range g.Members {
+			if m.State == model.MemberActive {
+				active++
+			}
+		}
+		if int(active) < len(g.Members) {
+			partly[g.ID] = active
+		}
+	}
 	o.status.Claims = append(o.status.Claims, model.Claim{
-		ID: fmt.Sprintf("claim-%d", o.made), Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
+		Groups: partly,
+		ID:     fmt.Sprintf("claim-%d", o.made), Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
 		From: o.revision[step.Pod], To: after, Epoch: 1, Phase: model.PhaseClaimed, StartedAt: s.Now, Zone: p.Zone, BeforeTurn: step.BeforeTurn,
 	})
 }
