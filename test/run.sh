@@ -100,12 +100,16 @@ siege() {
   [ -z "${ROLLCALL_SIEGE_ALL:-}" ] || timed "each attack of the siege on programs without their defence" env -u ROLLCALL_SIEGE_ALL go run $plain ./test/cmd/mutate -list test/cmd/mutate/siege.txt
 }
 
-# Nobody's package has FoundationDB's programs, so they are somebody's own.
+# No registry that CI may use has FoundationDB's server, so the programs are somebody's own.
 fdb_home() {
-  local program
+  local program want="a folder with fdbserver and fdbcli of one version, such as FDB=/tmp/fdb"
+  if [ -z "${ROLLCALL_FDB_HOME:-}" ]; then
+    echo "make test-foundationdb: FDB is not set: name $want" >&2
+    exit 2
+  fi
   for program in fdbserver fdbcli; do
-    if [ ! -x "${ROLLCALL_FDB_HOME:-}/$program" ]; then
-      echo "make test-foundationdb: FDB=${ROLLCALL_FDB_HOME:-} has no program $program: must be a folder with fdbserver and fdbcli of one version, such as FDB=/opt/foundationdb" >&2
+    if [ ! -x "$ROLLCALL_FDB_HOME/$program" ]; then
+      echo "make test-foundationdb: FDB=$ROLLCALL_FDB_HOME has no program $program: name $want" >&2
       exit 2
     fi
   done
