@@ -7,7 +7,7 @@
 # that of Solr on each version and the upgrade without security, and ROLLCALL_MYSQL_ALL=1 breaks handovers of MySQL and MariaDB in every way at every
 # boundary (more than an hour); without it what takes minutes runs on MariaDB only.
 # foundationdb-real needs ROLLCALL_FDB_HOME, a folder with fdbserver and fdbcli; ROLLCALL_FDB_RUN chooses some of its tests over
-# loopback, and TestNone of them leaves those in pods.
+# loopback, and '^$' none of them, which leaves those in pods.
 # ROLLCALL_SIEGE_ALL=1 sends all that strangers and tenants can send, for half an hour, and
 # then against programs without their defences; without it one attack of each kind is
 # sent for some seconds, in five minutes.
