@@ -124,7 +124,7 @@ test-mysql-all: deps bin/rollcall-images ## the same, with every break of a swit
 	ROLLCALL_MYSQL_ALL=1 bash test/run.sh mysql
 
 .PHONY: test-foundationdb
-test-foundationdb: ## the FoundationDB adapter against real servers (FDB=FOLDER with fdbserver and fdbcli)
+test-foundationdb: ## FoundationDB on real servers, over loopback and in pods (FDB=FOLDER with fdbserver and fdbcli; root, two hours)
 	ROLLCALL_FDB_HOME='$(FDB)' bash test/run.sh foundationdb-real
 
 .PHONY: test-foundationdb-models

@@ -7,7 +7,7 @@
 # that of Solr on each version and the upgrade without security, and ROLLCALL_MYSQL_ALL=1 breaks handovers of MySQL and MariaDB in every way at every
 # boundary (more than an hour); without it what takes minutes runs on MariaDB only.
 # foundationdb-real needs ROLLCALL_FDB_HOME, a folder with fdbserver and fdbcli; ROLLCALL_FDB_RUN chooses some of its tests over
-# loopback, and TestNone of them leaves those in pods.
+# loopback, and '^$' none of them, which leaves those in pods.
 # ROLLCALL_SIEGE_ALL=1 sends all that strangers and tenants can send, for half an hour, and
 # then against programs without their defences; without it one attack of each kind is
 # sent for some seconds, in five minutes.
@@ -100,12 +100,16 @@ siege() {
   [ -z "${ROLLCALL_SIEGE_ALL:-}" ] || timed "each attack of the siege on programs without their defence" env -u ROLLCALL_SIEGE_ALL go run $plain ./test/cmd/mutate -list test/cmd/mutate/siege.txt
 }
 
-# Nobody's package has FoundationDB's programs, so they are somebody's own.
+# No registry that CI may use has FoundationDB's server, so the programs are somebody's own.
 fdb_home() {
-  local program
+  local program want="a folder with fdbserver and fdbcli of one version, such as FDB=/tmp/fdb"
+  if [ -z "${ROLLCALL_FDB_HOME:-}" ]; then
+    echo "make test-foundationdb: FDB is not set: name $want" >&2
+    exit 2
+  fi
   for program in fdbserver fdbcli; do
-    if [ ! -x "${ROLLCALL_FDB_HOME:-}/$program" ]; then
-      echo "make test-foundationdb: FDB=${ROLLCALL_FDB_HOME:-} has no program $program: must be a folder with fdbserver and fdbcli of one version, such as FDB=/opt/foundationdb" >&2
+    if [ ! -x "$ROLLCALL_FDB_HOME/$program" ]; then
+      echo "make test-foundationdb: FDB=$ROLLCALL_FDB_HOME has no program $program: name $want" >&2
       exit 2
     fi
   done

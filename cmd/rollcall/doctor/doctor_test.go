@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -124,6 +123,28 @@ func TestChecksOnAChart(t *testing.T) {
 	require.Contains(t, examine(t, rolling, nil)[0], "info update-strategy: its updateStrategy is RollingUpdate: its pods are held by the guard")
 	require.Contains(t, examine(t, strings.Replace(rolling, "engine: Solr", "engine: Solr, guard: Audit", 1), nil)[0], "error update-strategy: ")
 	require.Empty(t, examine(t, strings.Replace(rolling, "engine: Solr", "engine: Solr, update: {rollingUpdate: Partition}", 1), nil))
+}
+
+// TestRollingUpdateInObserve checks that nobody is told of a guard that Observe does not have: a label
+// in the pod template would have Kubernetes roll all pods.
+func TestRollingUpdateInObserve(t *testing.T) {
+	observe := strings.Replace(fine, "engine: Solr", "engine: Solr, update: {mode: Observe}", 1)
+	require.Empty(t, examine(t, observe, nil), "OnDelete needs no guard")
+	for name, strategy := range map[string]string{"none is set": "", "no partition": "  updateStrategy: {type: RollingUpdate}\n", "a partition": "  updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 0}}\n"} {
+		t.Run(name, func(t *testing.T) {
+			rolling := strings.Replace(observe, "  updateStrategy: {type: OnDelete}\n", strategy, 1)
+			require.NotEqual(t, observe, rolling)
+			got := examine(t, rolling, nil)
+			require.Len(t, got, 1, "%q", got)
+			require.Contains(t, got[0], "error update-strategy: its updateStrategy is RollingUpdate, and with update.mode Observe nothing is guarded: its pod template has the label rollcall.dev/cluster")
+			require.Contains(t, got[0], "set updateStrategy: OnDelete before the pod template changes")
+
+			got = examine(t, strings.Replace(rolling, "labels: {app: solr, rollcall.dev/cluster: search}", "labels: {app: solr}", 1), nil)
+			require.Len(t, got, 2, "%q", got)
+			require.Contains(t, got[0]+got[1], "warning update-strategy: its updateStrategy is RollingUpdate, and with update.mode Observe nothing is guarded: Kubernetes rolls each change")
+			require.NotContains(t, got[0]+got[1], "held by the guard")
+		})
+	}
 }
 
 func TestBudgets(t *testing.T) {
@@ -286,64 +307,4 @@ func TestOrder(t *testing.T) {
 		require.False(t, seen[name], name)
 		seen[name] = true
 	}
-}
-
-// fdb is a FoundationDB without findings.
-const fdb = `
-apiVersion: rollcall.dev/v1alpha1
-kind: DatabaseCluster
-metadata: {name: fdb, namespace: prod}
-spec: {engine: FoundationDB}
----
-apiVersion: apps/v1
-kind: StatefulSet
-metadata: {name: storage, namespace: prod, uid: s1, labels: {rollcall.dev/cluster: fdb}}
-spec:
-  replicas: 3
-  podManagementPolicy: Parallel
-  updateStrategy: {type: OnDelete}
-  template:
-    metadata: {labels: {app: fdb, rollcall.dev/cluster: fdb}}
-    spec:
-      terminationGracePeriodSeconds: 300
-      topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone}]
-      containers:
-        - name: server
-          image: foundationdb/foundationdb:7.3.63
-          command: [fdbserver]
-          args: [--class=storage, --locality_instance_id=$(POD_NAME), "--locality-zoneid", "$(ZONE)", --locality_dns_name=$(POD_NAME).fdb]
-          env: [{name: POD_NAME}, {name: ZONE}]
-          readinessProbe: {exec: {command: [up]}}
-      volumes: [{name: rollcall-client, emptyDir: {}}]
-  volumeClaimTemplates: [{metadata: {name: data}}]
-`
-
-// TestLocalities checks which localities a process of FoundationDB must have.
-func TestLocalities(t *testing.T) {
-	require.Empty(t, examine(t, fdb, nil))
-	for from, tt := range map[string]struct{ to, want string }{
-		"--locality_instance_id=$(POD_NAME), ":                 {"", "error localities: container server starts fdbserver without --locality_instance_id"},
-		`, "--locality-zoneid", "$(ZONE)"`:                     {"", "error localities: container server starts fdbserver without --locality_zoneid"},
-		"{name: ZONE}":                                         {"{name: OTHER}", "error localities: --locality_zoneid of container server is $(ZONE), and the container has no variable ZONE"},
-		", --locality_dns_name=$(POD_NAME).fdb":                {"", "warning localities: container server starts fdbserver without --locality_dns_name"},
-		"  volumeClaimTemplates: [{metadata: {name: data}}]\n": {"", "error volume: it has no volumeClaimTemplates"},
-	} {
-		got := examine(t, strings.Replace(fdb, from, tt.to, 1), nil)
-		require.Len(t, got, 1, "%s: %q", from, got)
-		require.Contains(t, got[0], tt.want)
-	}
-	stateless := strings.Replace(strings.Replace(fdb, "  volumeClaimTemplates: [{metadata: {name: data}}]\n", "", 1), "--class=storage", "--class=stateless", 1)
-	require.Empty(t, examine(t, stateless, nil), "there is nothing to lose")
-	shell := strings.Replace(fdb, `command: [fdbserver]
-          args: [--class=storage, --locality_instance_id=$(POD_NAME), "--locality-zoneid", "$(ZONE)", --locality_dns_name=$(POD_NAME).fdb]`,
-		`command: [sh, -c, "exec fdbserver --class storage --locality_instance_id=$POD_NAME --locality_zoneid=$ZONE --locality_dns_name=$POD_NAME.fdb"]`, 1)
-	require.NotEqual(t, fdb, shell)
-	require.Empty(t, examine(t, shell, nil))
-}
-
-// TestTheExampleIsFine checks that what people copy has what is asked for.
-func TestTheExampleIsFine(t *testing.T) {
-	data, err := os.ReadFile("../../../deploy/examples/foundationdb.yaml")
-	require.NoError(t, err)
-	require.Empty(t, examine(t, string(data), nil))
 }

@@ -70,11 +70,38 @@ func keepsData(class string) bool {
 	return slices.Contains([]string{"unset", "storage", "log", "transaction", "coordinator"}, class)
 }
 
+// copiesZones is the first Kubernetes that copies the zone of a node to the labels of its pods.
+const copiesZones = "1.35.0"
+
+// namedZone checks a zone that is a field of the pod: that it is not empty, and that policy.zoneKey
+// means the same.
+func (f *Facts) namedZone(set *appsv1.StatefulSet, c *corev1.Container, zone string) []Finding {
+	m := variable.FindStringSubmatch(zone)
+	if m == nil {
+		return nil
+	}
+	i := slices.IndexFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == m[1] })
+	if i < 0 || c.Env[i].ValueFrom == nil || c.Env[i].ValueFrom.FieldRef == nil {
+		return nil
+	}
+	field := c.Env[i].ValueFrom.FieldRef.FieldPath
+	label := strings.TrimSuffix(strings.TrimPrefix(field, "metadata.labels['"), "']")
+	switch key := f.spec(set).Policy.ZoneKey; {
+	case field == "spec.nodeName" && key == corev1.LabelTopologyZone && f.clusterOf(set) != nil:
+		return one(Warning, fmt.Sprintf("--locality_zoneid of container %s is the name of its node, and policy.zoneKey is %s: Rollcall means all pods of a zone to go together, and FoundationDB counts each node as a zone", c.Name, key),
+			"set policy.zoneKey: "+corev1.LabelHostname+", or have --locality_zoneid say the zone of the node")
+	case label == corev1.LabelTopologyZone && set.Spec.Template.Labels[label] == "" && f.olderThan(copiesZones):
+		return one(Warning, fmt.Sprintf("--locality_zoneid of container %s is the label %s of its pod, which Kubernetes sets from 1.35 on, and this is %s: unless something else sets it, the zone is empty, and no pod goes", c.Name, label, f.Live.Version),
+			"have an init container write the zone of the node to a file, as deploy/docs/foundationdb.md shows, or use the node's name (spec.nodeName) with policy.zoneKey: "+corev1.LabelHostname)
+	}
+	return nil
+}
+
 // localities checks the localities, by which the agent finds its own process, and the groups what
 // fails together.
 func localities(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) (out []Finding) {
-		if f.spec(set).Engine != model.FoundationDB {
+		if f.engine(set) != model.FoundationDB {
 			return nil
 		}
 		c := server(set)
@@ -97,6 +124,7 @@ func localities(f *Facts) []Finding {
 				}
 			}
 		}
+		out = append(out, f.namedZone(set, c, flags["locality_zoneid"])...)
 		if _, there := flags["locality_dns_name"]; !there {
 			out = append(out, Finding{Severity: Warning, Found: fmt.Sprintf("container %s starts fdbserver without --locality_dns_name: where the cluster file names coordinators by host, it cannot be told which process such a coordinator is, and Rollcall holds", c.Name),
 				Fix: "add --locality_dns_name=$(POD_NAME).SERVICE.NAMESPACE.svc.cluster.local, as the cluster file has it"})

@@ -10,15 +10,20 @@ import (
 const oldest = "1.30.0"
 
 func kubernetesVersion(f *Facts) []Finding {
-	if f.Live == nil {
-		return nil
-	}
-	v, err := version.ParseGeneric(f.Live.Version)
-	if err != nil || v.AtLeast(version.MustParseGeneric(oldest)) {
+	if !f.olderThan(oldest) {
 		return nil
 	}
 	return []Finding{{Severity: Error, Object: "Kubernetes", Found: "it is " + f.Live.Version + ": sidecars and admission policies as Rollcall uses them are there from 1.30 on",
 		Fix: "upgrade Kubernetes first"}}
+}
+
+// olderThan reports whether Kubernetes is known to be older than a version.
+func (f *Facts) olderThan(than string) bool {
+	if f.Live == nil {
+		return false
+	}
+	v, err := version.ParseGeneric(f.Live.Version)
+	return err == nil && v.LessThan(version.MustParseGeneric(than))
 }
 
 // controllers checks that Kubernetes' own controllers have the names by which the guard lets them

@@ -108,7 +108,7 @@ func readiness(f *Facts) []Finding {
 		case c.ReadinessProbe == nil:
 			return one(Warning, "container "+c.Name+" has no readiness probe: it counts as Ready, and gets requests, as soon as its process is there",
 				"add one that asks the database, such as its health request over HTTP or its ping command")
-		case c.ReadinessProbe.TCPSocket != nil && f.spec(set).Engine != model.FoundationDB: // whose clients do not go by it
+		case c.ReadinessProbe.TCPSocket != nil && f.engine(set) != model.FoundationDB: // whose clients do not go by it
 			return one(Warning, "the readiness probe of container "+c.Name+" is a TCP connection, which a server accepts before it serves: clients get requests refused after each restart",
 				"use httpGet or exec with a request that the database answers")
 		}

@@ -141,6 +141,8 @@ func updateStrategy(f *Facts) []Finding {
 		switch {
 		case spec.Update.RollingUpdate == model.RollingUpdateByPartition:
 			return nil
+		case spec.Update.Mode == model.ModeObserve:
+			return unguarded(set)
 		case set.Spec.UpdateStrategy.RollingUpdate == nil:
 			where, fix := partition(set)
 			return at(where, one(Error, "its updateStrategy is RollingUpdate and names no partition: Kubernetes would bring pods of low ordinals back on the old revision, so Rollcall holds with bad-input",
@@ -151,6 +153,17 @@ func updateStrategy(f *Facts) []Finding {
 		}
 		return one(Info, "its updateStrategy is RollingUpdate: its pods are held by the guard while Kubernetes tries to roll them", "updateStrategy: OnDelete needs no guard for that")
 	})
+}
+
+// unguarded says what RollingUpdate means in Observe, where nothing is guarded.
+func unguarded(set *appsv1.StatefulSet) []Finding {
+	const found = "its updateStrategy is RollingUpdate, and with update.mode Observe nothing is guarded: "
+	if set.Spec.Template.Labels[v1alpha1.LabelCluster] == "" {
+		return one(Warning, found+"Kubernetes rolls each change of its pod template by itself, and the plan shows bad-input",
+			"set updateStrategy: OnDelete before you change the pod template, and while you want to see a plan")
+	}
+	return one(Error, found+"its pod template has the label "+v1alpha1.LabelCluster+", and Kubernetes rolls that change, and each later one, by itself",
+		"set updateStrategy: OnDelete before the pod template changes; or take the label out of it until update.mode is Auto and the Event GuardEnforced is there; or set update.paused instead of Observe, which keeps the guard closed")
 }
 
 // zones checks that zones are known if the policy counts them.
@@ -181,7 +194,7 @@ func zones(f *Facts) []Finding {
 // client checks that FoundationDB's own client program is mounted.
 func client(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
-		if f.spec(set).Engine != model.FoundationDB {
+		if f.engine(set) != model.FoundationDB {
 			return nil
 		}
 		for _, v := range set.Spec.Template.Spec.Volumes {

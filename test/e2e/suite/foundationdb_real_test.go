@@ -18,7 +18,7 @@ import (
 func TestFoundationDBOfAFolder(t *testing.T) {
 	folder := os.Getenv("ROLLCALL_FDB_HOME")
 	if folder == "" {
-		t.Skip("no FoundationDB server can be had from a registry: make test-foundationdb FDB=FOLDER runs this")
+		t.Skip("ROLLCALL_FDB_HOME is not set: must be a folder with fdbserver and fdbcli, as in make test-foundationdb FDB=FOLDER")
 	}
 	b := bed(t)
 	leaveNothing(t, b)
