@@ -12,7 +12,7 @@ import (
 // database wait for the zone, and waits until the database can spare the pod.
 func (e *Engine) handoff(ctx context.Context, order engines.Order, node string, s snapshot) (engines.Progress, error) {
 	if len(s.of(node)) == 0 {
-		return running("%s has no process in the database", engines.OneLine(node)), nil
+		return running("%s has no process in the database to hand anything over: start it, or let drain.onTimeout decide", engines.OneLine(node)), nil
 	}
 	zone, known := s.zoneOf(node)
 	if !known {

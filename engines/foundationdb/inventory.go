@@ -137,9 +137,9 @@ func (p process) state() engines.MemberState {
 	return engines.MemberActive
 }
 
-// catchingUp is the lag of a storage server, in seconds, from which on it does not
-// serve what is asked of it.
-const catchingUp = 60
+// catchingUp is the lag of a storage server, in seconds, from which on it does not serve what is asked
+// of it: readers wait for it, or ask another one. At rest it is up to 2.2 (recordings). (TestStorageThatLags).
+const catchingUp = 10
 
 func worse(a, b engines.MemberState) engines.MemberState {
 	order := []engines.MemberState{engines.MemberActive, engines.MemberRecovering, engines.MemberDown, engines.MemberUnknown}

@@ -1,6 +1,7 @@
 package foundationdb
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -75,4 +76,17 @@ func TestAnAnnouncementStandsForNoEntry(t *testing.T) {
 	s.excluded = append(s.excluded, markOf(v, "c", pod))
 	require.Empty(t, s.foreignSince(u), "excluded by the order itself")
 	require.Empty(t, announcement(addressMark("c", pod)))
+}
+
+// TestStorageThatLags checks that a storage server for which readers have to wait is not one that serves.
+func TestStorageThatLags(t *testing.T) {
+	for lag, want := range map[float64]engines.MemberState{
+		0: engines.MemberActive, 2.2: engines.MemberActive, 11: engines.MemberRecovering, 300: engines.MemberRecovering,
+	} {
+		d := healthy(t)
+		d.process("a0")["roles"].([]any)[1].(map[string]any)["data_lag"] = map[string]any{"seconds": lag}
+		s, err := decodeStatus(strings.NewReader(d.text()))
+		require.NoError(t, err)
+		require.Equal(t, want, s.of("fdb-0")[0].state(), "%v s", lag)
+	}
 }
