@@ -85,6 +85,9 @@ func (p *Plan) leftToAdopt(program string, pods []corev1.Pod) (steps []string) {
 		return append(steps, step(approve, "Let Rollcall restart the pod once for its agent: nobody can read or write meanwhile.", "It waits until spec.update.primary is RestartInPlace."), step(follow, "Follow it to its end."))
 	case p.Topology == model.TopologySingleServer:
 		return append(steps, step(approve, "Let Rollcall restart the pod once for its agent: nobody can read or write meanwhile."), step(follow, "Follow it to its end."))
+	case p.Cluster.Spec.Engine == model.FoundationDB:
+		lines := []string{"Let Rollcall restart each pod once for its agent. One pod at a time with policy.unit: Pod and", "policy.maxUnavailable: 1, else as many as the policy lets go:", "deploy/docs/foundationdb.md#the-first-rollout"}
+		return append(steps, step(approve, lines...), step(follow, "Follow it to its end."))
 	case p.Topology == "" || p.Topology == model.TopologyGalera:
 		return append(steps, step(approve, once), step(follow, "Follow it to its end."))
 	case p.Topology == model.TopologyGroupReplication:

@@ -142,7 +142,9 @@ func TestLeft(t *testing.T) {
 		"pods cannot be seen":                {[]*appsv1.StatefulSet{set("solr", "solr", inTemplate("solr"))}, options("solr"), []corev1.Pod{other}, approveOnly},
 		"all have agents":                    {[]*appsv1.StatefulSet{set("solr", "solr", inTemplate("solr"))}, options("solr"), []corev1.Pod{pod("solr-0", true), pod("solr-1", true), other}, nothing},
 		"a name that YAML takes for a truth": {[]*appsv1.StatefulSet{set("on", "solr", inTemplate("on"))}, options("on"), nil, strings.ReplaceAll(approveOnly, "solr", "on")},
-		"to observe":                         {[]*appsv1.StatefulSet{set("solr", "solr")}, Options{Namespace: "prod", Sets: []string{"solr"}, Observe: true}, nil, observe},
+		"FoundationDB": {[]*appsv1.StatefulSet{set("solr", "solr", inTemplate("solr"))}, Options{Namespace: "prod", Sets: []string{"solr"}, Engine: model.FoundationDB}, nil, strings.Replace(approveOnly,
+			"Let Rollcall restart each pod once, one at a time, for its agent.", "Let Rollcall restart each pod once for its agent. One pod at a time with policy.unit: Pod and\n    policy.maxUnavailable: 1, else as many as the policy lets go:\n    deploy/docs/foundationdb.md#the-first-rollout", 1)},
+		"to observe": {[]*appsv1.StatefulSet{set("solr", "solr")}, Options{Namespace: "prod", Sets: []string{"solr"}, Observe: true}, nil, observe},
 		"to observe RollingUpdate": {[]*appsv1.StatefulSet{set("solr", "solr", partitioned(0))}, Options{Namespace: "prod", Sets: []string{"solr"}, Observe: true}, nil, strings.Replace(observe,
 			"would do.", "would do. Nothing is guarded in this mode: keep the label out of the\n    pod template, or Kubernetes rolls that change by itself.", 1)},
 	} {
