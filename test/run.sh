@@ -39,12 +39,12 @@ unit() {
   # now and then in synctest (golang/go#78156). One package more than there are
   # processors: adapters wait most of the time.
   # Pure packages start no goroutine (test/arrows), so there is nothing to race, and some do little but
-  # start programs: they run without. Tests that the detector makes take minutes, or that are about
+  # start programs, or run once more what others run with it: they run without. Tests that the detector makes take minutes, or that are about
   # figures, run a part of themselves or nothing with it (test/race), so their packages run again.
-  local without='/coordinator/(model|policy|rollout)(/|$)|/deploy/manifests$|/test/(arrows|built|cmd/[a-z]*|corpus|decoders|documents)$'
+  local without='/coordinator/(model|policy|rollout)(/|$)|/coordinator/sim/rehearsal$|/cmd/rollcall$|/deploy/manifests$|/test/(arrows|built|cmd/[a-z]*|corpus|decoders|documents|fdbsim/.*|security|sim/.*)$'
   local alone='^./(agent|cmd/rollcall-coordinator)$'
   timed "unit tests with the race detector" env -u ROLLCALL_REQUIRE CGO_ENABLED=1 go test -race -cpu 1 -p $(($(nproc) + 1)) -timeout 25m $(go list ./... | grep -v -E -e '/test/(e2e/suite|apiserver)' -e "$without")
-  timed "unit tests of pure packages and of programs" env -u ROLLCALL_REQUIRE go test $plain $(go list ./... | grep -E "$without")
+  timed "unit tests of pure packages, programs and simulators" env -u ROLLCALL_REQUIRE go test $plain $(go list ./... | grep -E "$without")
   timed "all that the race detector had a part of" env -u ROLLCALL_REQUIRE go test $quiet -count=1 $(grep -rl --include=*_test.go 'rollcall/test/race"' ./agent ./cmd ./coordinator ./engines | xargs -n1 dirname | sort -u | grep -v -E -e "$without" -e "$alone")
   timed "what needs a processor for itself: memory and rates" go test $quiet -p 1 -count=1 -run 'TestReadersWhoReadNothing|TestFloodLeavesTheLeaderItsTurns' ./agent ./cmd/rollcall-coordinator
   # The recordings are beside the checkout, and no part of it: not cached, and required where they are.
