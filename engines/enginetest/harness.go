@@ -39,6 +39,12 @@ type Harness struct {
 	// Elects means that the database itself gives the role to another member when the one that has it
 	// goes. It goes with Role: the agent of another member has nothing to do then.
 	Elects bool
+	// SettingsApart means that no two members change the same setting of the database, as where one
+	// member of each zone holds data.
+	SettingsApart bool
+	// Recovers means that the database recovers after some changes, so that a sweep may have to be
+	// repeated, as agents do.
+	Recovers bool
 	// Alone means that the database has one member. What other members do is left out.
 	Alone bool
 	// Quick runs a few cases, where another run of the suite has all of them.

@@ -26,16 +26,12 @@ func (s *suite) settingOf(member int, order engines.Order) (engines.SettingChang
 	return e, setting
 }
 
-// sharing returns another member whose drains change the setting too, or the first where there is none: of
-// a database that has one for each zone, only pods of the zone that hold data may change it.
-func (s *suite) sharing(name string, order engines.Order) int {
-	s.Helper()
-	for member := 1; member < len(s.db.Members); member++ {
-		if _, setting := s.settingOf(member, order); setting.Name == name {
-			return member
-		}
+// sharing returns the member, or the first one where each changes a setting of its own.
+func (s *suite) sharing(member int) int {
+	if s.h.SettingsApart {
+		return 0
 	}
-	return 0
+	return member
 }
 
 // sharedOnlyWhenNamed checks that a cluster setting is changed only by an order that names it.
@@ -45,7 +41,7 @@ func sharedOnlyWhenNamed(s *suite) {
 	if e == nil {
 		return
 	}
-	other := s.sharing(before.Name, order)
+	other := s.sharing(1)
 	undo := s.plan(e, order)
 	_, planned := s.settingOf(other, order)
 	require.Equal(s, before, planned, "planning changed it")
@@ -68,7 +64,7 @@ func sharedIsPutBack(s *suite) {
 	if e == nil {
 		return
 	}
-	member := s.sharing(before.Name, order)
+	member := s.sharing(1)
 	order.Setting = before
 	undo := s.prepared(e, order)
 	s.restore(e, undo)
@@ -83,7 +79,7 @@ func sharedIsPutBack(s *suite) {
 	}
 	for range 2 {
 		s.restoreSetting(other, before)
-		_, after := s.settingOf(0, order)
+		_, after := s.settingOf(s.sharing(2), order)
 		require.Equal(s, before, after)
 	}
 }

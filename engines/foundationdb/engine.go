@@ -107,19 +107,11 @@ func (e *Engine) PlanDrain(ctx context.Context, order engines.Order) ([]byte, er
 // is under way, which is waited for; else a new one. It is for plans alone: who asks for one has looked
 // just before, and has time for one look. (TestPlansUseTheLastLook, TestPlansWaitForTheLookUnderWay).
 func (e *Engine) recently(ctx context.Context, holds func(snapshot) bool) (snapshot, error) {
-	if s, ok := e.lastThat(holds); ok {
+	last := func() (snapshot, bool) { return e.lastThat(holds) }
+	if s, ok := last(); ok {
 		return s, ctx.Err()
 	}
-	select {
-	case e.looking <- struct{}{}:
-		defer func() { <-e.looking }()
-	case <-ctx.Done():
-		return snapshot{}, ctx.Err()
-	}
-	if s, ok := e.lastThat(holds); ok {
-		return s, ctx.Err()
-	}
-	return e.available(ctx, e.lookInTurn)
+	return e.available(ctx, func(ctx context.Context) (snapshot, error) { return e.lookUnless(ctx, last) })
 }
 
 // lastThat is the last look, where a plan may use it.

@@ -154,17 +154,20 @@ type lastLook struct {
 
 // look looks at the database, and keeps what it saw for a plan that is asked for next.
 func (e *Engine) look(ctx context.Context) (snapshot, error) {
+	return e.lookUnless(ctx, func() (snapshot, bool) { return snapshot{}, false })
+}
+
+// lookUnless looks, one look at a time, unless the one that was waited for will do.
+func (e *Engine) lookUnless(ctx context.Context, there func() (snapshot, bool)) (snapshot, error) {
 	select {
 	case e.looking <- struct{}{}:
 		defer func() { <-e.looking }()
 	case <-ctx.Done():
 		return snapshot{}, ctx.Err()
 	}
-	return e.lookInTurn(ctx)
-}
-
-// lookInTurn is for whoever holds looking.
-func (e *Engine) lookInTurn(ctx context.Context) (snapshot, error) {
+	if s, ok := there(); ok {
+		return s, ctx.Err()
+	}
 	last := lastLook{changes: e.client.changes.Load()}
 	s, err := e.lookNow(ctx)
 	if err == nil {

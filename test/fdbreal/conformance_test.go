@@ -59,7 +59,7 @@ func TestConformance(t *testing.T) {
 	}
 	seats := c.seats(t)
 	enginetest.Run(t, enginetest.Harness{
-		Leaderless: true, Patience: 2 * time.Minute, Eventually: 6 * time.Minute,
+		Leaderless: true, SettingsApart: true, Recovers: true, Patience: 2 * time.Minute, Eventually: 6 * time.Minute,
 		Start: func(t *testing.T) enginetest.Database {
 			for _, pod := range members {
 				tell("fault-"+pod, "")

@@ -43,7 +43,7 @@ type Cluster struct {
 	end  context.CancelFunc
 }
 
-func set(class string) string { return "fdb-" + class }
+func nameOf(class string) string { return "fdb-" + class }
 
 func withoutVolume(spec *appsv1.StatefulSetSpec) {
 	spec.VolumeClaimTemplates = nil
@@ -66,7 +66,7 @@ func Deploy(ctx context.Context, bed *testbed.Bed) (*Cluster, error) {
 			if class == "stateless" {
 				withoutVolume(&set.Spec)
 			}
-		}, set(class))
+		}, nameOf(class))
 		if err != nil {
 			return nil, err
 		}
@@ -171,7 +171,7 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 func (c *Cluster) Whole(ctx context.Context, limit time.Duration) error {
 	return c.Bed.Eventually(ctx, "a whole database", limit, func(ctx context.Context) error {
 		for _, class := range classes {
-			set, err := c.Bed.Kube.AppsV1().StatefulSets(Namespace).Get(ctx, set(class), metav1.GetOptions{})
+			set, err := c.Bed.Kube.AppsV1().StatefulSets(Namespace).Get(ctx, nameOf(class), metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
@@ -203,7 +203,7 @@ func (c *Cluster) Whole(ctx context.Context, limit time.Duration) error {
 func (c *Cluster) Touch(ctx context.Context, value string) error {
 	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, manifests.Changed, value)
 	for _, class := range classes {
-		_, err := c.Bed.Kube.AppsV1().StatefulSets(Namespace).Patch(ctx, set(class), types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: "e2e"})
+		_, err := c.Bed.Kube.AppsV1().StatefulSets(Namespace).Patch(ctx, nameOf(class), types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: "e2e"})
 		if err != nil {
 			return err
 		}
