@@ -8,11 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/test/race"
 	"github.com/rollcall-dev/rollcall/test/tool"
 )
 
 // A person with a reader's certificate and no .proto file asks any agent.
 func TestGrpcurl(t *testing.T) {
+	race.Heavy(t)
 	if testing.Short() {
 		t.Skip("builds grpcurl")
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // addFixed makes a database as charts install it: a primary in a StatefulSet of its own, and its
@@ -95,6 +96,7 @@ func (db *database) restart(pod string) {
 // first, its primary last and announced, one at a time and without a handover. It does so, too, where
 // the primary has its agent already, and cannot tell which pods its replicas are.
 func TestFixedPrimaryIsAdopted(t *testing.T) {
+	race.Heavy(t)
 	replicas := []string{"db-replica-1 v1", "db-replica-0 v1"}
 	for name, c := range map[string]struct {
 		replicas int

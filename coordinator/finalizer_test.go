@@ -12,6 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 func (db *database) delete(t *testing.T) {
@@ -52,6 +53,7 @@ func TestFinalizerWhileAClaimIsOpen(t *testing.T) {
 // A DatabaseCluster can be deleted at any moment: nothing else goes, what was drained is undone,
 // and then the object is gone.
 func TestDeletionInMidRollout(t *testing.T) {
+	race.Heavy(t)
 	for after := 200 * time.Millisecond; after < 12*time.Second; after += 600 * time.Millisecond {
 		t.Run(fmt.Sprint(after), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {

@@ -18,6 +18,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/apiserver"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // installGuard makes what the chart makes, and what Kubernetes has.
@@ -183,6 +184,7 @@ func TestFullBudgetHoldsBeforeADrain(t *testing.T) {
 
 // What is tried again and again, and refused each time, is one stall.
 func TestRefusalsAreOneStall(t *testing.T) {
+	race.Heavy(t)
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 2)
 		w.server.Refuse = func(*corev1.Pod) error { return apiserver.BudgetRefusal() }

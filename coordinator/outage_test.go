@@ -12,11 +12,13 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // An approved outage in which old and new do not talk to each other is interrupted halfway: the API server loses
 // all evictions but the first half for a while, and the coordinator may die, too. The others follow.
 func TestAnInterruptedOutageIsCarriedThrough(t *testing.T) {
+	race.Heavy(t)
 	for name, at := range map[string]struct {
 		trouble time.Duration
 		dies    bool

@@ -13,6 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // The only copy of a shard is on search-2, whose data does not survive a restart. Its container
@@ -20,6 +21,7 @@ import (
 // away, whatever verdict suffices: its own agent cannot tell of it any more, and others do when
 // they are asked, or the coordinator has not forgotten.
 func TestTheOnlyCopyIsNotForgotten(t *testing.T) {
+	race.Heavy(t)
 	for name, c := range map[string]struct {
 		// before and after the crash, for so long nothing happens.
 		before, after time.Duration

@@ -11,6 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 func (db *database) change(t *testing.T, change func(*v1alpha1.DatabaseCluster)) {
@@ -23,6 +24,7 @@ func (db *database) change(t *testing.T, change func(*v1alpha1.DatabaseCluster))
 // The agent of the canary's pod falls silent for ever. Nobody asked for that wait, so it is a stall that names
 // the pod; and a blip of a pod that soaked for long is none.
 func TestACanaryThatCannotBeProvenIsStalled(t *testing.T) {
+	race.Heavy(t)
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)
 		db.change(t, func(c *v1alpha1.DatabaseCluster) {
@@ -57,6 +59,7 @@ func TestACanaryThatCannotBeProvenIsStalled(t *testing.T) {
 
 // search-2 recovers in vain on the new revision, and search-0 blips every four minutes. That it is back is no progress.
 func TestAPodThatFlapsHidesNoStall(t *testing.T) {
+	race.Heavy(t)
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)
 		db.said = func(pod string, r *rollcallv1.Report) *rollcallv1.Report {
@@ -91,6 +94,7 @@ func TestAPodThatFlapsHidesNoStall(t *testing.T) {
 
 // Managers wait for the data pods, and these for a person: nobody has to look at anything else.
 func TestWaitingForAPersonIsNotStalled(t *testing.T) {
+	race.Heavy(t)
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.addPools("search", model.OpenSearch, false, &pool{name: "data", replicas: 3}, &pool{name: "mgr", replicas: 3, rank: 10, manages: true})
 		db.change(t, func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Canary.Pods, c.Spec.Update.Canary.Approve = 1, true })

@@ -12,11 +12,13 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // Many databases at once: each has its first look, and there are never more streams than the limit; those whose look
 // comes to no end (an agent that cannot be reached, a database that is not well) take their turns and no more.
 func TestFirstLooksAreBounded(t *testing.T) {
+	race.Heavy(t)
 	inWorld(t, func(t *testing.T, w *world) {
 		w.firstLooks = 9
 		var all []*database

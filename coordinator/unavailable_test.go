@@ -9,11 +9,13 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // A pod that goes away while nothing is rolled is named when it has been unavailable for longer
 // than a start may take, and that is written once.
 func TestUnavailablePodIsReportedWithoutARollout(t *testing.T) {
+	race.Heavy(t)
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)
 		p := w.start()

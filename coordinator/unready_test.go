@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // unready has Kubernetes find no pod Ready, though all are live.
@@ -38,6 +39,7 @@ func (db *database) serving() int {
 // What the readiness probe asks is unavailable, and all pods are live. They may serve clients who
 // do not go by readiness, so that a new template goes through them one at a time.
 func TestPodsThatAreLiveAndNotReadyGoWithinTheBudget(t *testing.T) {
+	race.Heavy(t)
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.addPools("search", model.OpenSearch, false, &pool{name: "data", replicas: 3}, &pool{name: "coord", replicas: 5, empty: true})
 		p := w.start()

@@ -17,6 +17,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 func TestPatience(t *testing.T) {
@@ -104,6 +105,7 @@ func TestWhatAStallSaysIsKeptUp(t *testing.T) {
 
 // A wait that counts down says nothing new.
 func TestAStallThatCountsDownIsNotWrittenAgain(t *testing.T) {
+	race.Heavy(t)
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)
 		db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Policy.SoakSeconds = 2400 })

@@ -19,11 +19,10 @@ if [ "${CI:-}" = true ]; then
   export ROLLCALL_REQUIRE=${ROLLCALL_REQUIRE:-solr,opensearch,mysql,mariadb,chromium,cluster,siege}
 fi
 
-# All but the race detector runs with what the programs are built with (Makefile), so
-# that what they link in is compiled once; vet has been run with the detector.
-export CGO_ENABLED=0
-plain="-trimpath -tags grpcnotrace"
-quiet="$plain -vet=off"
+# One set of flags, that of the programs (Makefile), for all that is compiled here and in tests, so
+# that it is compiled once. What vet has looked at once needs no second look.
+export CGO_ENABLED=0 GOFLAGS="-trimpath -tags=grpcnotrace"
+quiet="-vet=off"
 
 timed() { # timed NAME COMMAND...
   local name=$1 start=$SECONDS
@@ -33,31 +32,43 @@ timed() { # timed NAME COMMAND...
   echo "=== $name: $((SECONDS - start)) s"
 }
 
+# concurrent prints the packages whose own code starts goroutines or locks something.
+concurrent() {
+  grep -rlE --include=*.go --exclude=*_test.go '^\s*go (func|[a-z])|\.Go\(|sync\.(Mutex|RWMutex|Map|Cond)|atomic\.|AfterFunc\(' ./agent ./cmd ./coordinator ./engines ./proto |
+    xargs -n1 dirname | sort -u | grep -v '/sim/' | xargs go list
+}
+
+# parted runs once more what the race detector makes take minutes, or what is about figures: with it,
+# tests skip that (test/race). Where ROLLCALL_SOME is set they still try a part of long lists of cases.
+# Given are the packages that have run with it.
+parted() {
+  local using alone='/agent$|/cmd/rollcall-coordinator$'
+  using=$(grep -rl --include=*_test.go 'rollcall/test/race"' ./agent ./cmd ./coordinator ./engines | xargs -n1 dirname | sort -u | xargs go list)
+  timed "all that the race detector had a part of" env -u ROLLCALL_REQUIRE go test $quiet -count=1 -timeout 40m $(grep -x -F "$1" <<<"$using" | grep -v -E "$alone")
+}
+
 unit() {
   # What needs a server or a cluster is required further down, where it is there.
-  # One thread for each package: with several, the race detector itself crashes
-  # now and then in synctest (golang/go#78156). One package more than there are
-  # processors: adapters wait most of the time.
-  # Pure packages start no goroutine (test/arrows), so there is nothing to race, and some do little but
-  # start programs, or run once more what others run with it: they run without. Tests that the detector makes take minutes, or that are about
-  # figures, run a part of themselves or nothing with it (test/race), so their packages run again.
-  local without='/coordinator/(model|policy|rollout)(/|$)|/coordinator/sim/rehearsal$|/cmd/rollcall$|/deploy/manifests$|/test/(arrows|built|cmd/[a-z]*|corpus|decoders|documents|fdbsim/.*|security|sim/.*)$'
-  local alone='^./(agent|cmd/rollcall-coordinator)$'
-  timed "unit tests with the race detector" env -u ROLLCALL_REQUIRE CGO_ENABLED=1 go test -race -cpu 1 -p $(($(nproc) + 1)) -timeout 25m $(go list ./... | grep -v -E -e '/test/(e2e/suite|apiserver)' -e "$without")
-  timed "unit tests of pure packages, programs and simulators" env -u ROLLCALL_REQUIRE go test $plain $(go list ./... | grep -E "$without")
-  timed "all that the race detector had a part of" env -u ROLLCALL_REQUIRE go test $quiet -count=1 $(grep -rl --include=*_test.go 'rollcall/test/race"' ./agent ./cmd ./coordinator ./engines | xargs -n1 dirname | sort -u | grep -v -E -e "$without" -e "$alone")
-  timed "what needs a processor for itself: memory and rates" go test $quiet -p 1 -count=1 -run 'TestReadersWhoReadNothing|TestFloodLeavesTheLeaderItsTurns' ./agent ./cmd/rollcall-coordinator
+  # The race detector watches the packages that start goroutines or lock something. One thread for
+  # each package: with several, the detector itself crashes now and then in synctest (golang/go#78156).
+  # One package more than there are processors: they wait for much of the time.
+  local raced
+  raced=$(concurrent)
+  timed "unit tests with the race detector" env -u ROLLCALL_REQUIRE CGO_ENABLED=1 go test -race -cpu 1 -p $(($(nproc) + 1)) -timeout 25m $raced
+  timed "unit tests without it" env -u ROLLCALL_REQUIRE ROLLCALL_SOME=1 go test $( (go list ./... | grep -v -E '/test/(e2e/suite|apiserver)'; echo "$raced"; echo "$raced") | sort | uniq -u)
+  ROLLCALL_SOME=1 parted "$raced"
+  timed "what needs a processor for itself: memory and rates" go test $quiet -p 1 -count=1 -run 'TestReadersWhoReadNothing|TestFloodLeavesTheLeaderItsTurns|TestGrpcurl' ./agent ./cmd/rollcall-coordinator
   # The recordings are beside the checkout, and no part of it: not cached, and required where they are.
   timed "FoundationDB, adapter and simulator, against recordings of a real one" env ROLLCALL_FDB_RECORDINGS_REQUIRED="${ROLLCALL_FDB_RECORDINGS_REQUIRED:-$([ ! -d ../shared/foundationdb ] || echo 1)}" go test $quiet -v -count=1 -run 'Record|RealServer' ./test/fdbsim/recordings ./engines/foundationdb
-  timed "the policy and its second implementation" env ROLLCALL_TWIN=100000 go test $quiet -count=1 -run Twin ./coordinator/policy
-  timed "each incident of other systems comes back without what prevents it" go run $plain ./test/cmd/mutate -list test/cmd/mutate/incidents.txt
-  timed "all orders in which two leaders can act" go run $plain ./test/sim/search/cmd
-  timed "rollouts in a simulated world" go run $plain ./test/sim/cmd -seeds 2000
-  timed "the same world twice" go run $plain ./test/sim/cmd -worlds old -seeds 30 -twice 30
+  timed "the policy and its second implementation" env ROLLCALL_TWIN=${ROLLCALL_TWIN:-20000} go test $quiet -count=1 -run Twin ./coordinator/policy
+  timed "each incident of other systems comes back without what prevents it" go run ./test/cmd/mutate -list test/cmd/mutate/incidents.txt
+  timed "all orders in which two leaders can act" go run ./test/sim/search/cmd
+  timed "rollouts in a simulated world" go run ./test/sim/cmd -seeds 2000
+  timed "the same world twice" go run ./test/sim/cmd -worlds old -seeds 30 -twice 30
   timed "unit tests of the local cluster" go -C test/cluster test ./...
-  timed "the dashboard with a recording of a rollout" env -u ROLLCALL_REQUIRE go -C test/dashboard test -count=1 ./... # not cached: what it reads is outside its module
+  timed "the dashboard with a recording of a rollout, and in a real browser where there is one" go -C test/dashboard test -count=1 ./... # not cached: what it reads is outside its module
   timed "the licences of what is linked in" go -C test/licences test -count=1 ./...
-  timed "the page in a real browser, where there is one" env -u ROLLCALL_REQUIRE CGO_ENABLED=1 go -C test/browser test -race -count=1 .
+  timed "the page in a real browser, where there is one" go -C test/browser test -count=1 .
 }
 
 images() {
@@ -84,10 +95,15 @@ opensearch_packages=./engines/opensearch
 [ -z "${ROLLCALL_OPENSEARCH_ALL:-}" ] || opensearch_packages+=/...
 mysql_packages="./engines/mysql/... ./engines/galera ./test/e2e/manifests"
 
-real() { # real PACKAGES_AT_ONCE PACKAGE...
-  local at_once=$1
-  shift
-  timed "adapters against real servers: $*" go test $quiet -p "$at_once" -count=1 -timeout 40m -run Real "$@"
+# What each commit leaves to the night, as each is minutes of two processors: rollouts, which the real
+# cluster has on each commit, and servers that are broken or that refuse in every way.
+at_night='TestRealSecuredRollout|TestRealRestarts|TestRealBusy|TestRealClientCertificates|TestRealUpgrade|TestRealMissing|TestRealSecurityMistakes|TestRealSwitchoverBroken|TestRealBreaks|TestRealFaults|TestRealCandidateDies|TestRealObstacles'
+
+real() { # real PACKAGES_AT_ONCE TESTS_TO_LEAVE_OUT PACKAGE...
+  local at_once=$1 skip=$2
+  shift 2
+  [ -z "$skip" ] || echo "=== not on each commit, but nightly: ${skip//|/, }"
+  timed "adapters against real servers: $*" go test $quiet -p "$at_once" -count=1 -timeout 40m -run Real ${skip:+-skip "^($skip)$"} "$@"
 }
 
 # Who asks for it by its name is told what it lacks: it needs root, and control groups
@@ -97,7 +113,7 @@ siege() {
   programs=$(bin/rollcall-cluster programs)
   export ROLLCALL_CLUSTER_PROGRAMS=$programs
   timed "the siege: what strangers and tenants send, at the chart's memory limit" go test $quiet -count=1 -v -timeout 70m ./test/siege
-  [ -z "${ROLLCALL_SIEGE_ALL:-}" ] || timed "each attack of the siege on programs without their defence" env -u ROLLCALL_SIEGE_ALL go run $plain ./test/cmd/mutate -list test/cmd/mutate/siege.txt
+  [ -z "${ROLLCALL_SIEGE_ALL:-}" ] || timed "each attack of the siege on programs without their defence" env -u ROLLCALL_SIEGE_ALL go run ./test/cmd/mutate -list test/cmd/mutate/siege.txt
 }
 
 # No registry that CI may use has FoundationDB's server, so the programs are somebody's own.
@@ -133,15 +149,13 @@ all)
   unit
   images
   homes
-  timed "the page in a real browser" go -C test/browser test -count=1 .
-  timed "the dashboard in a real browser" go -C test/dashboard test -count=1 -run RealBrowser .
-  real 3 $solr_packages $opensearch_packages $mysql_packages
+  real 3 "$at_night" $solr_packages $opensearch_packages $mysql_packages
   siege
   e2e
   ;;
 mysql)
   sql_homes
-  real 1 $mysql_packages
+  real 1 '' $mysql_packages
   [ -z "${ROLLCALL_MYSQL_ALL:-}" ] || timed "MySQL and MariaDB: every break at every boundary" go test $quiet -count=1 -v -timeout 150m -run 'TestRealBreaks|TestRealFaults|TestRealDisk|TestRealObstacles|TestRealConformance|TestRealGroupHandover|TestOneBreak|TestTwoBreaks|TestLatePromotion' ./engines/mysql -args -breaks.all
   ;;
 foundationdb-models)
@@ -159,18 +173,21 @@ nightly)
   ROLLCALL_SOLR_ALL=1 bash "$0" solr
   ROLLCALL_MYSQL_ALL=1 bash "$0" mysql
   bash "$0" foundationdb-models
+  timed "the policy and its second implementation" env ROLLCALL_TWIN=1000000 go test $quiet -count=1 -timeout 2h -run Twin ./coordinator/policy
+  timed "rollouts in a simulated world" go run ./test/sim/cmd -seeds 100000
+  parted "$(go list ./...)"
   ROLLCALL_SIEGE_ALL=1 bash "$0" siege
   ROLLCALL_E2E_MEASURE=1 bash "$0" e2e
   ;;
 solr)
   images
   homes
-  real 1 $solr_packages
+  real 1 '' $solr_packages
   ;;
 opensearch)
   images
   homes
-  real 1 $opensearch_packages
+  real 1 '' $opensearch_packages
   ;;
 *) echo "usage: run.sh all|unit|siege|solr|opensearch|mysql|foundationdb-models|foundationdb-real|e2e|nightly" >&2; exit 2 ;;
 esac

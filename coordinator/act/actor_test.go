@@ -50,7 +50,7 @@ func resumesAfterACrashAtEveryCall(t *testing.T, newWorld func(*testing.T) *worl
 	require.Greater(t, len(calls), 20)
 	for at, what := range calls {
 		for i, late := range lates {
-			if !race.Part(at+i, 5) {
+			if !race.Part(at+i, 15) {
 				continue
 			}
 			when := map[bool]string{false: "before", true: "after"}[late]

@@ -61,6 +61,9 @@ func pause(c *v1alpha1.DatabaseCluster) {
 // closed, its drain undone and no claim left.
 func TestPauseAtEveryCall(t *testing.T) {
 	for at := 1; at < 25; at++ {
+		if !race.Part(at, 15) {
+			continue
+		}
 		inWorld(t, func(t *testing.T, w *world) {
 			calls, gone := 0, 0
 			p := intercepted(w, func(kubetest.Call) error {
@@ -145,6 +148,7 @@ func TestTimeoutReleasesNoClaim(t *testing.T) {
 }
 
 func TestOnTimeoutProceed(t *testing.T) {
+	race.Heavy(t)
 	for _, fate := range []model.DataFate{model.DataKeep, model.DataLose} {
 		inWorld(t, func(t *testing.T, w *world) {
 			w.edit(func(c *v1alpha1.DatabaseCluster) {

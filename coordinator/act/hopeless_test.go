@@ -32,9 +32,11 @@ func (w *world) adopts(went *time.Time) {
 // was called empty, can neither be emptied nor left as it is: it is restarted for an agent, not
 // sooner than any other pod would be, and then replaced.
 func TestASuccessorWithoutAnAgentIsRestartedForOne(t *testing.T) {
-	race.Heavy(t)
 	restarted := 0
 	for at := 1; at < 20; at++ {
+		if !race.Part(at, 15) {
+			continue
+		}
 		inDiskWorld(t, func(t *testing.T, w *world) {
 			calls, went := 0, time.Time{}
 			w.adopts(&went)
@@ -68,6 +70,7 @@ func TestASuccessorWithoutAnAgentIsRestartedForOne(t *testing.T) {
 // All agents are gone when the pod goes by itself, as no webhook answers. Nobody else can have looked at its
 // successor, nor is one of them adopted while that is claimed, so it goes without.
 func TestSuccessorWithoutAgentIsRestartedWhenNoneHasOne(t *testing.T) {
+	race.Heavy(t)
 	inDiskWorld(t, func(t *testing.T, w *world) {
 		went := time.Time{}
 		w.adopts(&went)
@@ -99,9 +102,11 @@ func TestSuccessorWithoutAgentIsRestartedWhenNoneHasOne(t *testing.T) {
 // The pod goes by itself when its newest template finds no node. Its successor, on the volume that was
 // called empty, is corrected by the next template like any other pod, keeps its volume, and is then replaced.
 func TestAnEmptiedPodIsCorrectedFirst(t *testing.T) {
-	race.Heavy(t)
 	corrected := 0
 	for at := 1; at < 20; at++ {
+		if !race.Part(at, 15) {
+			continue
+		}
 		inDiskWorld(t, func(t *testing.T, w *world) {
 			calls := 0
 			w.bare, w.broken["v2"] = map[types.UID]bool{}, true

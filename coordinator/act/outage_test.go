@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // sluggish is an agent whose database takes a while to answer each look.
@@ -80,6 +81,9 @@ func TestSlowPodFollowsInAnOutage(t *testing.T) {
 func TestAnOutageIsFinishedByASuccessor(t *testing.T) {
 	var stranded []string
 	for at := 1; at < 60; at++ {
+		if !race.Part(at, 15) {
+			continue
+		}
 		inWorld(t, func(t *testing.T, w *world) {
 			newOutage(t, w)
 			newProcess(w, at, true).run(time.Minute)

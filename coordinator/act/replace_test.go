@@ -167,7 +167,7 @@ func (w *world) vanish(pod string) {
 // replacement up; one that comes later holds it, and it goes on when the pause ends.
 func TestPauseOfAReplacementAtEveryCall(t *testing.T) {
 	for at := 1; at < 40; at++ {
-		if !race.Part(at, 5) {
+		if !race.Part(at, 15) {
 			continue
 		}
 		inDiskWorld(t, func(t *testing.T, w *world) {

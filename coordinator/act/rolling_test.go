@@ -253,7 +253,7 @@ func TestPauseAtEveryCallInARollingPool(t *testing.T) {
 	for how, way := range ways {
 		t.Run(how, func(t *testing.T) {
 			for at := 1; at < 28; at++ {
-				if !race.Part(at, 5) {
+				if !race.Part(at, 15) {
 					continue
 				}
 				inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {

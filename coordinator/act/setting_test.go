@@ -11,6 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout/effect"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 const (
@@ -165,6 +166,7 @@ func TestClusterSettingOfAClaimGivenUp(t *testing.T) {
 // A pod that does not come back keeps the setting for as long as a start may
 // take, and no longer.
 func TestClusterSettingOfAPodThatDoesNotReturn(t *testing.T) {
+	race.Heavy(t)
 	inWorld(t, func(t *testing.T, _ *world) {
 		w := newSettingWorld(t)
 		w.broken["v2"] = true

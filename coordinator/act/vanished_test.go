@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // hide takes the StatefulSet and its pods out of sight.
@@ -26,6 +27,7 @@ func (w *world) hide(hidden bool) {
 // lost and is back, or it was deleted with its pods left behind and applied again. No
 // claim ends by that, and nothing stays behind in the database.
 func TestAPoolThatVanishesForAMoment(t *testing.T) {
+	race.Heavy(t)
 	for _, make := range []func(t *testing.T) *world{newWorld, newSettingWorld} {
 		for at := 1; at < 40; at += 2 {
 			synctest.Test(t, func(t *testing.T) {

@@ -169,7 +169,7 @@ func TestSmallPoolsByPartitionEnd(t *testing.T) {
 				for set := range 3 * 2 * 4 {
 					pace := set / 6 // 3: with guards
 					w := partitionWorld{pods: pods, line: line, limit: set%3 + 1, ordered: set/3%2 > 0, guarded: pace == 3, pace: pace % 3}
-					if n++; n%step > 0 || faults > 5 || !race.Part(n/step, 5) {
+					if n++; n%step > 0 || faults > 5 || !race.Part(n/step, 15) {
 						continue
 					}
 					if w.start(t); w.play() || w.fault == "" && w.asksPerson() {

@@ -25,7 +25,7 @@ func TestSmallPoolsEnd(t *testing.T) {
 			w := smallWorld{pools: pools, smallSet: smallSet{
 				limit: 1 + cluster.Count(bit(0)), ordered: bit(1), guarded: bit(2), zones: bit(3), part: bit(4), pace: cluster.Count(bit(5)), turns: turns,
 			}}
-			if n++; n%step > 0 || faults > 5 || !race.Part(n/step, 5) {
+			if n++; n%step > 0 || faults > 5 || !race.Part(n/step, 15) {
 				continue
 			}
 			if w.start(); w.play() || w.fault == "" && w.asksPerson() {

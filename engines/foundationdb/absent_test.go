@@ -23,7 +23,7 @@ func TestEvacuateAnAbsentProcess(t *testing.T) {
 	for _, version := range []string{"7.3.63", "7.1.67", "7.4.5"} {
 		for _, when := range []string{"", "its seat among the coordinators moved", "excluded, its data are being moved", " still is storage"} {
 			for _, by := range []string{"", " by another agent"} {
-				if n++; !race.Part(n, 5) {
+				if n++; !race.Part(n, 15) {
 					continue
 				}
 				t.Run(version+" after "+when+by, func(t *testing.T) { evacuateAbsent(t, version, when, by != "") })

@@ -17,6 +17,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/web"
 	"github.com/rollcall-dev/rollcall/engines/web/webtest"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // printed is what a program prints that does as a server does; it ends with the test.
@@ -39,6 +40,7 @@ func (p printer) Write(b []byte) (int, error) { return p.Writer.Write(b) }
 
 // TestHostileStatus checks that whatever status json is, an agent stays within its memory.
 func TestHostileStatus(t *testing.T) {
+	race.Heavy(t)
 	endless := func(head, each string) webtest.Hostile {
 		return webtest.Endless(head, func(i int) string {
 			return strings.Repeat(",", min(i, 1)) + strings.ReplaceAll(each, "%d", fmt.Sprint(i))
@@ -76,6 +78,7 @@ func TestHostileStatus(t *testing.T) {
 // TestLargestStatus checks that thousands of processes with all that fdbcli prints of each are read
 // within an agent's memory.
 func TestLargestStatus(t *testing.T) {
+	race.Heavy(t)
 	data := large(2500)
 	in := web.NewBounded(bytes.NewReader(data), statusLimits)
 	runtime.GC() // twice, with Peak's own, for what the encoder had

@@ -27,7 +27,7 @@ func TestWhatIfAgainstTheTruth(t *testing.T) {
 	var asked, permitted, needless, unsafe int
 	reasons := map[string]int{}
 	for seed := range uint64(n) {
-		if !race.Part(int(seed), 8) {
+		if !race.Part(int(seed), 20) {
 			continue
 		}
 		tried++

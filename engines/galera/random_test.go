@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // trueMember is a member as it is, whatever anybody knows.
@@ -163,6 +164,7 @@ func (w *trueWorld) view(i int) View {
 // that moment, and a synced member with data stays in it; what an agent reports has never more
 // votes than there are.
 func TestNoDepartureTakesTheComponent(t *testing.T) {
+	race.Heavy(t)
 	left, held := 0, 0
 	for seed := range uint64(3000) {
 		w := newTrueWorld(rand.New(rand.NewPCG(seed, 1)))

@@ -138,7 +138,7 @@ func TestOneBreakInPlace(t *testing.T) {
 		whole := simulate(t, setup).restored + 5
 		for _, kind := range kinds(setup.members) {
 			for at := 1; at <= whole; at++ {
-				if j.tried++; *allBreaks || j.tried%61 == 0 && race.Part(j.tried/61, 5) {
+				if j.tried++; *allBreaks || j.tried%61 == 0 && race.Part(j.tried/61, 15) {
 					j.try(setup, simBreak{kind: kind, at: at})
 				}
 			}

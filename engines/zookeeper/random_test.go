@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // trueServer is a server as it is, whatever anybody knows. What servers do is as ZooKeeper's
@@ -225,6 +226,7 @@ func (w *trueWorld) view(i int) View {
 // Whenever a drain says that a server may leave, those that have the data of the present epoch are a
 // majority, by each configuration that an agent tells, if it is killed at that moment.
 func TestNoDepartureTakesTheQuorum(t *testing.T) {
+	race.Heavy(t)
 	left, held, forGood := 0, 0, 0
 	for seed := range uint64(3000) {
 		w := newTrueWorld(rand.New(rand.NewPCG(seed, 1)))

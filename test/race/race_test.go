@@ -7,13 +7,19 @@ import (
 )
 
 func TestPart(t *testing.T) {
-	tried := 0
-	for n := range 12 {
-		if Part(n, 4) {
-			tried++
+	tried := func(every int, detector, some bool) (n int) {
+		for i := range 60 {
+			if part(i, every, detector, some) {
+				n++
+			}
 		}
+		return n
 	}
-	require.Equal(t, map[bool]int{true: 3, false: 12}[Enabled], tried)
+	require.Equal(t, 60, tried(15, false, false), "by hand and nightly")
+	require.Equal(t, 20, tried(15, false, true), "on each commit")
+	require.Equal(t, 60, tried(4, false, true))
+	require.Equal(t, 4, tried(15, true, false), "with the detector")
+	require.Equal(t, 4, tried(15, true, true))
 }
 
 func TestHeavy(t *testing.T) {

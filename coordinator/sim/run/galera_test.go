@@ -9,12 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/sim/oracle"
-	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // Members of Galera hold all invariants, and are synced in the end.
 func TestGaleraSeeds(t *testing.T) {
-	race.Heavy(t)
 	whole, outages := 0, 0
 	for seed := *from; seed < *from+2**seeds; seed++ {
 		r, err := Seed(seed, Options{Galera: true})
@@ -45,7 +43,6 @@ func TestGaleraUndisturbed(t *testing.T) {
 
 // Where many may be unavailable, the votes alone hold members.
 func TestVotesHoldMembers(t *testing.T) {
-	race.Heavy(t)
 	many := &Bug{cache: spec(unlimited)}
 	for seed := *from; seed < *from+2**seeds; seed++ {
 		r, err := Seed(seed, Options{Galera: true, Bug: many})

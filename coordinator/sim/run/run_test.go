@@ -13,7 +13,6 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/oracle"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
-	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 var (
@@ -110,7 +109,6 @@ func TestPrimarySeeds(t *testing.T) {
 // Undisturbed, the primary hands over once, by ordinals twice at most, and not
 // at all only if it did not have to go.
 func TestHandoversUndisturbed(t *testing.T) {
-	race.Heavy(t)
 	ways := map[model.RollingUpdate]bool{}
 	for seed := *from; seed < *from+12; seed++ {
 		r, err := Seed(seed, Options{Quiet: true, Primary: []int{3, 5, 11}[seed%3]})
@@ -188,7 +186,6 @@ func TestARunEndsThoughSomebodySleeps(t *testing.T) {
 
 // The same seed gives the same log, to the byte, and the same course of what is in no log.
 func TestSameSeedSameLog(t *testing.T) {
-	race.Heavy(t)
 	const (
 		together = 23  // claims have one agent looked at by two at one instant
 		handed   = 13  // a stream follows another at the instant at which that ends
@@ -216,7 +213,6 @@ func TestSameSeedSameLog(t *testing.T) {
 // scaled away, a last copy that was forgotten because nobody had an agent any more, a guard that a
 // take-over left open, and rosters that were waited for in vain.
 func TestSeedsThatBrokeOnce(t *testing.T) {
-	race.Heavy(t)
 	for wide, seeds := range map[bool][]uint64{true: {616, 751, 898, 993, 1750, 2295, 2829, 8923, 9655}, false: {3709, 5034, 9268}} {
 		for _, seed := range seeds {
 			r, err := Seed(seed, Options{Wide: wide, Old: true})

@@ -11,6 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/status/web/webtest"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 func podOf(t testing.TB, v View, name string) (Pod, string) {
@@ -216,6 +217,7 @@ func TestTimelineOfARollout(t *testing.T) {
 
 // What was forecast at first stays.
 func TestATimelineIsBounded(t *testing.T) {
+	race.Heavy(t)
 	l := &Timeline{Ended: true}
 	for i := range 3 * maxStretches {
 		changes := []func(*model.Snapshot){webtest.At(i)}
