@@ -32,11 +32,9 @@ func (w *world) adopts(went *time.Time) {
 // was called empty, can neither be emptied nor left as it is: it is restarted for an agent, not
 // sooner than any other pod would be, and then replaced.
 func TestASuccessorWithoutAnAgentIsRestartedForOne(t *testing.T) {
+	race.Heavy(t) // it waits for a call that few of its cases have
 	restarted := 0
 	for at := 1; at < 20; at++ {
-		if !race.Part(at, 15) {
-			continue
-		}
 		inDiskWorld(t, func(t *testing.T, w *world) {
 			calls, went := 0, time.Time{}
 			w.adopts(&went)
@@ -102,11 +100,9 @@ func TestSuccessorWithoutAgentIsRestartedWhenNoneHasOne(t *testing.T) {
 // The pod goes by itself when its newest template finds no node. Its successor, on the volume that was
 // called empty, is corrected by the next template like any other pod, keeps its volume, and is then replaced.
 func TestAnEmptiedPodIsCorrectedFirst(t *testing.T) {
+	race.Heavy(t) // it waits for a call that few of its cases have
 	corrected := 0
 	for at := 1; at < 20; at++ {
-		if !race.Part(at, 15) {
-			continue
-		}
 		inDiskWorld(t, func(t *testing.T, w *world) {
 			calls := 0
 			w.bare, w.broken["v2"] = map[types.UID]bool{}, true

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 const (
@@ -83,6 +85,7 @@ func TestAlertsAreComplete(t *testing.T) {
 // TestAlertsFire has Prometheus itself read the rules, and tries when each fires
 // and when it does not.
 func TestAlertsFire(t *testing.T) {
+	race.Night(t)
 	out, err := run(t, "promtool", "check", "rules", "--lint=all", "--lint-fatal", "deploy/chart/files/alerts.yaml")
 	require.NoError(t, err, "%s", out)
 	out, err = run(t, "promtool", "test", "rules", testsOfAlerts)

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 var programs = []string{"rollcall", "rollcall-agent", "rollcall-coordinator"}
@@ -79,9 +81,7 @@ var first = sync.OnceValues(func() (string, error) {
 // and if a path, a time or a mode came into that, or into the program when it is linked,
 // the second program would be another.
 func TestTheSameSourcesGiveTheSamePrograms(t *testing.T) {
-	if testing.Short() {
-		t.Skip("links every program twice")
-	}
+	race.Night(t)
 	one, err := first()
 	require.NoError(t, err)
 	two := filepath.Join(parent, "elsewhere", "and with a longer name")
@@ -101,9 +101,7 @@ func TestTheSameSourcesGiveTheSamePrograms(t *testing.T) {
 }
 
 func TestBillsOfMaterialsListWhatIsLinkedIn(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds cyclonedx-gomod")
-	}
+	race.Night(t)
 	dir, err := first()
 	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), "make", "sbom", "VERSION=v1.2.3")

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 var from = regexp.MustCompile(`(?m)^FROM (?:--platform=\S+ )?(\S+)`)
@@ -28,9 +30,7 @@ func TestImagesHaveNoBase(t *testing.T) {
 
 // A scan that did not take place is not taken for one that found nothing.
 func TestVulnerabilitiesThatWereNotLookedUpAreNotNone(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds govulncheck")
-	}
+	race.Night(t)
 	cmd := exec.CommandContext(t.Context(), "make", "-C", "../..", "vuln", "GOVULNDB=file:///none")
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)

@@ -10,3 +10,11 @@ func Heavy(t testing.TB) {
 		t.Skip("it runs without the race detector: test/run.sh")
 	}
 }
+
+// Night skips a test that builds for minutes of two processors, on each commit. make nightly runs it.
+func Night(t testing.TB) {
+	t.Helper()
+	if some {
+		t.Skip("it runs nightly: make nightly")
+	}
+}

@@ -18,6 +18,7 @@ import (
 // TestFoundationDB walks one simulated FoundationDB, of which all but the server is
 // real, through everything: nine pods in three zones, all data twice.
 func TestFoundationDB(t *testing.T) {
+	measured(t)
 	b := bed(t, "foundationdb")
 	leaveNothing(t, b)
 	f := deployFDB(t, b, fdbcluster.Options{})

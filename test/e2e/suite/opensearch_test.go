@@ -27,7 +27,29 @@ func searchPods() int {
 	if measuring() {
 		return 8
 	}
-	return 6
+	return 3
+}
+
+// allRoles makes the nodes with data the whole OpenSearch where nothing is measured, as the default of the
+// official chart is: three nodes that have each role.
+func allRoles(set *appsv1.StatefulSet) {
+	fewer(set, searchcluster.Managers, 0)
+	fewer(set, searchcluster.Coordinating, 0)
+	fewer(set, searchcluster.Data, 3)
+	if set.Name != searchcluster.Data || measuring() {
+		return
+	}
+	env := set.Spec.Template.Spec.Containers[0].Env
+	for i := range env {
+		switch env[i].Name {
+		case "OPENSEARCH_ROLES":
+			env[i].Value = "cluster_manager,data,ingest"
+		case "OPENSEARCH_SEEDS":
+			env[i].Value = "os"
+		case "OPENSEARCH_MANAGERS":
+			env[i].Value = "os-data-0,os-data-1,os-data-2"
+		}
+	}
 }
 
 // TestOpenSearch walks one OpenSearch through everything: the order matters, a
@@ -69,8 +91,7 @@ func deploySearch(t *testing.T, b *testbed.Bed, edit func(*appsv1.StatefulSet), 
 	require.NoError(t, b.Apply(ctx, manifest(t, b, "opensearch-databasecluster.yaml", replace...)))
 	cluster, err := searchcluster.Deploy(ctx, b, func(set *appsv1.StatefulSet) {
 		edit(set)
-		fewer(set, searchcluster.Data, 3)
-		fewer(set, searchcluster.Coordinating, 0)
+		allRoles(set)
 	})
 	require.NoError(t, err)
 	require.NoError(t, cluster.CreateIndices(ctx))

@@ -52,13 +52,15 @@ func TestSolr(t *testing.T) {
 	_, err = b.Rollcall(ctx, "approve", "solr", "-n", solrcloud.Namespace, "--what", "adopt", "--any-revision")
 	require.NoError(t, err)
 
+	require.NoError(t, s.status(t), "the new collections have settled")
+
 	walk(t, []step{
 		{"AgentsAreThereAndGrpcurlSeesThem", s.grpcurl},
 		{"PeopleByTheirRights", s.people},
-		{"Upgrade", s.upgrade},
 		{"SavedSnapshotGivesTheSamePlan", s.snapshot},
-		{"SessionLostInMidRollout", s.sessionLost}, // behind a rollout: pods have been Ready for some time
+		{"SessionLostInMidRollout", s.sessionLost},
 	}, []step{
+		{"Upgrade", s.upgrade},
 		{"EnsembleRolled", s.ensembleRolled},
 		{"BrokenImageThenCorrection", s.brokenImage}, // TestOrderedReady has one on every commit
 		{"PauseWindowCanaryApprovalOverride", s.steered},
@@ -83,7 +85,6 @@ type solr struct {
 }
 
 func (s *solr) upgrade(t *testing.T) {
-	require.NoError(t, s.status(t), "the new collections have settled")
 	var began time.Time
 	out := roll(t, rehearsal.Rehearsal{On: s.cloud, Change: func(ctx context.Context) error {
 		began = time.Now()
