@@ -32,9 +32,9 @@ timed() { # timed NAME COMMAND...
   echo "=== $name: $((SECONDS - start)) s"
 }
 
-# concurrent prints the packages whose own code starts goroutines or locks something.
+# concurrent prints the packages under the given folders whose own code starts goroutines or locks something.
 concurrent() {
-  grep -rlE --include=*.go --exclude=*_test.go '^\s*go (func|[a-z])|\.Go\(|sync\.(Mutex|RWMutex|Map|Cond)|atomic\.|AfterFunc\(' ./agent ./cmd ./coordinator ./engines ./proto |
+  grep -rlE --include=*.go --exclude=*_test.go '^\s*go (func|[a-z])|\.Go\(|sync\.(Mutex|RWMutex|Map|Cond)|atomic\.|AfterFunc\(' "$@" |
     xargs -n1 dirname | sort -u | grep -v '/sim/' | xargs go list
 }
 
@@ -49,11 +49,12 @@ parted() {
 
 unit() {
   # What needs a server or a cluster is required further down, where it is there.
-  # The race detector watches the packages that start goroutines or lock something. One thread for
+  # The race detector watches the packages that start goroutines or lock something; those of the adapters
+  # at night. One thread for
   # each package: with several, the detector itself crashes now and then in synctest (golang/go#78156).
   # One package more than there are processors: they wait for much of the time.
   local raced
-  raced=$(concurrent)
+  raced=$(concurrent ./agent ./cmd ./coordinator ./engines/sql ./engines/web ./proto)
   timed "unit tests with the race detector" env -u ROLLCALL_REQUIRE CGO_ENABLED=1 go test -race -cpu 1 -p $(($(nproc) + 1)) -timeout 25m $raced
   timed "unit tests without it" env -u ROLLCALL_REQUIRE ROLLCALL_SOME=1 go test $( (go list ./... | grep -v -E '/test/(e2e/suite|apiserver)'; echo "$raced"; echo "$raced") | sort | uniq -u)
   ROLLCALL_SOME=1 parted "$raced"
@@ -175,6 +176,7 @@ nightly)
   bash "$0" foundationdb-models
   timed "the policy and its second implementation" env ROLLCALL_TWIN=1000000 go test $quiet -count=1 -timeout 2h -run Twin ./coordinator/policy
   timed "rollouts in a simulated world" go run ./test/sim/cmd -seeds 100000
+  timed "adapters with the race detector" env CGO_ENABLED=1 go test -race -cpu 1 -p $(($(nproc) + 1)) -timeout 60m $(concurrent ./engines)
   parted "$(go list ./...)"
   ROLLCALL_SIEGE_ALL=1 bash "$0" siege
   ROLLCALL_E2E_MEASURE=1 bash "$0" e2e

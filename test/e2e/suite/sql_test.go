@@ -17,7 +17,10 @@ import (
 
 // TestMySQL walks one MySQL through everything: the order matters, a later step
 // starts from what an earlier one left.
-func TestMySQL(t *testing.T) { sqlWalk(t, sqlcluster.MySQL) }
+func TestMySQL(t *testing.T) {
+	measured(t)
+	sqlWalk(t, sqlcluster.MySQL)
+}
 
 // TestMariaDB is the same for MariaDB.
 func TestMariaDB(t *testing.T) { sqlWalk(t, sqlcluster.MariaDB) }
@@ -26,8 +29,7 @@ func sqlWalk(t *testing.T, flavor sqlcluster.Flavor) {
 	b := bed(t, flavor.Name)
 	leaveNothing(t, b)
 	s := &sqlTest{bed: b, flavor: flavor, life: t.Context()}
-	// Each server's whole rollout, of MariaDB as most charts are, of MySQL as one that was made for an operator.
-	steps := []step{{"OnDelete", s.onDelete}}
+	var steps []step
 	if flavor == sqlcluster.MariaDB {
 		steps = []step{{"Guard", s.byGuard}, {"Canary", s.canary}}
 	}
