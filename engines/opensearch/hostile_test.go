@@ -141,7 +141,7 @@ func TestLargestStates(t *testing.T) {
 			})
 			require.NotEmpty(t, last.Groups)
 			require.Less(t, peak.Held, int64(webtest.AgentLimit*9/10))
-			require.Less(t, peak.Live, int64(webtest.AgentLimit*7/10))
+			require.Less(t, peak.Live, int64(webtest.AgentLimit/2))
 		})
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"compress/gzip"
 	"io"
 	"net/http"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -23,6 +25,10 @@ func Endless(head string, each func(i int) string) Hostile {
 func Wide(head string, n int, each func(i int) string, tail string) Hostile {
 	return func(w http.ResponseWriter) {
 		if flood(w, head, each, n) {
+			if f, ok := w.(http.Flusher); ok {
+				f.Flush()
+			}
+			collect() // while the reader has all but the end, and waits
 			_, _ = io.WriteString(w, tail)
 		}
 	}
@@ -94,37 +100,55 @@ const (
 type Memory struct {
 	// Held is all memory that the runtime holds, and what the kernel counts.
 	Held int64
-	// Live is the memory in use at the garbage collections.
+	// Live is the memory in use when all of an answer but its end (Wide) is read, and at the end. It is
+	// not what the collections of the runtime find: they count what is allocated during them, which is
+	// more where the processor is shared.
 	Live int64
+}
+
+// live is the most memory in use that collect has found since Peak began.
+var live atomic.Int64
+
+// collect finds the memory in use while little is allocated.
+func collect() {
+	runtime.GC()
+	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(s)
+	for now := int64(s[0].Value.Uint64()); ; {
+		if old := live.Load(); now <= old || live.CompareAndSwap(old, now) {
+			return
+		}
+	}
 }
 
 // Peak returns the peak memory of this process while f runs with an agent's limits.
 func Peak(t testing.TB, f func()) Memory {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(AgentMemory))
 	debug.FreeOSMemory()
-	done, peaks := make(chan struct{}), make(chan Memory)
+	live.Store(0)
+	done, peak := make(chan struct{}), make(chan int64)
 	go func() {
-		peak := Memory{}
+		var most int64
 		for {
-			now := memory()
-			peak.Held, peak.Live = max(peak.Held, now.Held), max(peak.Live, now.Live)
+			most = max(most, held())
 			select {
 			case <-done:
-				peaks <- peak
+				peak <- most
 				return
 			case <-time.After(200 * time.Microsecond):
 			}
 		}
 	}()
 	f()
+	collect()
 	close(done)
-	peak := <-peaks
-	t.Logf("held %d MiB, live %d MiB", peak.Held>>20, peak.Live>>20)
-	return peak
+	m := Memory{Held: <-peak, Live: live.Load()}
+	t.Logf("held %d MiB, live %d MiB", m.Held>>20, m.Live>>20)
+	return m
 }
 
-func memory() Memory {
-	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/gc/heap/live:bytes"}}
+func held() int64 {
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)
-	return Memory{Held: int64(s[0].Value.Uint64() - s[1].Value.Uint64()), Live: int64(s[2].Value.Uint64())}
+	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
 }
