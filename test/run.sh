@@ -56,7 +56,7 @@ unit() {
   local raced
   raced=$(concurrent ./agent ./cmd ./coordinator ./engines/sql ./engines/web ./proto)
   timed "unit tests with the race detector" env -u ROLLCALL_REQUIRE CGO_ENABLED=1 go test -race -cpu 1 -p $(($(nproc) + 1)) -timeout 25m $raced
-  timed "unit tests without it" env -u ROLLCALL_REQUIRE ROLLCALL_SOME=1 go test $( (go list ./... | grep -v -E '/test/(e2e/suite|apiserver)'; echo "$raced"; echo "$raced") | sort | uniq -u)
+  timed "unit tests without it" env -u ROLLCALL_REQUIRE ROLLCALL_SOME=1 go test -timeout 25m $( (go list ./... | grep -v -E '/test/(e2e/suite|apiserver)'; echo "$raced"; echo "$raced") | sort | uniq -u)
   ROLLCALL_SOME=1 parted "$raced"
   timed "what needs a processor for itself: memory and rates" go test $quiet -p 1 -count=1 -run 'TestReadersWhoReadNothing|TestFloodLeavesTheLeaderItsTurns|TestGrpcurl' ./agent ./cmd/rollcall-coordinator
   # The recordings are beside the checkout, and no part of it: not cached, and required where they are.

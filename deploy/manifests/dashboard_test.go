@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 const fileOfDashboard = "../chart/files/dashboard.json"
@@ -176,6 +178,7 @@ var variable = regexp.MustCompile(`\$\w+`)
 
 // TestDashboardParses has Prometheus itself read each expression, as a rule.
 func TestDashboardParses(t *testing.T) {
+	race.Night(t) // on each commit test/dashboard evaluates them
 	values := map[string]string{"$cluster": ".+", "$namespace": ".+", "$__rate_interval": "5m"}
 	type recording struct {
 		Record string `json:"record"`
