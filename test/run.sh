@@ -38,6 +38,15 @@ concurrent() {
     xargs -n1 dirname | sort -u | grep -v '/sim/' | xargs go list
 }
 
+# raced MINUTES PACKAGE... runs tests with the race detector. One thread for each package: with several, the
+# detector itself crashes now and then in synctest (golang/go#78156). One package more than there are
+# processors: they wait for much of the time. What needs a server is required elsewhere.
+raced() {
+  local minutes=$1
+  shift
+  env -u ROLLCALL_REQUIRE CGO_ENABLED=1 go test -race -cpu 1 -p $(($(nproc) + 1)) -timeout "${minutes}m" "$@"
+}
+
 # parted runs once more what the race detector makes take minutes, or what is about figures: with it,
 # tests skip that (test/race). Where ROLLCALL_SOME is set they still try a part of long lists of cases.
 # Given are the packages that have run with it.
@@ -50,14 +59,12 @@ parted() {
 unit() {
   # What needs a server or a cluster is required further down, where it is there.
   # The race detector watches the packages that start goroutines or lock something; those of the adapters
-  # at night. One thread for
-  # each package: with several, the detector itself crashes now and then in synctest (golang/go#78156).
-  # One package more than there are processors: they wait for much of the time.
-  local raced
-  raced=$(concurrent ./agent ./cmd ./coordinator ./engines/sql ./engines/web ./proto)
-  timed "unit tests with the race detector" env -u ROLLCALL_REQUIRE CGO_ENABLED=1 go test -race -cpu 1 -p $(($(nproc) + 1)) -timeout 25m $raced
-  timed "unit tests without it" env -u ROLLCALL_REQUIRE ROLLCALL_SOME=1 go test -timeout 25m $( (go list ./... | grep -v -E '/test/(e2e/suite|apiserver)'; echo "$raced"; echo "$raced") | sort | uniq -u)
-  ROLLCALL_SOME=1 parted "$raced"
+  # at night.
+  local watched
+  watched=$(concurrent ./agent ./cmd ./coordinator ./engines/sql ./engines/web ./proto)
+  timed "unit tests with the race detector" raced 25 $watched
+  timed "unit tests without it" env -u ROLLCALL_REQUIRE ROLLCALL_SOME=1 go test -timeout 25m $( (go list ./... | grep -v -E '/test/(e2e/suite|apiserver)'; echo "$watched"; echo "$watched") | sort | uniq -u)
+  ROLLCALL_SOME=1 parted "$watched"
   timed "what needs a processor for itself: memory and rates" go test $quiet -p 1 -count=1 -run 'TestReadersWhoReadNothing|TestFloodLeavesTheLeaderItsTurns|TestGrpcurl' ./agent ./cmd/rollcall-coordinator
   # The recordings are beside the checkout, and no part of it: not cached, and required where they are.
   timed "FoundationDB, adapter and simulator, against recordings of a real one" env ROLLCALL_FDB_RECORDINGS_REQUIRED="${ROLLCALL_FDB_RECORDINGS_REQUIRED:-$([ ! -d ../shared/foundationdb ] || echo 1)}" go test $quiet -v -count=1 -run 'Record|RealServer' ./test/fdbsim/recordings ./engines/foundationdb
@@ -176,7 +183,7 @@ nightly)
   bash "$0" foundationdb-models
   timed "the policy and its second implementation" env ROLLCALL_TWIN=1000000 go test $quiet -count=1 -timeout 2h -run Twin ./coordinator/policy
   timed "rollouts in a simulated world" go run ./test/sim/cmd -seeds 100000
-  timed "adapters with the race detector" env CGO_ENABLED=1 go test -race -cpu 1 -p $(($(nproc) + 1)) -timeout 60m $(concurrent ./engines)
+  timed "adapters with the race detector" raced 60 $(concurrent ./engines)
   parted "$(go list ./...)"
   ROLLCALL_SIEGE_ALL=1 bash "$0" siege
   ROLLCALL_E2E_MEASURE=1 bash "$0" e2e
